@@ -1,0 +1,58 @@
+# Everything runs in .venv, which is made from requirements/*.txt when it is missing or older.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+
+venv := .venv
+python := $(venv)/bin/python
+requirements := $(wildcard requirements/*.txt)
+
+# The first stamp holds this directory: a copied environment still points at the original.
+pinned := $(venv)/.pinned
+installed := $(venv)/.installed
+ifneq ($(shell cat $(pinned) 2>/dev/null),$(CURDIR))
+moved := moved
+endif
+
+export PYSPARK_PYTHON := $(abspath $(python))
+export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
+
+.PHONY: help demo test check docs clean java moved
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+
+demo: $(installed) java ## Run the demo
+	@$(venv)/bin/penstock demo
+
+test: $(installed) java ## Run all tests
+	@$(python) -m pytest -q
+
+check: $(installed) ## Lint, formatting, types, layers
+	$(venv)/bin/ruff check .
+	$(venv)/bin/ruff format --check .
+	$(venv)/bin/mypy
+	$(python) -m pytest -q tests/test_layers.py
+
+docs: $(installed) ## Write the pages that are generated from the source
+	@$(python) -m penstock.config.reference > docs/configuration.md
+
+clean: ## Remove the environment and everything tools leave behind
+	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf artifacts derby.log metastore_db spark-warehouse
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java:
+	@sh scripts/ensure_java.sh
+
+$(venv): $(installed)
+
+$(pinned): $(requirements) scripts/make_venv.sh $(moved)
+	@echo "Making $(venv); the first time this takes a few minutes." >&2
+	@sh scripts/make_venv.sh $(venv) requirements/dev.txt
+	@echo "$(CURDIR)" > $@
+
+$(installed): $(pinned) pyproject.toml src/penstock/version.py
+	@$(python) -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,8 @@
+"""`python -m penstock`: the command line without its script on the path."""
+
+from __future__ import annotations
+
+from penstock.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The API users write programs against; `penstock.datastream` exports it."""

@@ -1,0 +1,114 @@
+"""`execute_and_collect`: the records of a stream, in the program that built it."""
+
+from __future__ import annotations
+
+import queue
+import uuid
+from collections.abc import Iterator
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.api.job import JobClient
+from penstock.connectors import collect_sink
+from penstock.connectors.collect_sink import CollectSink
+
+if TYPE_CHECKING:
+    from penstock.api.data_stream import DataStream
+
+_CHUNKS_WAITING = 16
+_POLL_SECONDS = 0.05
+
+
+class CloseableIterator(Iterator[Any]):
+    """Records as the job commits them. Closing it, or leaving its `with`, stops the job."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+        self._chunks: queue.Queue[list[Any]] = queue.Queue(_CHUNKS_WAITING)
+        self._current: Iterator[Any] = iter(())
+        self._client: JobClient | None = None
+        self._closed = False
+        collect_sink.register(token, self._accept)
+
+    def attach(self, client: JobClient) -> None:
+        """Say which job feeds this iterator."""
+        self._client = client
+
+    def __next__(self) -> Any:
+        """Return the next record, waiting for it.
+
+        Raises:
+            PenstockError: The job failed.
+        """
+        while True:
+            for value in self._current:
+                return value
+            if self._closed:
+                raise StopIteration
+            try:
+                self._current = iter(self._chunks.get(timeout=_POLL_SECONDS))
+            except queue.Empty:
+                self._stop_if_job_ended()
+
+    def next(self) -> Any:
+        """Return the next record, as `next(iterator)` does (PyFlink's name)."""
+        return next(self)
+
+    def close(self) -> None:
+        """Stop the job, if it still runs."""
+        if self._closed:
+            return
+        self._closed = True
+        client = self._client
+        if client is not None and not client.get_job_status().is_globally_terminal_state():
+            client.cancel()
+        collect_sink.unregister(self._token)
+
+    def __enter__(self) -> Self:
+        """Return the iterator."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _accept(self, values: list[Any]) -> None:
+        while not self._closed:
+            try:
+                self._chunks.put(values, timeout=_POLL_SECONDS)
+            except queue.Full:
+                continue
+            return
+
+    def _stop_if_job_ended(self) -> None:
+        client = self._client
+        if client is None or not client.get_job_status().is_globally_terminal_state():
+            return
+        if self._chunks.empty():
+            self._closed = True
+            collect_sink.unregister(self._token)
+            client.get_job_execution_result()  # raises if the job failed
+
+
+def collect_stream(
+    stream: DataStream, job_name: str | None, limit: int | None
+) -> CloseableIterator | list[Any]:
+    """Run the program with a collecting sink on `stream`; see `execute_and_collect`."""
+    token = uuid.uuid4().hex
+    stream.sink_to(CollectSink(token)).name("collect")
+    records = CloseableIterator(token)
+    try:
+        records.attach(stream.get_execution_environment().execute_async(job_name))
+    except BaseException:
+        collect_sink.unregister(token)
+        raise
+    if limit is None:
+        return records
+    with records:
+        return list(islice(records, limit))

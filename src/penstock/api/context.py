@@ -1,0 +1,91 @@
+"""What functions see of the runtime. Implemented in `penstock.runtime`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from penstock.api.state import ValueState, ValueStateDescriptor
+from penstock.types.time_domain import TimeDomain
+
+
+class RuntimeContext(Protocol):
+    """Handed to `open`."""
+
+    def get_task_name(self) -> str:
+        """Return the name of the operator."""
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """Return the parallelism of the run."""
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """Return the number of key groups."""
+
+    def get_index_of_this_subtask(self) -> int:
+        """Return the index of this subtask, from 0."""
+
+    def get_task_name_with_subtasks(self) -> str:
+        """Return e.g. `totals (3/6)`."""
+
+    def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
+        """Return a global job parameter (`pipeline.global-job-parameters.KEY`)."""
+
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState:
+        """Return keyed value state.
+
+        Raises:
+            UnkeyedStateError: The stream has no key.
+        """
+
+
+class TimerService(Protocol):
+    """Time and timers of a process function."""
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+
+    def current_watermark(self) -> int:
+        """Return the watermark in epoch milliseconds.
+
+        Long.MIN (-2**63) before the first one and while history is read as a batch;
+        Long.MAX (2**63 - 1) after the end of a bounded input.
+        """
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Fire for the current key once the watermark reaches `timestamp` (milliseconds).
+
+        One timer per key and timestamp, however often it is registered.
+
+        Raises:
+            UnkeyedStateError: The stream has no key.
+        """
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Forget the timer of the current key at `timestamp`, if there is one.
+
+        Raises:
+            UnkeyedStateError: The stream has no key.
+        """
+
+
+class UnkeyedProcessContext(Protocol):
+    """Context of `ProcessFunction.process_element`."""
+
+    def timer_service(self) -> TimerService:
+        """Return the timer service; without a key it only tells the time."""
+
+    def timestamp(self) -> int:
+        """Return the record's timestamp in epoch milliseconds, Long.MIN if it has none."""
+
+
+class KeyedProcessContext(UnkeyedProcessContext, Protocol):
+    """Context of `KeyedProcessFunction.process_element`."""
+
+    def get_current_key(self) -> Any:
+        """Return the key of the record or timer."""
+
+
+class OnTimerContext(KeyedProcessContext, Protocol):
+    """Context of `KeyedProcessFunction.on_timer`."""
+
+    def time_domain(self) -> TimeDomain:
+        """Return which clock the timer followed."""

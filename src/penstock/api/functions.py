@@ -1,0 +1,99 @@
+"""Function classes: the object form of user code, with a life cycle.
+
+One instance per operator and subtask, shared by all keys. `open` is called once before the
+first record and `close` once after the last. Instance attributes live as long as the worker
+process does; they are not restored after a failure. What must survive belongs into state.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from penstock.api.context import (
+    KeyedProcessContext,
+    OnTimerContext,
+    RuntimeContext,
+    UnkeyedProcessContext,
+)
+
+
+class Function(ABC):
+    """Base of all function classes."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Prepare: open connections, get state. Called once, before any record."""
+
+    def close(self) -> None:
+        """Clean up. Called once after the last record; not called when the process is killed."""
+
+
+class MapFunction(Function):
+    """One result per record."""
+
+    @abstractmethod
+    def map(self, value: Any) -> Any:
+        """Return the result for `value`."""
+
+
+class FlatMapFunction(Function):
+    """Any number of results per record."""
+
+    @abstractmethod
+    def flat_map(self, value: Any) -> Iterable[Any]:
+        """Return or yield the results for `value`."""
+
+
+class FilterFunction(Function):
+    """A predicate."""
+
+    @abstractmethod
+    def filter(self, value: Any) -> bool:
+        """Return whether to keep `value`."""
+
+
+class ReduceFunction(Function):
+    """Combines two values into one of the same type; must be associative."""
+
+    @abstractmethod
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """Return the combination of the aggregate so far and a new value."""
+
+
+class KeySelector(Function):
+    """Extracts the key of a record; must give the same key whenever it is asked."""
+
+    @abstractmethod
+    def get_key(self, value: Any) -> Any:
+        """Return the key of `value`."""
+
+
+class ProcessFunction(Function):
+    """Any number of results per record, with access to time."""
+
+    Context = UnkeyedProcessContext
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: UnkeyedProcessContext) -> Iterable[Any] | None:
+        """Return or yield the results for `value`; None is no result."""
+
+
+class KeyedProcessFunction(Function):
+    """Any number of results per record, with state, timers and access to time.
+
+    A timer fires once the watermark has reached it. How many later records the function has
+    seen by then depends on how far the watermark lags, so answer in `on_timer` from what lies
+    at or before the timer if the answer must not depend on it.
+    """
+
+    Context = KeyedProcessContext
+    OnTimerContext = OnTimerContext
+
+    @abstractmethod
+    def process_element(self, value: Any, ctx: KeyedProcessContext) -> Iterable[Any] | None:
+        """Return or yield the results for `value`; None is no result."""
+
+    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Iterable[Any] | None:
+        """Return or yield the results of a timer; called once per key and timestamp."""
+        return None

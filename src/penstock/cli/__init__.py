@@ -1,0 +1,1 @@
+"""The command line: `penstock run`, `plan`, `demo` and `config`."""

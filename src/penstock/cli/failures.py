@@ -1,0 +1,97 @@
+"""How a command ends: every outcome becomes text on stderr and an exit status."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from penstock.cli.interrupts import resume_advice, sigterm_as_interrupt
+from penstock.errors import PenstockError
+
+FAILED = 1
+
+# Frames of files that start so are ours or Python's way to the user's program.
+_HIDDEN = (f"{Path(__file__).parent.parent}{os.sep}", "<frozen ")
+
+
+def exit_status(
+    action: Callable[[], int],
+    console: Console,
+    *,
+    verbose: bool,
+    advice: Callable[[KeyboardInterrupt], str] = resume_advice,
+) -> int:
+    """Call `action` and return the exit status, reporting what it raises.
+
+    Args:
+        action: Returns an exit status.
+        console: Where reports go.
+        verbose: Whether to show whole tracebacks, of Penstock's own errors too.
+        advice: What to tell the user after Ctrl-C or SIGTERM.
+
+    Returns:
+        The status of `action`; 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
+
+    Raises:
+        SystemExit: `action` did.
+    """
+    with sigterm_as_interrupt() as received:
+        try:
+            return action()
+        except KeyboardInterrupt as interrupt:
+            _say(console, Text(advice(interrupt), style="yellow"))
+            return received.exit_status
+        except PenstockError as error:
+            if verbose:
+                _say(console, Text("".join(traceback.format_exception(error))))
+            _say(console, error_text(error))
+        except Exception as error:  # noqa: BLE001 - the program's own error, shown as it is
+            whole = "".join(traceback.format_exception(error))
+            _say(console, Text((whole if verbose else trimmed_traceback(error)).rstrip("\n")))
+        return FAILED
+
+
+def error_text(error: PenstockError) -> Text:
+    """Return code, problem, fix, origin and notes of an error, in red."""
+    code = f"[{error.code}]"
+    text = Text("\n".join([str(error), *getattr(error, "__notes__", ())]), style="red")
+    text.stylize("bold", 0, len(code))
+    return text
+
+
+def trimmed_traceback(error: BaseException) -> str:
+    """Return Python's traceback without the frames of Penstock and of `runpy`.
+
+    When the error came out of Penstock, a last line says how to see the frames left out.
+    """
+    report = traceback.TracebackException.from_exception(error)
+    inside = _is_hidden(report.stack[-1]) and not all(map(_is_hidden, report.stack))
+    for part in _chain(report):
+        shown = [frame for frame in part.stack if not _is_hidden(frame)]
+        part.stack = traceback.StackSummary.from_list(shown)
+    hint = "(frames of Penstock are left out; --verbose shows them)\n" if inside else ""
+    return "".join(report.format()) + hint
+
+
+def _is_hidden(frame: traceback.FrameSummary) -> bool:
+    return frame.filename.startswith(_HIDDEN)
+
+
+def _chain(report: traceback.TracebackException) -> Iterator[traceback.TracebackException]:
+    """Yield a report and all reports it contains."""
+    pending = [report]
+    while pending:
+        part = pending.pop()
+        yield part
+        inner = (part.__cause__, part.__context__, *(part.exceptions or ()))
+        pending += [other for other in inner if other is not None]
+
+
+def _say(console: Console, text: Text) -> None:
+    # Not wrapped: paths and values must be found and copied whole.
+    console.print(text, soft_wrap=True)

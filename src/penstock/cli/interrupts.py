@@ -1,0 +1,65 @@
+"""Being stopped: Ctrl-C and SIGTERM end a job the same way."""
+
+from __future__ import annotations
+
+import signal
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+from penstock.api.environment import StreamExecutionEnvironment
+from penstock.config.configuration import Configuration
+from penstock.config.options import CHECKPOINT_DIR
+
+
+@dataclass(slots=True)
+class StopSignal:
+    """Which signal stopped the process.
+
+    Attributes:
+        number: The signal; SIGINT until another one arrives.
+    """
+
+    number: int = signal.SIGINT
+
+    @property
+    def exit_status(self) -> int:
+        """The status a shell expects of a process that ended by the signal."""
+        return 128 + self.number
+
+
+@contextmanager
+def sigterm_as_interrupt() -> Iterator[StopSignal]:
+    """Raise KeyboardInterrupt on SIGTERM in the main thread, where this must be called."""
+    received = StopSignal()
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        received.number = number
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, previous or signal.SIG_DFL)
+
+
+def resume_advice(interrupt: KeyboardInterrupt) -> str:
+    """Return what to tell the user after their program was stopped.
+
+    The configuration is that of the environment the interrupt passed on its way out.
+    """
+    if _configuration_of(interrupt).get_string(CHECKPOINT_DIR.key, None) is not None:
+        return "stopped; start the same command again to resume"
+    return f"stopped; without {CHECKPOINT_DIR.key} this job cannot be resumed"
+
+
+def _configuration_of(interrupt: KeyboardInterrupt) -> Configuration:
+    configuration = Configuration()
+    for frame, _ in traceback.walk_tb(interrupt.__traceback__):
+        for value in frame.f_locals.values():
+            if isinstance(value, StreamExecutionEnvironment):
+                configuration = value.get_configuration()
+    return configuration

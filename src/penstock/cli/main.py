@@ -1,0 +1,58 @@
+"""The entry point of the command line and its table of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from penstock.cli.config import config
+from penstock.cli.demo import demo
+from penstock.cli.plan import plan
+from penstock.cli.run import run
+from penstock.version import __version__
+
+app = typer.Typer(
+    name="penstock",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    # What a program raises is reported by `penstock.cli.failures`, once.
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it so
+    if wanted:
+        typer.echo(f"penstock {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: penstock run job.py -D parallelism.default=4")
+def penstock(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """PyFlink-style DataStream programs on Apache Spark.
+
+    History first at batch speed, then live, in one program with one state.
+    """
+
+
+app.command(epilog="Example: penstock run job.py -D parallelism.default=4 -- --since 2013-10-01")(
+    run
+)
+app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
+app.command(epilog="Example: penstock demo --compare")(demo)
+app.command(epilog="Example: penstock config")(config)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    app()

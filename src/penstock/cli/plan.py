@@ -1,0 +1,101 @@
+"""`penstock plan`: what a program would do, without starting Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from penstock.api.execution_plan import execution_plan_json
+from penstock.api.plan_only import PlanReady
+from penstock.cli.failures import exit_status
+from penstock.cli.script import (
+    Definitions,
+    ScriptArguments,
+    ScriptPath,
+    Verbose,
+    run_script,
+    settings,
+)
+from penstock.config.options import TARGET
+from penstock.config.overrides import set_process_overrides
+from penstock.errors import PenstockError
+from penstock.plan.physical import PhysicalPlan
+from penstock.plan.render import render_mermaid, render_text
+
+
+class PlanForm(Enum):
+    """How a plan is written."""
+
+    TEXT = 0
+    """For reading: runs, levels, sinks and the reason of each decision."""
+
+    MERMAID = 1
+    """A Mermaid flowchart."""
+
+    JSON = 2
+    """The logical graph, in the shape of Flink's execution plan."""
+
+
+RENDERERS: dict[PlanForm, Callable[[PhysicalPlan], str]] = {
+    PlanForm.TEXT: render_text,
+    PlanForm.MERMAID: render_mermaid,
+    PlanForm.JSON: execution_plan_json,
+}
+"""Form to what writes it."""
+
+
+class NoJobError(PenstockError):
+    """A program that was to be planned ended without executing a job."""
+
+    code = "CLI_NO_JOB"
+
+
+def plan(
+    script: ScriptPath,
+    arguments: ScriptArguments = None,
+    definitions: Definitions = None,
+    *,
+    mermaid: Annotated[bool, typer.Option("--mermaid", help="Print a Mermaid flowchart.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the logical graph as JSON, as Flink does.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Print the plan of a program's first job, without starting Spark.
+
+    The program runs up to its first execute(); what it prints goes to stderr, so that stdout is
+    the plan alone.
+    """
+    if mermaid and json:
+        raise typer.BadParameter("choose one of --mermaid and --json", param_hint="'--json'")
+    form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
+    set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
+
+    def action() -> int:
+        typer.echo(RENDERERS[form](_plan_of(script, arguments)).rstrip("\n"))
+        return 0
+
+    raise typer.Exit(exit_status(action, Console(stderr=True), verbose=verbose))
+
+
+def _plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
+    try:
+        with redirect_stdout(sys.stderr):
+            run_script(script, arguments)
+    except PlanReady as ready:
+        return ready.plan
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    raise NoJobError(
+        f"{script} ended without executing a job, so there is nothing to plan",
+        hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
+        "follow `--`.",
+    )

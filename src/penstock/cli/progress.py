@@ -1,0 +1,210 @@
+"""Progress of jobs on stderr: a live display on a terminal, plain lines elsewhere.
+
+Events come from the thread that drives a job, which need not be the main one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import TextIO, cast
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.spinner import Spinner
+from rich.text import Text
+
+from penstock.cli.above import AboveDisplay
+from penstock.cli.wording import sentence
+from penstock.metrics.listener import (
+    BatchProgress,
+    JobEvent,
+    JobListener,
+    LogListener,
+    MicroBatch,
+    RunFinished,
+    RunStarted,
+    set_listeners,
+)
+
+LINE_INTERVAL_SECONDS = 10.0
+"""Shortest time between two plain lines about the progress of one run."""
+
+_BATCH = "batch"
+_NO_RUN = "job"
+_REFRESH_PER_SECOND = 4
+
+
+class PlainProgress(JobListener):
+    """One line per event; progress within a run at most every ten seconds, and its last state."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._clock = clock
+        self._run = _NO_RUN
+        self._next_line_at = 0.0
+        self._held: MicroBatch | None = None
+        self._lock = threading.RLock()
+
+    def on_event(self, event: JobEvent) -> None:
+        """Write the event, or hold it back if it is one of many."""
+        with self._lock:
+            if isinstance(event, BatchProgress | MicroBatch):
+                self._throttle(event)
+                return
+            self.close()
+            if isinstance(event, RunStarted):
+                self._run = event.name
+                # A batch run that is done before the first line is due needs none.
+                wait = LINE_INTERVAL_SECONDS if event.kind == _BATCH else 0.0
+                self._next_line_at = self._clock() + wait
+            self._write(event)
+
+    def close(self) -> None:
+        """Write the last micro-batch if it was held back."""
+        with self._lock:
+            if self._held is not None:
+                self._write(self._held)
+                self._held = None
+
+    def _throttle(self, event: BatchProgress | MicroBatch) -> None:
+        now = self._clock()
+        if now >= self._next_line_at:
+            self._next_line_at = now + LINE_INTERVAL_SECONDS
+            self._held = None
+            self._write(event)
+        elif isinstance(event, MicroBatch):
+            self._held = event
+
+    def _write(self, event: JobEvent) -> None:
+        self._console.print(Text(sentence(event, self._run)), soft_wrap=True)
+
+
+class TerminalProgress(JobListener):
+    """A bar while a batch run goes on, one line in place while a live run does.
+
+    What is over stays as lines above: starts, summaries, the switch.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._run = _NO_RUN
+        self._bar: Progress | None = None
+        self._line: Live | None = None
+        self._last: MicroBatch | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a display is on the terminal now."""
+        return self._bar is not None or self._line is not None
+
+    def on_event(self, event: JobEvent) -> None:
+        """Update the display, or write the event above it."""
+        with self._lock:
+            if isinstance(event, RunStarted):
+                self._start(event)
+            elif isinstance(event, BatchProgress):
+                self._move_bar(event)
+            elif isinstance(event, MicroBatch):
+                self._move_line(event)
+            else:
+                if isinstance(event, RunFinished):
+                    self._last = None  # the summary says it all
+                    self.close()
+                self._write(event, style="bold")
+
+    def close(self) -> None:
+        """Remove the display; the last state of a live run stays as a line."""
+        with self._lock:
+            bar, line, last = self._bar, self._line, self._last
+            self._bar = self._line = self._last = None
+            for display in (bar, line):
+                if display is not None:
+                    display.stop()
+            if last is not None:
+                self._write(last)
+
+    def _start(self, event: RunStarted) -> None:
+        self.close()
+        self._run = event.name
+        self._write(event, style="dim")
+        if event.kind == _BATCH:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TextColumn("tasks"),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                refresh_per_second=_REFRESH_PER_SECOND,
+            )
+            self._bar.add_task(event.name, total=None)
+            self._bar.start()
+        else:
+            self._line = Live(
+                Spinner("dots", Text(f"{event.name}: waiting for records")),
+                console=self._console,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+                refresh_per_second=_REFRESH_PER_SECOND,
+            )
+            self._line.start(refresh=True)
+
+    def _move_bar(self, event: BatchProgress) -> None:
+        if self._bar is not None:
+            (task,) = self._bar.task_ids
+            self._bar.update(task, completed=event.done_tasks, total=event.total_tasks or None)
+
+    def _move_line(self, event: MicroBatch) -> None:
+        self._last = event
+        if self._line is not None:
+            spinner = cast("Spinner", self._line.get_renderable())
+            spinner.update(text=Text(sentence(event, self._run), overflow="ellipsis", no_wrap=True))
+
+    def _write(self, event: JobEvent, style: str = "") -> None:
+        self._console.print(Text(sentence(event, self._run), style=style), soft_wrap=True)
+
+
+@contextmanager
+def job_progress(console: Console, *, plain: bool = False) -> Iterator[None]:
+    """Show the progress of every job of this process.
+
+    On a terminal, `sys.stdout` and `sys.stderr` are replaced meanwhile, so that what a program
+    prints and the display do not mix.
+
+    Args:
+        console: Writes to stderr.
+        plain: Write plain lines on a terminal too.
+    """
+    if plain or not console.is_terminal or console.is_dumb_terminal:
+        with _listening(PlainProgress(console)):
+            yield
+        return
+    progress = TerminalProgress(console)
+    with ExitStack() as stack:
+        for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
+            if stream.isatty():
+                above = AboveDisplay(stream, console, lambda: progress.is_drawn)
+                stack.callback(above.flush)
+                stack.enter_context(redirect(cast("TextIO", above)))
+        stack.enter_context(_listening(progress))
+        yield
+
+
+@contextmanager
+def _listening(progress: PlainProgress | TerminalProgress) -> Iterator[None]:
+    set_listeners(progress)
+    try:
+        yield
+    finally:
+        set_listeners(LogListener())
+        progress.close()

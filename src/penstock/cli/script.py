@@ -1,0 +1,113 @@
+"""Running the user's program inside the process of the command line."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SPARK_LOG_LEVEL = "spark.log.level"
+"""Spark's own setting, off unless someone sets it."""
+
+ScriptPath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="JOB.PY",
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        show_default=False,
+        help="The program.",
+    ),
+]
+"""The program to run, as every command that runs one declares it."""
+
+ScriptArguments = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="ARGS",
+        show_default=False,
+        help="Arguments of the program; those that start with a dash follow `--`.",
+    ),
+]
+"""What follows the program."""
+
+Definitions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "-D",
+        metavar="KEY=VALUE",
+        show_default=False,
+        help="Set an option; wins over what the program sets. Repeatable. "
+        "`penstock config` lists the options.",
+    ),
+]
+"""Settings from the command line."""
+
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Show whole tracebacks and Spark's log, and progress as plain lines.",
+    ),
+]
+"""Whether everything is shown."""
+
+
+def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
+    """Return `KEY=VALUE` settings by key; the last one of a key counts.
+
+    Raises:
+        BadParameter: A definition has no `=` or no key.
+    """
+    values: dict[str, str] = {}
+    for definition in definitions or ():
+        key, equals, value = definition.partition("=")
+        if not equals or not key.strip():
+            raise typer.BadParameter(
+                f"{definition!r} is not of the form KEY=VALUE; write for example "
+                f"-D parallelism.default=4",
+                param_hint="'-D'",
+            )
+        values[key.strip()] = value.strip()
+    return values
+
+
+def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, str]:
+    """Return what the command line sets: the definitions, and what `--verbose` stands for.
+
+    Raises:
+        BadParameter: See `parse_definitions`.
+    """
+    log = {SPARK_LOG_LEVEL: "INFO"} if verbose else {}
+    return log | parse_definitions(definitions)
+
+
+def run_script(path: Path, arguments: Sequence[str] | None) -> None:
+    """Run a program as `python path arguments...` would, in this process.
+
+    `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
+    the program's directory too, so a program may consist of several modules.
+
+    Raises:
+        BaseException: Whatever the program raises, `SystemExit` included.
+    """
+    directory = str(path.resolve().parent)
+    kept = (sys.argv, list(sys.path), os.environ.get("PYTHONPATH"))
+    sys.argv = [str(path), *(arguments or ())]
+    sys.path.insert(0, directory)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [directory, kept[2]]))
+    try:
+        runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv, sys.path[:] = kept[0], kept[1]
+        if kept[2] is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = kept[2]

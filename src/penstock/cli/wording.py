@@ -1,0 +1,130 @@
+"""Events as sentences, the same on a terminal and in a log.
+
+history: 4,000,000 records in 3.2 s (1,250,000 records/s)
+switched in 0.8 s at watermark 2013-10-31T23:59:00Z
+live: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import singledispatch
+
+from penstock.metrics.listener import (
+    BatchProgress,
+    JobEvent,
+    MicroBatch,
+    Resumed,
+    RunFinished,
+    RunStarted,
+    Switched,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
+_FEW_DAYS = 2 * _DAY
+_NO_LAG_SECONDS = 200 * 365 * _DAY  # beyond: a watermark that stands for "nothing" or "the end"
+
+
+@singledispatch
+def sentence(event: JobEvent, run: str) -> str:
+    """Return one line about `event`, without a line break.
+
+    Args:
+        event: What happened.
+        run: Name of the run it belongs to.
+    """
+    return f"{run}: {event}"
+
+
+@sentence.register
+def _(event: RunStarted, run: str) -> str:
+    return f"{run}: started, reads {event.reads}"
+
+
+@sentence.register
+def _(event: BatchProgress, run: str) -> str:
+    after = human_duration(event.seconds)
+    return f"{run}: {event.done_tasks:,} of {event.total_tasks:,} tasks after {after}"
+
+
+@sentence.register
+def _(event: MicroBatch, run: str) -> str:
+    parts = [
+        f"micro-batch {event.number:,}",
+        records(event.records),
+        *rate(event.records, event.seconds),
+        f"{event.total_records:,} in all",
+    ]
+    if event.lag_ms is not None and abs(event.lag_ms) < _NO_LAG_SECONDS * 1000:
+        parts.append(f"lag {human_duration(event.lag_ms / 1000)}")
+    return f"{run}: {', '.join(parts)}"
+
+
+@sentence.register
+def _(event: RunFinished, run: str) -> str:
+    speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
+    return f"{run}: {records(event.records)} in {human_duration(event.seconds)}{speed}"
+
+
+@sentence.register
+def _(event: Switched, run: str) -> str:  # noqa: ARG001
+    at = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
+    return f"switched in {human_duration(event.seconds)}{at}"
+
+
+@sentence.register
+def _(event: Resumed, run: str) -> str:  # noqa: ARG001
+    return f"resumed: {event.step}"
+
+
+def records(count: int) -> str:
+    """Return a count of records with its noun.
+
+    >>> records(4_000_000)
+    '4,000,000 records'
+    """
+    return f"{count:,} record{'' if count == 1 else 's'}"
+
+
+def rate(count: int, seconds: float) -> tuple[str, ...]:
+    """Return the records per second, or nothing if no time has passed.
+
+    >>> rate(1_000, 0.5)
+    ('2,000 records/s',)
+    """
+    return (f"{count / seconds:,.0f} records/s",) if seconds > 0 else ()
+
+
+def human_duration(seconds: float) -> str:
+    """Return a duration in at most two units.
+
+    >>> human_duration(3.21), human_duration(200), human_duration(18_720)
+    ('3.2 s', '3 min 20 s', '5 h 12 min')
+    """
+    if seconds < 0:
+        return f"-{human_duration(-seconds)}"
+    if round(seconds, 1) < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    if whole < _FEW_DAYS:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+    return f"{whole // _DAY:,} days"
+
+
+def instant(epoch_ms: int) -> str:
+    """Return a time in UTC; milliseconds only if there are any.
+
+    Times no calendar has, such as the watermark after the last record, are words.
+
+    >>> instant(1_383_263_940_000)
+    '2013-10-31T23:59:00Z'
+    """
+    try:
+        when = _EPOCH + timedelta(milliseconds=epoch_ms)
+    except OverflowError:
+        return "end of input" if epoch_ms > 0 else "start of input"
+    precision = "milliseconds" if epoch_ms % 1000 else "seconds"
+    return when.isoformat(timespec=precision).replace("+00:00", "Z")

@@ -1,0 +1,283 @@
+"""The settings of one job, under the method names of PyFlink's `Configuration`.
+
+A value is looked up from the last layer to the first:
+
+    default  <  program (`set_string` and its siblings)  <  `layered(...)`  <  process overrides
+
+so a value given on the command line wins over the program, which wins over the default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from difflib import get_close_matches
+from typing import Any, NamedTuple, TypeVar
+
+from penstock.config.option import ConfigOption
+from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
+from penstock.config.overrides import process_overrides
+from penstock.config.parse import parse_bool, parse_float, parse_int, parse_str, to_text
+from penstock.errors import ConfigError
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+DEFAULT_LAYER = "default"
+PROGRAM_LAYER = "program"
+
+_KNOWN_KEYS = frozenset(key for option in ALL_OPTIONS for key in option.keys)
+
+
+class _Found(NamedTuple):
+    """A stored value and where it came from."""
+
+    layer: str
+    key: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.key}={self.text!r} (from {self.layer})"
+
+
+class Configuration:
+    """Settings by key, held as text in named layers.
+
+    Any key can be stored; `get` refuses values an option does not allow, and `validate`
+    refuses keys nobody reads.
+
+    >>> conf = Configuration()
+    >>> conf.set_integer("parallelism.default", 4).get_integer("parallelism.default", 1)
+    4
+    """
+
+    def __init__(self, other: Configuration | None = None) -> None:
+        """Create an empty configuration, or an independent copy of `other`."""
+        self._program: dict[str, str] = {}
+        self._upper: tuple[tuple[str, dict[str, str]], ...] = ()
+        if other is not None:
+            self._program |= other._program  # noqa: SLF001 - the same class
+            self._upper = other._upper  # noqa: SLF001
+
+    @staticmethod
+    def from_dict(values: Mapping[str, object]) -> Configuration:
+        """Return a configuration in which the program has set `values`.
+
+        Raises:
+            ConfigError: A value has a type that `set` refuses.
+        """
+        made = Configuration()
+        for key, value in values.items():
+            made.set(key, value)
+        return made
+
+    def layered(self, name: str, values: Mapping[str, str]) -> Configuration:
+        """Return a copy in which `values` win over all that is set, now and later.
+
+        Args:
+            name: Where the values come from, as error messages shall say it.
+            values: Key to text.
+        """
+        made = Configuration(self)
+        made._upper = (*self._upper, (name, dict(values)))
+        return made
+
+    def set(self, key: str | ConfigOption[Any], value: object) -> Configuration:
+        """Store `value` in the program's layer and return this configuration.
+
+        Args:
+            key: A key, or the option itself.
+            value: A string, which is read when the option is, or a number, boolean, `timedelta` of
+                whole milliseconds, or enum member.
+
+        Raises:
+            ConfigError: `value` is of another type; None is, too.
+        """
+        name = key.key if isinstance(key, ConfigOption) else key
+        if not isinstance(name, str) or not name:
+            raise ConfigError(
+                f"a configuration key is a non-empty string; got {name!r}",
+                hint="Pass a key such as pipeline.name.",
+            )
+        self._program[name] = to_text(value)
+        return self
+
+    def set_string(self, key: str, value: str) -> Configuration:
+        """Store a string; see `set`."""
+        return self.set(key, value)
+
+    def set_integer(self, key: str, value: int) -> Configuration:
+        """Store an integer; see `set`."""
+        return self.set(key, value)
+
+    def set_boolean(self, key: str, value: bool) -> Configuration:  # noqa: FBT001 - PyFlink's
+        """Store a boolean; see `set`."""
+        return self.set(key, value)
+
+    def set_float(self, key: str, value: float) -> Configuration:
+        """Store a floating-point number; see `set`."""
+        return self.set(key, value)
+
+    def get_string(self, key: str, default_value: D) -> str | D:
+        """Return the text stored under `key`, or `default_value`."""
+        return self._read(key, parse_str, default_value)
+
+    def get_integer(self, key: str, default_value: D) -> int | D:
+        """Return the integer stored under `key`, or `default_value`.
+
+        Raises:
+            ConfigError: What is stored is not an integer.
+        """
+        return self._read(key, parse_int, default_value)
+
+    def get_boolean(self, key: str, default_value: D) -> bool | D:
+        """Return the boolean stored under `key`, or `default_value`.
+
+        Raises:
+            ConfigError: What is stored is neither `true` nor `false`.
+        """
+        return self._read(key, parse_bool, default_value)
+
+    def get_float(self, key: str, default_value: D) -> float | D:
+        """Return the number stored under `key`, or `default_value`.
+
+        Raises:
+            ConfigError: What is stored is not a number.
+        """
+        return self._read(key, parse_float, default_value)
+
+    def get(self, option: ConfigOption[T]) -> T:
+        """Return the effective value of `option`.
+
+        Raises:
+            ConfigError: The stored text does not parse or the option refuses the value; names
+                key, text and layer.
+        """
+        found = self._find(*option.keys)
+        if found is None:
+            return option.default
+        value = _parsed(found, option.parse)
+        if reason := option.check(value):
+            raise ConfigError(
+                f"{found}: the value {reason}",
+                hint=f"Change or remove {found.key}. {option.description}",
+            )
+        return value
+
+    def source_of(self, option: ConfigOption[T]) -> str:
+        """Return the name of the layer that decides `option`; `default` when none does."""
+        found = self._find(*option.keys)
+        return found.layer if found else DEFAULT_LAYER
+
+    def contains_key(self, key: str) -> bool:
+        """Return whether a layer holds `key`; defaults do not count."""
+        return self._find(key) is not None
+
+    def remove_config(self, key: str) -> bool:
+        """Remove `key` from every layer of this object and return whether it was there.
+
+        A process override stays: the command line is not the program's to change.
+        """
+        held = key in self._program or any(key in values for _, values in self._upper)
+        self._program.pop(key, None)
+        self._upper = tuple(
+            (name, {other: text for other, text in values.items() if other != key})
+            for name, values in self._upper
+        )
+        return held
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the effective text of every key that is set, process overrides included."""
+        return {key: text for _, values in self._layers() for key, text in values.items()}
+
+    def key_set(self) -> AbstractSet[str]:
+        """Return every key that is set, process overrides included."""
+        return self.to_dict().keys()
+
+    def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
+        """Set everything `other` holds, process overrides excepted, and return this one.
+
+        Args:
+            other: Is not changed.
+            prefix: Put before each key.
+        """
+        for _, values in other._own_layers():
+            for key, text in values.items():
+                self._program[f"{prefix or ''}{key}"] = text
+        return self
+
+    def add_all_to_dict(self, target_dict: dict[str, str]) -> None:
+        """Write the content of `to_dict` into `target_dict`."""
+        target_dict.update(self.to_dict())
+
+    def validate(self) -> None:
+        """Check every key and value that is set, and the rules between options.
+
+        Raises:
+            ConfigError: A key is unknown, a value is refused, or two values contradict each
+                other.
+        """
+        for name, values in self._layers():
+            for key in values:
+                _check_known(key, name)
+        for option in ALL_OPTIONS:
+            self.get(option)
+        for rule in RULES:
+            if not rule.holds(*(self.get(option) for option in rule.options)):
+                raise ConfigError(
+                    f"{rule.requirement}; got {', '.join(map(self._describe, rule.options))}",
+                    hint="Change one of them.",
+                )
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether both decide every key alike, wherever the values come from."""
+        return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
+
+    __hash__ = None  # type: ignore[assignment]  # mutable
+
+    def __repr__(self) -> str:
+        # Keys only: values under `spark.` may be credentials.
+        return f"<Configuration of {', '.join(sorted(self.key_set())) or 'nothing'}>"
+
+    def _own_layers(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        yield PROGRAM_LAYER, self._program
+        yield from self._upper
+
+    def _layers(self) -> Iterator[tuple[str, Mapping[str, str]]]:
+        """Yield all layers, the winning one last."""
+        yield from self._own_layers()
+        yield from process_overrides()
+
+    def _find(self, *keys: str) -> _Found | None:
+        for name, values in reversed(tuple(self._layers())):
+            for key in keys:
+                if key in values:
+                    return _Found(name, key, values[key])
+        return None
+
+    def _read(self, key: str, parse: Callable[[str], T], default_value: D) -> T | D:
+        found = self._find(key)
+        return default_value if found is None else _parsed(found, parse)
+
+    def _describe(self, option: ConfigOption[T]) -> str:
+        found = self._find(*option.keys)
+        return str(found) if found else f"{option.key} unset"
+
+
+def _parsed(found: _Found, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(found.text)
+    except ConfigError as cause:
+        raise ConfigError(f"{found}: {cause.problem}", hint=cause.hint) from cause
+
+
+def _check_known(key: str, layer: str) -> None:
+    if key in _KNOWN_KEYS or key.startswith(tuple(OPEN_PREFIXES)):
+        return
+    nearest = get_close_matches(key, _KNOWN_KEYS, n=1)
+    raise ConfigError(
+        f"unknown configuration key {key!r} (from {layer})",
+        hint=f"Did you mean {nearest[0]}?"
+        if nearest
+        else "See docs/configuration.md for all keys.",
+    )

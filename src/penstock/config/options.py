@@ -1,0 +1,167 @@
+"""Every setting Penstock knows. Keys are Flink's wherever Flink has the setting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
+from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, parse_enum
+
+RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
+    key="execution.runtime-mode",
+    parse=parse_enum(RuntimeExecutionMode),
+    default=RuntimeExecutionMode.STREAMING,
+    description=(
+        "Whether results appear while the input is read (STREAMING) or once, at its end "
+        "(BATCH). AUTOMATIC is BATCH if every source is bounded and STREAMING otherwise."
+    ),
+)
+
+TARGET: ConfigOption[str] = ConfigOption(
+    key="execution.target",
+    parse=STRING,
+    default="spark",
+    description=(
+        "What executing a job does: `spark` runs it, `plan` only plans it and shows the plan, "
+        "without starting Spark."
+    ),
+    check=one_of("spark", "plan"),
+)
+
+PARALLELISM: ConfigOption[int | None] = ConfigOption(
+    key="parallelism.default",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "Number of subtasks of every operator that does not set its own. When unset it is the "
+        "number of cores Spark has."
+    ),
+    check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
+)
+
+MAX_PARALLELISM: ConfigOption[int] = ConfigOption(
+    key="pipeline.max-parallelism",
+    parse=INTEGER,
+    default=128,
+    description=(
+        "Number of key groups, the units in which keyed state is stored and rescaled; an upper "
+        "bound of the parallelism."
+    ),
+    check=between(1, 32_768),
+)
+
+JOB_NAME: ConfigOption[str] = ConfigOption(
+    key="pipeline.name",
+    parse=STRING,
+    default="penstock-job",
+    description="Name of the job in messages, in metrics and in Spark's user interface.",
+    check=NOT_BLANK,
+)
+
+CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
+    key="execution.checkpointing.dir",
+    parse=STRING,
+    default=None,
+    description=(
+        "Directory that holds the progress and the state of the job; a job started again with "
+        "the same directory resumes. When unset a temporary directory is used and the job "
+        "cannot be resumed."
+    ),
+    check=NOT_BLANK,
+)
+
+CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
+    key="execution.checkpointing.interval",
+    parse=DURATION,
+    default=timedelta(0),
+    description=(
+        "Time between the starts of two micro-batches of the live run; each of them ends with "
+        "a checkpoint. 0 starts the next one as soon as the last one is done."
+    ),
+)
+
+INTERVAL_DURING_BACKLOG: ConfigOption[timedelta | None] = ConfigOption(
+    key="execution.checkpointing.interval-during-backlog",
+    parse=DURATION,
+    default=None,
+    description=(
+        "Checkpoint interval while a source is reading its history. 0 reads history as a batch "
+        "run: without checkpoints, at batch speed, and from its start again after a failure. "
+        "When unset, history is read with `execution.checkpointing.interval`."
+    ),
+)
+
+OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
+    key="pipeline.operator-chaining.enabled",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether operators without an exchange between them share one call in the worker. It "
+        "changes the speed, never the result."
+    ),
+    fallback_keys=("pipeline.operator-chaining",),
+)
+
+FRAME_RECORDS: ConfigOption[int] = ConfigOption(
+    key="execution.frame.max-records",
+    parse=INTEGER,
+    default=4096,
+    description="Largest number of records in one frame, the unit in which Spark moves records.",
+    check=between(1, 1_000_000),
+)
+
+MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
+    key="execution.live.max-records-per-batch",
+    parse=INTEGER,
+    default=1_000_000,
+    description="Largest number of records one micro-batch takes from each source that counts records.",
+    check=Limit("must be 1 or more", lambda value: value >= 1),
+)
+
+MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
+    key="execution.live.max-files-per-batch",
+    parse=INTEGER,
+    default=1000,
+    description="Largest number of new files one micro-batch takes from each file source.",
+    check=Limit("must be 1 or more", lambda value: value >= 1),
+)
+
+ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    RUNTIME_MODE,
+    TARGET,
+    PARALLELISM,
+    MAX_PARALLELISM,
+    JOB_NAME,
+    CHECKPOINT_DIR,
+    CHECKPOINT_INTERVAL,
+    INTERVAL_DURING_BACKLOG,
+    OPERATOR_CHAINING,
+    FRAME_RECORDS,
+    MAX_RECORDS_PER_BATCH,
+    MAX_FILES_PER_BATCH,
+)
+"""Every option, in the order of the reference page."""
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        options=(INTERVAL_DURING_BACKLOG, CHECKPOINT_INTERVAL),
+        requirement=(
+            f"{INTERVAL_DURING_BACKLOG.key} must be 0 or not shorter than {CHECKPOINT_INTERVAL.key}"
+        ),
+        holds=lambda backlog, live: backlog in (None, timedelta(0)) or backlog >= live,
+    ),
+    Rule(
+        options=(PARALLELISM, MAX_PARALLELISM),
+        requirement=f"{PARALLELISM.key} must not exceed {MAX_PARALLELISM.key}",
+        holds=lambda subtasks, key_groups: subtasks is None or subtasks <= key_groups,
+    ),
+)
+"""What must hold between options."""
+
+OPEN_PREFIXES: dict[str, str] = {
+    "spark.": "Passed to Spark as they are, `spark.master` for example.",
+    "pipeline.global-job-parameters.": "Parameters of your own program.",
+}
+"""Prefixes of keys that are not declared here, with what happens to them."""

@@ -1,0 +1,65 @@
+"""A sink that hands records to a callable in the driver.
+
+A sink is pickled with the program, a callable of the driver is not; so the sink carries a
+token, and the callable is registered under it in the driver's process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.connectors.spool import SpoolCommitter, SpoolWriter
+from penstock.errors import SinkError
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+
+Consumer = Callable[[list[Any]], None]
+"""Takes some values at a time; called in the thread that commits."""
+
+_consumers: dict[str, Consumer] = {}
+
+
+def register(token: str, consumer: Consumer) -> None:
+    """Let `consumer` receive what reaches `CollectSink(token)` in this process.
+
+    An earlier consumer of the token is replaced. Call `unregister` when the job is over.
+    """
+    _consumers[token] = consumer
+
+
+def unregister(token: str) -> None:
+    """Forget the consumer of `token`, if there is one."""
+    _consumers.pop(token, None)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSink(Sink):
+    """Brings records to the consumer registered under `token`, in epochs.
+
+    The consumer gets chunks: those of subtask 0 first, each subtask in its own order.
+    """
+
+    token: str
+
+    kind: ClassVar[str] = "collect"
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer that spools values."""
+        return SpoolWriter(context)
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that calls the consumer."""
+
+        def deliver(values: list[Any]) -> None:
+            consumer = _consumers.get(self.token)
+            if consumer is None:
+                raise SinkError(
+                    f"nobody in this process collects the values of {context.name} "
+                    f"(token {self.token!r})",
+                    hint="Keep the iterator of execute_and_collect open until the job ends.",
+                    origin=context.origin,
+                )
+            consumer(values)
+
+        return SpoolCommitter(context, deliver)

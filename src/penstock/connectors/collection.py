@@ -1,0 +1,68 @@
+"""A source over elements held in memory: `from_collection`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.endpoints import SplitSource
+from penstock.types import TypeInformation, Types, find_mismatch
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSource(SplitSource):
+    """Reads a tuple of elements in order; one split, so the order is kept.
+
+    Attributes:
+        values: The elements; shipped with the program, so there should not be very many.
+        type_info: Their type.
+    """
+
+    kind: ClassVar[str] = "collection"
+    values: tuple[Any, ...]
+    type_info: TypeInformation
+
+    @classmethod
+    def of(
+        cls, collection: Iterable[Any], type_info: TypeInformation | None = None
+    ) -> CollectionSource:
+        """Return a source of the elements, brought to `type_info`.
+
+        Raises:
+            ArgumentError: An element does not have the type; names its position.
+        """
+        values = list(collection)
+        declared = type_info or Types.PICKLED_BYTE_ARRAY()
+        refused = find_mismatch(declared, values)
+        if refused is not None:
+            index, reason = refused
+            raise ArgumentError(
+                f"element {index} of the collection, {values[index]!r}, is not a {declared}: "
+                f"{reason}",
+                hint="Correct the element or the type.",
+                origin=CallSite.of_caller(),
+            )
+        return cls(tuple(declared.coerce_batch(values)), declared)
+
+    @property
+    def is_bounded(self) -> bool:
+        """A collection ends."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the declared type."""
+        return self.type_info
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:  # noqa: ARG002
+        """Return one split over everything."""
+        return ((0, len(self.values)),)
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:  # noqa: ARG002
+        """Return the elements of a range."""
+        return list(self.values[start:end])
+
+    def describe(self) -> str:
+        """Return the number of elements."""
+        return f"a collection of {len(self.values)}"

@@ -1,0 +1,48 @@
+"""A sink that counts records and drops them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+
+
+@dataclass(frozen=True, slots=True)
+class DiscardingSink(Sink):
+    """Takes any record and keeps none; its committables are record counts."""
+
+    kind: ClassVar[str] = "discard"
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer that counts."""
+        del context
+        return _CountingWriter()
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that has nothing to do."""
+        del context
+        return _NothingCommitter()
+
+
+class _CountingWriter(SinkWriter):
+    def __init__(self) -> None:
+        self._record_count = 0
+
+    def write(self, values: list[Any]) -> None:
+        self._record_count += len(values)
+
+    def prepare_commit(self) -> list[Any]:
+        return [self._record_count]
+
+    def abort(self) -> None:
+        self._record_count = 0
+
+
+class _NothingCommitter(Committer):
+    def recover(self) -> None:
+        """Nothing is staged, so nothing is left over."""
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Nothing becomes visible."""

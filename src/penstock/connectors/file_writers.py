@@ -1,0 +1,143 @@
+"""Writing records into an open file, one class per layout."""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from penstock.errors import SinkError, TypeMismatchError
+from penstock.graph.endpoints import SinkContext
+from penstock.types.arrow import arrow_columns, arrow_schema
+
+ROW_GROUP_ROWS = 65_536
+ROW_GROUP_BYTES = 32 * 1024 * 1024
+"""A Parquet row group ends with the batch that reaches either limit."""
+
+
+class RecordFile(ABC):
+    """Writes records into an open file it does not own; the last call is one of two."""
+
+    @abstractmethod
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; some may stay in memory."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write what is in memory and what the format ends with."""
+
+    @abstractmethod
+    def discard(self) -> None:
+        """Let go of the file, which will be deleted."""
+
+
+class ParquetRecordFile(RecordFile):
+    """Gathers batches into row groups, at most one of which is in memory."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
+        self._context = context
+        self._schema = arrow_schema(context.type_info)
+        self._writer = pyarrow.parquet.ParquetWriter(file, self._schema)
+        self._batches: list[pa.RecordBatch] = []
+        self._row_count = 0
+        self._byte_count = 0
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; raises TypeMismatchError if one does not have the type."""
+        batch = _record_batch(self._schema, self._context, values)
+        self._batches.append(batch)
+        self._row_count += batch.num_rows
+        self._byte_count += batch.nbytes
+        if self._row_count >= ROW_GROUP_ROWS or self._byte_count >= ROW_GROUP_BYTES:
+            self._write_row_group()
+
+    def finish(self) -> None:
+        """Write the last row group and the footer."""
+        if self._batches:
+            self._write_row_group()
+        self._writer.close()
+
+    def discard(self) -> None:
+        """Close the writer, which would otherwise try it when it is collected."""
+        # What it still writes is deleted; the failure that led here is already reported.
+        with contextlib.suppress(OSError, pa.ArrowException):
+            self._writer.close()
+
+    def _write_row_group(self) -> None:
+        group = pa.Table.from_batches(self._batches, self._schema)
+        self._writer.write_table(group, row_group_size=max(1, group.num_rows))
+        self._batches.clear()
+        self._row_count = self._byte_count = 0
+
+
+class CsvRecordFile(RecordFile):
+    """A header line and one line per record."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
+        self._context = context
+        self._schema = arrow_schema(context.type_info)
+        self._writer = pyarrow.csv.CSVWriter(file, self._schema)
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; raises TypeMismatchError if one does not have the type."""
+        self._writer.write_batch(_record_batch(self._schema, self._context, values))
+
+    def finish(self) -> None:
+        """Close the writer."""
+        self._writer.close()
+
+    def discard(self) -> None:
+        """Close the writer."""
+        with contextlib.suppress(OSError, pa.ArrowException):  # the file is deleted
+            self._writer.close()
+
+
+class LineRecordFile(RecordFile):
+    """One line per record, UTF-8."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext, encode: Callable[[Any], str]) -> None:
+        self._file = file
+        self._context = context
+        self._encode = encode
+        self._written = 0
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; raises SinkError naming the first that has no text."""
+        encode = self._encode
+        lines: list[bytes] = []
+        try:
+            for value in values:
+                lines.append(encode(value).encode())  # noqa: PERF401 - its length is used
+        except Exception as cause:  # a user's __str__ may raise anything
+            index = len(lines)
+            raise SinkError(
+                f"record {self._written + index} of subtask {self._context.subtask} has no "
+                f"text form in {self._context.name}: {cause} (type "
+                f"{type(values[index]).__name__})",
+                hint="Map the record to numbers, strings, lists, dicts, or rows of these.",
+                origin=self._context.origin,
+            ) from cause
+        lines.append(b"")
+        self._file.write(b"\n".join(lines))
+        self._written += len(values)
+
+    def finish(self) -> None:
+        """Nothing is in memory."""
+
+    def discard(self) -> None:
+        """Nothing is in memory."""
+
+
+def _record_batch(schema: pa.Schema, context: SinkContext, values: list[Any]) -> pa.RecordBatch:
+    try:
+        columns = arrow_columns(context.type_info, values)
+    except TypeMismatchError as cause:
+        raise TypeMismatchError(
+            f"sink {context.name}: {cause.problem}", hint=cause.hint, origin=context.origin
+        ) from cause
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

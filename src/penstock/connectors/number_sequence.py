@@ -1,0 +1,63 @@
+"""A source of consecutive integers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.endpoints import SplitSource
+from penstock.types import TypeInformation, Types
+
+
+@dataclass(frozen=True, slots=True)
+class NumberSequenceSource(SplitSource):
+    """Reads the integers from `start` to `end`, both included (as in Flink).
+
+    Each subtask reads a range of its own, in order.
+    """
+
+    kind: ClassVar[str] = "sequence"
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        """Check the bounds.
+
+        Raises:
+            ArgumentError: `end` is less than `start`.
+        """
+        if self.end < self.start:
+            raise ArgumentError(
+                f"a number sequence ends ({self.end}) before it starts ({self.start})",
+                hint="Swap the bounds; both are included.",
+                origin=CallSite.of_caller(),
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        """A sequence ends."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return LONG."""
+        return Types.LONG()
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one contiguous range per subtask."""
+        return even_splits(self.end - self.start + 1, parallelism)
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:  # noqa: ARG002
+        """Return the integers at positions `[start, end)`."""
+        return list(range(self.start + start, self.start + end))
+
+    def describe(self) -> str:
+        """Return the bounds."""
+        return f"the numbers {self.start} to {self.end}"
+
+
+def even_splits(count: int, parallelism: int) -> list[tuple[int, int | None]]:
+    """Return `[0, count)` cut into at most `parallelism` ranges of nearly equal length."""
+    pieces = max(1, min(count, parallelism))
+    return [(count * i // pieces, count * (i + 1) // pieces) for i in range(pieces)]

@@ -1,0 +1,54 @@
+"""Operating system errors as sink errors: which path, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from penstock.errors import CallSite, SinkError
+
+_NOT_A_DIRECTORY = "Remove or rename the file that is in the way, or choose another path."
+_NO_PERMISSION = "Give the user that runs the job write permission, or choose another path."
+_FULL = "Free space or choose another file system, then start the job again; it resumes."
+
+HINTS: dict[int | None, str] = {
+    errno.ENOTDIR: _NOT_A_DIRECTORY,
+    errno.EEXIST: _NOT_A_DIRECTORY,
+    errno.EACCES: _NO_PERMISSION,
+    errno.EPERM: _NO_PERMISSION,
+    errno.EROFS: "Mount the file system writable, or choose another path.",
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.ENOENT: "Choose a path on a file system that the driver and all workers share.",
+    errno.EXDEV: "Keep the sink's directory and its _penstock directory on one file system.",
+    errno.ENAMETOOLONG: "Choose a shorter path.",
+    errno.EPIPE: "Keep the reader of the output open until the job ends.",
+}
+"""Error number to hint; other errors get `OTHER_HINT`."""
+
+OTHER_HINT = "Check the file system the path is on, then start the job again."
+
+
+@contextmanager
+def sink_errors(path: Path, doing: str, origin: CallSite | None) -> Iterator[None]:
+    """Turn an `OSError` inside the block into a `SinkError`.
+
+    Args:
+        path: What the sink was configured with; the error's own path is added.
+        doing: What was tried, e.g. `commit epoch live-7`.
+        origin: The user's line that created the sink.
+
+    Raises:
+        SinkError: The block raised an `OSError`, which becomes the cause.
+    """
+    try:
+        yield
+    except OSError as cause:
+        at = f" ({cause.filename})" if cause.filename else ""
+        raise SinkError(
+            f"cannot {doing} in {path}: {cause.strerror or cause}{at}",
+            hint=HINTS.get(cause.errno, OTHER_HINT),
+            origin=origin,
+        ) from cause

@@ -1,0 +1,73 @@
+"""A source over any Spark DataFrame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.endpoints import Source
+from penstock.types import TypeInformation, Types
+
+_TYPES = {
+    "string": Types.STRING,
+    "boolean": Types.BOOLEAN,
+    "byte": Types.BYTE,
+    "short": Types.SHORT,
+    "integer": Types.INT,
+    "long": Types.LONG,
+    "float": Types.FLOAT,
+    "double": Types.DOUBLE,
+    "date": Types.SQL_DATE,
+    "timestamp": Types.TIMESTAMP_LTZ,
+    "timestamp_ntz": Types.SQL_TIMESTAMP,
+}
+"""Spark's type names to types; a column of another type makes the whole row untyped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkSource(Source):
+    """Reads the rows of a DataFrame as `Row`s with its column names.
+
+    A batch DataFrame is bounded; a streaming one never ends and can only be read live. In
+    STREAMING mode a batch DataFrame is first written to the checkpoint directory, because
+    Spark cannot read it in steps.
+
+    Attributes:
+        dataframe: A `pyspark.sql.DataFrame` of the session the job runs in.
+    """
+
+    kind: ClassVar[str] = "dataframe"
+    dataframe: Any
+
+    def __post_init__(self) -> None:
+        """Check the argument.
+
+        Raises:
+            ArgumentError: It is not a DataFrame.
+        """
+        if not hasattr(self.dataframe, "mapInArrow"):
+            raise ArgumentError(
+                f"{self.dataframe!r} is not a Spark DataFrame",
+                hint="Pass what spark.read or spark.readStream returned.",
+                origin=CallSite.of_caller(),
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the DataFrame is a batch one."""
+        return not self.dataframe.isStreaming
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return a row type of the columns, unknown if a column has no simple type."""
+        fields = self.dataframe.schema.jsonValue()["fields"]
+        names = [spark_field["name"] for spark_field in fields]
+        kinds = [spark_field["type"] for spark_field in fields]
+        if not all(isinstance(kind, str) and kind in _TYPES for kind in kinds):
+            return Types.PICKLED_BYTE_ARRAY()
+        return Types.ROW_NAMED(names, [_TYPES[kind]() for kind in kinds])
+
+    def describe(self) -> str:
+        """Return the column names."""
+        stream = "streaming " if self.dataframe.isStreaming else ""
+        return f"a {stream}DataFrame of {', '.join(self.dataframe.columns)}"

@@ -1,0 +1,196 @@
+"""Values on their way from tasks to the driver, in one file per task and epoch.
+
+A spool file is a sequence of chunks, each an 8-byte little-endian length and a pickle
+(protocol 5) of a list of values. At most `CHUNK_VALUES` values are in memory at a time on
+either side. Files are below `<scratch>/spool/<sink_id>`; what nobody delivered is deleted
+when the job starts again.
+
+Delivery is exactly once as long as the driver lives. A driver that dies between delivering
+an epoch and recording it delivers that epoch again when the job is resumed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import struct
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import SinkError
+from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
+
+CHUNK_VALUES = 2048
+"""Most values in a chunk."""
+
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class SpooledValues:
+    """Handle of one spool file.
+
+    Attributes:
+        name: Name in the sink's spool directory.
+        subtask: Index of the task that wrote it.
+        record_count: Values in the file.
+    """
+
+    name: str
+    subtask: int
+    record_count: int
+
+
+def spool_directory(context: SinkContext) -> Path:
+    """Return where the spool files of a sink are."""
+    return context.scratch / "spool" / context.sink_id
+
+
+class SpoolWriter(SinkWriter):
+    """Pickles values into one spool file, made on the first value.
+
+    Args:
+        context: Where the writer runs.
+        convert: Applied to each list of values before it is pickled; None keeps them.
+    """
+
+    def __init__(
+        self, context: SinkContext, convert: Callable[[list[Any]], list[Any]] | None = None
+    ) -> None:
+        self._context = context
+        self._convert = convert
+        self._path = spool_directory(context) / uuid.uuid4().hex
+        self._file: BinaryIO | None = None
+        self._record_count = 0
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; they may be changed afterwards.
+
+        Raises:
+            SinkError: A value cannot be pickled, or the file system refused.
+        """
+        for start in range(0, len(values), CHUNK_VALUES):
+            chunk = values[start : start + CHUNK_VALUES]
+            data = self._pickled(self._convert(chunk) if self._convert else chunk)
+            with self._os_errors("spool values"):
+                if self._file is None:
+                    self._file = self._path.open("xb")
+                self._file.write(_LENGTH.pack(len(data)))
+                self._file.write(data)
+            self._record_count += len(chunk)
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the file; returns no handle if there were no values.
+
+        Not synced to disk: after a loss of power the epoch is computed again anyway.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return []
+        with self._os_errors("spool values"):
+            self._file.close()
+        return [SpooledValues(self._path.name, self._context.subtask, self._record_count)]
+
+    def abort(self) -> None:
+        """Remove the file.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return
+        with self._os_errors("remove a spool file"):
+            self._path.unlink(missing_ok=True)
+        # Closing flushes, which fails if the disk is full; nobody needs these bytes.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _pickled(self, chunk: list[Any]) -> bytes:
+        try:
+            return pickle.dumps(chunk, 5)
+        except Exception as cause:  # whatever a user's __reduce__ raises
+            raise SinkError(
+                f"values of sink {self._context.name} cannot be brought to the driver: {cause!r}",
+                hint="Map them to values that can be pickled first.",
+                origin=self._context.origin,
+            ) from cause
+
+    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self._path.parent, doing, self._context.origin)
+
+
+class SpoolCommitter(Committer):
+    """Delivers spooled values in the driver, by subtask and then in order of writing.
+
+    Args:
+        context: Where the committer runs.
+        deliver: Called with one chunk after the other. Its exceptions fail the commit; the
+            epoch then counts as delivered for this committer.
+    """
+
+    def __init__(self, context: SinkContext, deliver: Callable[[list[Any]], None]) -> None:
+        self._context = context
+        self._directory = spool_directory(context)
+        self._deliver = deliver
+        self._delivered_epoch: str | None = None
+
+    def recover(self) -> None:
+        """Delete what was spooled and not delivered.
+
+        Raises:
+            SinkError: The scratch directory cannot be created or written.
+        """
+        with sink_errors(self._directory, "prepare for spooling", self._context.origin):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            for left_over in self._directory.iterdir():
+                left_over.unlink()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Deliver the values of `epoch` unless this committer did before.
+
+        Raises:
+            SinkError: A spool file is missing or damaged.
+        """
+        repeated = epoch == self._delivered_epoch
+        self._delivered_epoch = epoch
+        spooled: list[SpooledValues] = sorted(committables, key=lambda handle: handle.subtask)
+        try:
+            if not repeated:
+                for handle in spooled:
+                    self._deliver_file(self._directory / handle.name)
+        finally:
+            with sink_errors(self._directory, "remove spool files", self._context.origin):
+                for handle in spooled:
+                    (self._directory / handle.name).unlink(missing_ok=True)
+
+    def _deliver_file(self, path: Path) -> None:
+        for chunk in self._chunks(path):
+            self._deliver(chunk)
+
+    def _chunks(self, path: Path) -> Iterator[list[Any]]:
+        with (
+            sink_errors(self._directory, "read spooled values", self._context.origin),
+            path.open("rb") as file,
+        ):
+            while head := file.read(_LENGTH.size):
+                yield self._chunk(file, head, path)
+
+    def _chunk(self, file: BinaryIO, head: bytes, path: Path) -> list[Any]:
+        length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else None
+        data = file.read(length) if length is not None else b""
+        if length is None or len(data) != length:
+            raise SinkError(
+                f"spool file {path} ends within a chunk at byte {file.tell()}",
+                hint="Check the file system the checkpoint directory is on, then start the "
+                "job again; the values are computed again.",
+                origin=self._context.origin,
+            )
+        chunk: list[Any] = pickle.loads(data)
+        return chunk

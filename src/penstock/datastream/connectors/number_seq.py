@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.connectors.number_seq`."""
+
+from __future__ import annotations
+
+from penstock.connectors.number_sequence import NumberSequenceSource
+
+__all__ = ["NumberSequenceSource"]

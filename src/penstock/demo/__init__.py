@@ -1,0 +1,1 @@
+"""`penstock demo`: a year of departures from New York, as history and then live."""

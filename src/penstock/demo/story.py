@@ -1,0 +1,108 @@
+"""What happened while the demo's job ran, gathered from its events."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+from penstock.metrics.listener import (
+    JobEvent,
+    JobListener,
+    MicroBatch,
+    RunFinished,
+    RunStarted,
+    Switched,
+)
+
+
+@dataclass(slots=True)
+class Story:
+    """The job so far.
+
+    Attributes:
+        history_records: Records read as history.
+        history_seconds: Wall clock of that.
+        switch_seconds: Wall clock of the hand-over.
+        switch_watermark_ms: How far history went in event time.
+        live_records: Records read as they arrived.
+        live_seconds: Wall clock of the micro-batches that read any.
+        live_batches: Number of those.
+    """
+
+    history_records: int = 0
+    history_seconds: float = 0.0
+    switch_seconds: float = 0.0
+    switch_watermark_ms: int | None = None
+    live_records: int = 0
+    live_seconds: float = 0.0
+    live_batches: int = 0
+
+
+class StoryListener(JobListener):
+    """Writes the story, and says when all that will ever arrive has been processed.
+
+    Attributes:
+        story: What happened so far.
+        first_processed: Set when the live run has committed its first records.
+        all_processed: Set when it has committed the last record.
+        last_event: Time of the last event, on the monotonic clock, in seconds.
+    """
+
+    def __init__(self, live_records: int, say: Callable[[str], None]) -> None:
+        """Make a listener.
+
+        Args:
+            live_records: Records that will arrive.
+            say: Prints a line.
+        """
+        self.story = Story()
+        self.first_processed = Event()
+        self.all_processed = Event()
+        self.last_event = time.monotonic()
+        self._expected = live_records
+        self._say = say
+
+    def on_event(self, event: JobEvent) -> None:
+        """Take note of an event."""
+        self.last_event = time.monotonic()
+        note = _NOTES.get(type(event))
+        if note is not None:
+            note(self, event)
+
+    def _run_started(self, event: RunStarted) -> None:
+        self._say(f"  {event.name}: {event.reads}")
+
+    def _micro_batch(self, event: MicroBatch) -> None:
+        if not event.records:
+            return
+        story = self.story
+        story.live_records += event.records
+        story.live_seconds += event.seconds
+        story.live_batches += 1
+        self.first_processed.set()
+        self._say(
+            f"  live: micro-batch {event.number}, {event.records:,} records in "
+            f"{event.seconds:.1f} s, {story.live_records:,} of {self._expected:,}"
+        )
+        if story.live_records >= self._expected:
+            self.all_processed.set()
+
+    def _switched(self, event: Switched) -> None:
+        self.story.switch_seconds = event.seconds
+        self.story.switch_watermark_ms = event.watermark_ms
+
+    def _run_finished(self, event: RunFinished) -> None:
+        if event.kind == "batch":
+            self.story.history_records = event.records
+            self.story.history_seconds = event.seconds
+
+
+_NOTES: dict[type, Callable[[StoryListener, Any], None]] = {
+    RunStarted: StoryListener._run_started,  # noqa: SLF001 - its own methods
+    MicroBatch: StoryListener._micro_batch,  # noqa: SLF001
+    Switched: StoryListener._switched,  # noqa: SLF001
+    RunFinished: StoryListener._run_finished,  # noqa: SLF001
+}

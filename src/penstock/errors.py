@@ -1,0 +1,240 @@
+"""Every error Penstock raises on purpose: one root, one code per failure.
+
+An error carries what is wrong (`problem`), what to do about it (`hint`) and, when an
+operator of the user's program is at fault, the line that created it (`origin`). Errors cross
+from a Python worker to the driver as text inside a Spark exception; `to_wire` and
+`from_wire` keep them intact on the way.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+_PACKAGE = str(Path(__file__).parent)
+_WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Where user code asked for something, e.g. `job.py:41 in build`."""
+
+    filename: str
+    lineno: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{self.filename}:{self.lineno} in {self.function}"
+
+    @classmethod
+    def of_caller(cls) -> CallSite | None:
+        """Return the innermost frame outside Penstock, or None if there is none."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            filename = frame.f_code.co_filename
+            if not filename.startswith((_PACKAGE, "<string>")):  # a dataclass __init__
+                return cls(filename, frame.f_lineno, frame.f_code.co_name)
+            frame = frame.f_back  # type: ignore[assignment]
+        return None
+
+
+class PenstockError(Exception):
+    """Root of every error this library raises on purpose.
+
+    Attributes:
+        code: Stable identifier, unique in the package; tests and users match on it.
+        problem: What is wrong, with the offending values.
+        hint: What to do about it, in the imperative.
+        origin: The user's line that created the operator at fault, when there is one.
+    """
+
+    code: ClassVar[str] = "PENSTOCK"
+    _by_code: ClassVar[dict[str, type[PenstockError]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        """Register the class under its code, so that `from_wire` can rebuild it."""
+        super().__init_subclass__()
+        PenstockError._by_code[cls.code] = cls
+
+    def __init__(self, problem: str, *, hint: str, origin: CallSite | None = None) -> None:
+        super().__init__(problem, hint, origin)
+        self.problem = problem
+        self.hint = hint
+        self.origin = origin
+
+    def __str__(self) -> str:
+        at = f"\n  at: {self.origin}" if self.origin else ""
+        return f"[{self.code}] {self.problem}\n  fix: {self.hint}{at}"
+
+    # Keyword-only arguments defeat the default `cls(*args)` unpickling, and errors
+    # must cross from a Python worker to the driver intact.
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.problem, self.hint, self.origin)
+
+    def to_wire(self) -> str:
+        """Return a marker that `from_wire` finds in any surrounding text."""
+        site = self.origin
+        payload = {
+            "code": self.code,
+            "problem": self.problem,
+            "hint": self.hint,
+            "origin": [site.filename, site.lineno, site.function] if site else None,
+        }
+        text = base64.b64encode(json.dumps(payload).encode()).decode()
+        return f"<<penstock-error:{text}>>"
+
+    @staticmethod
+    def from_wire(text: str) -> PenstockError | None:
+        """Return the first error embedded in `text` by `to_wire`, or None."""
+        found = _WIRE.search(text)
+        if found is None:
+            return None
+        payload = json.loads(base64.b64decode(found[1]))
+        cls = PenstockError._by_code.get(payload["code"], PenstockError)
+        site = payload["origin"]
+        return cls(
+            payload["problem"], hint=payload["hint"], origin=CallSite(*site) if site else None
+        )
+
+
+def _rebuild(
+    cls: type[PenstockError], problem: str, hint: str, origin: CallSite | None
+) -> PenstockError:
+    return cls(problem, hint=hint, origin=origin)
+
+
+class ConfigError(PenstockError, ValueError):
+    """A configuration key is unknown, or its value cannot be used."""
+
+    code = "CONFIG_INVALID"
+
+
+class GraphError(PenstockError):
+    """The program is wrong; raised while building or planning it, never while running."""
+
+    code = "GRAPH"
+
+
+class ArgumentError(GraphError, TypeError):
+    """A method of the API was called with an argument it cannot use."""
+
+    code = "GRAPH_ARGUMENT"
+
+
+class UnkeyedStateError(GraphError):
+    """Keyed state or a timer was requested where there is no key."""
+
+    code = "GRAPH_UNKEYED_STATE"
+
+
+class EmptyGraphError(GraphError):
+    """A job was started that has no sink."""
+
+    code = "GRAPH_EMPTY"
+
+
+class UnboundedBatchError(GraphError):
+    """BATCH mode was asked of a program with an unbounded source."""
+
+    code = "GRAPH_UNBOUNDED_BATCH"
+
+
+class TypeMismatchError(PenstockError, TypeError):
+    """A record does not have the declared type."""
+
+    code = "TYPE_MISMATCH"
+
+
+class UnknownFieldError(PenstockError, KeyError, ValueError):
+    """A row or row type has no field of that name."""
+
+    code = "UNKNOWN_FIELD"
+
+
+class KeyTypeError(PenstockError, TypeError):
+    """A value cannot be used as a key."""
+
+    code = "KEY_TYPE"
+
+
+class DecodeError(PenstockError, ValueError):
+    """Bytes do not follow the declared layout."""
+
+    code = "SERDE_DECODE"
+
+
+class UserFunctionError(PenstockError):
+    """A user function raised; names operator, record and the user's line."""
+
+    code = "USER_FUNCTION"
+
+
+class UserCodeError(PenstockError):
+    """A user function or object cannot be shipped to the workers."""
+
+    code = "USER_CODE"
+
+
+class SourceError(PenstockError):
+    """A source cannot be read: missing, unreadable, of the wrong shape."""
+
+    code = "SOURCE"
+
+
+class HistoryChangedError(SourceError):
+    """History is no longer what it was when its positions were pinned."""
+
+    code = "SOURCE_HISTORY_CHANGED"
+
+
+class SinkError(PenstockError):
+    """A sink cannot be written."""
+
+    code = "SINK"
+
+
+class JobDirectoryError(PenstockError):
+    """The checkpoint directory cannot be used."""
+
+    code = "JOB_DIRECTORY"
+
+
+class JobMismatchError(JobDirectoryError):
+    """The checkpoint directory belongs to another job or another graph."""
+
+    code = "JOB_MISMATCH"
+
+
+class JobLockedError(JobDirectoryError):
+    """Another driver is running this job."""
+
+    code = "JOB_LOCKED"
+
+
+class StateError(PenstockError):
+    """Keyed state is damaged or does not belong to this program."""
+
+    code = "STATE"
+
+
+class EnvironmentSetupError(PenstockError):
+    """The machine lacks something the job needs, such as a Java runtime."""
+
+    code = "ENVIRONMENT"
+
+
+class JobFailedError(PenstockError):
+    """The job failed for a reason outside the user's functions."""
+
+    code = "JOB_FAILED"
+
+
+class JobCancelledError(PenstockError):
+    """The job was cancelled before it ended."""
+
+    code = "JOB_CANCELLED"

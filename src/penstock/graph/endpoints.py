@@ -1,0 +1,166 @@
+"""What a job reads and writes: the contracts of sources and sinks.
+
+A source or sink object is a *description*: picklable, without open files, shared by all
+subtasks. What runs is made from it: a sink makes one `SinkWriter` per task and one
+`Committer` in the driver.
+
+Exactly once is a two-phase protocol. Writers stage; nothing they stage is visible. When all
+tasks of an epoch (a batch run, or one micro-batch) have succeeded, the driver hands what they
+prepared to `Committer.commit`, which makes all of it visible and may be called again for the
+same epoch after a crash.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock.errors import CallSite
+from penstock.types.information import TypeInformation
+
+
+class Source(ABC):
+    """Something records are read from."""
+
+    kind: ClassVar[str]
+    """Short name for plans: `files`, `collection`."""
+
+    @property
+    @abstractmethod
+    def is_bounded(self) -> bool:
+        """Whether the source ends by itself."""
+
+    @abstractmethod
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the records; `PICKLED_BYTE_ARRAY` when nothing is known."""
+
+    def describe(self) -> str:
+        """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
+        return self.kind
+
+
+class SplitSource(Source):
+    """A source whose records are numbered within splits, and made in the worker.
+
+    Each split is a range of positions; a position is one record. The driver decides which
+    positions a batch covers, so a batch can be read again exactly.
+    """
+
+    records_per_second: int | None = None
+    """Rate limit over all splits in a live run; None reads as fast as it can."""
+
+    @abstractmethod
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return `[start, end)` positions per split; `end` None is unbounded.
+
+        Called once per job, in the driver. The answer is pinned with the job, so it may
+        depend on `parallelism` but not on the time of the call.
+        """
+
+    @abstractmethod
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records at positions `[start, end)` of `split`, in order.
+
+        Called in a worker with a few thousand positions at a time. Must return exactly
+        `end - start` records, the same ones whenever it is asked again.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class SinkContext:
+    """What a writer knows about where it runs.
+
+    Attributes:
+        job_id: Identifies the job across restarts; safe in a file name.
+        sink_id: Identifies the sink within the job; safe in a file name.
+        subtask: Index of the writing task.
+        type_info: Declared type of the records.
+        name: Name of the sink for messages.
+        origin: The user's line that created the sink.
+        scratch: Directory of this job for staged data of sinks that have no place of
+            their own.
+    """
+
+    job_id: str
+    sink_id: str
+    subtask: int
+    type_info: TypeInformation
+    name: str
+    origin: CallSite | None
+    scratch: Path
+
+
+class SinkWriter(ABC):
+    """Stages the records of one task of one epoch.
+
+    Call order: any number of `write`, then either `prepare_commit` or `abort`. A writer
+    whose task is killed gets neither call; what it staged is removed by
+    `Committer.recover`.
+    """
+
+    @abstractmethod
+    def write(self, values: list[Any]) -> None:
+        """Stage `values` in order."""
+
+    @abstractmethod
+    def prepare_commit(self) -> list[Any]:
+        """Make what was staged durable and return picklable handles for the committer."""
+
+    @abstractmethod
+    def abort(self) -> None:
+        """Drop what was staged."""
+
+
+class Committer(ABC):
+    """Makes staged data visible. Lives in the driver, one per sink."""
+
+    @abstractmethod
+    def recover(self) -> None:
+        """Finish commits that a crash interrupted and drop staged data nobody committed.
+
+        Called once before the job's first writer starts, also on the first start.
+        """
+
+    @abstractmethod
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Make everything of `epoch` visible.
+
+        Idempotent: a second call for the same epoch changes nothing that is visible, even
+        with other committables (the epoch was computed again after a crash); those are
+        dropped. Epochs come in order and are safe in file names.
+
+        Raises:
+            SinkError: The data could not be made visible; the job fails and may be resumed.
+        """
+
+    def close(self) -> None:
+        """Release what the committer holds; called once when the job ends or fails."""
+
+
+class Sink(ABC):
+    """Somewhere records are written to."""
+
+    kind: ClassVar[str]
+    """Short name for plans: `files`, `print`."""
+
+    def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
+        """Refuse a stream this sink cannot write; called when the sink is attached.
+
+        Raises:
+            GraphError: The type of the stream does not fit the sink.
+        """
+
+    @abstractmethod
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return the writer of one task; called in a worker."""
+
+    @abstractmethod
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return the committer; called in the driver, `context.subtask` is -1 there."""
+
+    def describe(self) -> str:
+        """Return one short phrase for plans and messages."""
+        return self.kind

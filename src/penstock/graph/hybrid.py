@@ -1,0 +1,101 @@
+"""Hybrid sources: bounded sources followed by a last one, read one after the other.
+
+All but the last are backlog (FLIP-309: the enumerator reports `isProcessingBacklog` for every
+contained source except the last).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from penstock.errors import CallSite, GraphError
+from penstock.graph.endpoints import Source
+from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSource(Source):
+    """Several sources read one after the other.
+
+    Build one with `HybridSource.builder(first).add_source(next).build()`.
+
+    Attributes:
+        parts: At least two sources of one type; all but the last bounded.
+    """
+
+    kind: ClassVar[str] = "hybrid"
+    parts: tuple[Source, ...]
+
+    def __post_init__(self) -> None:
+        """Check the parts.
+
+        Raises:
+            GraphError: Fewer than two parts, an unbounded one before the last, or types
+                that differ.
+        """
+        origin = CallSite.of_caller()
+        if len(self.parts) < 2:
+            raise GraphError(
+                f"a hybrid source needs at least two sources, got {len(self.parts)}",
+                hint="Add the source that follows with add_source.",
+                origin=origin,
+            )
+        for part in self.parts[:-1]:
+            if not part.is_bounded:
+                raise GraphError(
+                    f"{part.describe()} is unbounded, so the sources after it are never read",
+                    hint="Put the unbounded source last.",
+                    origin=origin,
+                )
+        types = {str(part.get_produced_type()) for part in self.parts}
+        if len(types) > 1:
+            raise GraphError(
+                f"the sources of a hybrid source have different types: {sorted(types)}",
+                hint="Give them the same schema, column order included.",
+                origin=origin,
+            )
+
+    @staticmethod
+    def builder(first_source: Source) -> HybridSourceBuilder:
+        """Return a builder that starts with `first_source`."""
+        return HybridSourceBuilder((first_source,))
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the last source is bounded."""
+        return self.parts[-1].is_bounded
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type all parts share."""
+        return self.parts[0].get_produced_type()
+
+    def describe(self) -> str:
+        """Return the parts, joined by `then`."""
+        return ", then ".join(part.describe() for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class HybridSourceBuilder:
+    """Collects the sources of a `HybridSource`; every call returns a new builder."""
+
+    parts: tuple[Source, ...]
+
+    def add_source(self, source: Source) -> HybridSourceBuilder:
+        """Add the source that follows."""
+        return HybridSourceBuilder((*self.parts, source))
+
+    def build(self) -> HybridSource:
+        """Return the hybrid source.
+
+        Raises:
+            GraphError: See `HybridSource`.
+        """
+        return HybridSource(self.parts)
+
+
+def parts_of(source: Source | None) -> tuple[Source, ...]:
+    """Return what is read one after the other: the parts, or the source itself."""
+    if source is None:
+        return ()
+    return source.parts if isinstance(source, HybridSource) else (source,)

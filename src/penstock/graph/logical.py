@@ -1,0 +1,162 @@
+"""The logical graph: what the user wrote, before any decision.
+
+A node is one call of the API. Edges point upstream by id, and an id is always greater than
+those of its inputs, so nodes in order of id are in topological order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any
+
+from penstock.errors import CallSite, EmptyGraphError, GraphError
+from penstock.graph.endpoints import Sink, Source
+from penstock.types.information import TypeInformation
+
+
+class NodeKind(Enum):
+    """What a node is. The first four have no operator of their own."""
+
+    SOURCE = auto()
+    SINK = auto()
+    UNION = auto()
+    KEY_BY = auto()
+    MAP = auto()
+    FLAT_MAP = auto()
+    FILTER = auto()
+    PROCESS = auto()
+    TIMESTAMPS = auto()
+    KEYED_MAP = auto()
+    KEYED_FLAT_MAP = auto()
+    KEYED_FILTER = auto()
+    KEYED_REDUCE = auto()
+    KEYED_PROCESS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarking:
+    """What a watermark strategy asks for.
+
+    Attributes:
+        assigner: (value, previous timestamp) to epoch milliseconds; None keeps timestamps.
+        out_of_orderness_ms: Bound of disorder; None makes no watermarks.
+    """
+
+    assigner: Callable[[Any, int], int] | None
+    out_of_orderness_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One transformation.
+
+    Attributes:
+        id: Greater than the ids of all inputs.
+        kind: What it is.
+        name: For people.
+        uid: Stable identity set by the user, None if unset.
+        inputs: Ids of the nodes it reads.
+        type_info: Type of its records.
+        origin: The user's line.
+        function: User function or object, if any.
+        method: Method to call on it; None calls it directly.
+        key_selector: Of KEY_BY.
+        watermarking: Of TIMESTAMPS.
+        source: Of SOURCE.
+        sink: Of SINK.
+    """
+
+    id: int
+    kind: NodeKind
+    name: str
+    uid: str | None
+    inputs: tuple[int, ...]
+    type_info: TypeInformation
+    origin: CallSite | None
+    function: Any = None
+    method: str | None = None
+    key_selector: Callable[[Any], Any] | None = None
+    watermarking: Watermarking | None = None
+    source: Source | None = None
+    sink: Sink | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalGraph:
+    """All nodes that lead to a sink, in order of id.
+
+    Raises:
+        EmptyGraphError: There is no sink.
+        GraphError: An input does not exist, or two nodes share a uid.
+    """
+
+    nodes: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        """Check the graph, so that an invalid one cannot exist."""
+        if not any(node.kind is NodeKind.SINK for node in self.nodes):
+            raise EmptyGraphError(
+                "the program has no sink, so there is nothing to execute",
+                hint="End a stream with sink_to, print or execute_and_collect.",
+            )
+        known: set[int] = set()
+        uids: dict[str, Node] = {}
+        for node in self.nodes:
+            missing = [i for i in node.inputs if i not in known]
+            if missing:
+                raise GraphError(
+                    f"node {node.id} ({node.name}) reads unknown nodes {missing}",
+                    hint="Use streams of one environment only.",
+                    origin=node.origin,
+                )
+            known.add(node.id)
+            if node.uid is not None and uids.setdefault(node.uid, node) is not node:
+                raise GraphError(
+                    f"uid {node.uid!r} is used by {uids[node.uid].name!r} and {node.name!r}",
+                    hint="Give every operator a uid of its own.",
+                    origin=node.origin,
+                )
+
+    @classmethod
+    def leading_to_sinks(cls, nodes: dict[int, Node]) -> LogicalGraph:
+        """Return the part of `nodes` that some sink needs, numbered from 0.
+
+        Numbers do not depend on what else the environment holds, so a program that is
+        started again gives the same graph.
+
+        Raises:
+            EmptyGraphError: There is no sink.
+            GraphError: A stream belongs to a job that was executed already.
+        """
+        needed: set[int] = set()
+        todo = [node.id for node in nodes.values() if node.kind is NodeKind.SINK]
+        while todo:
+            current = todo.pop()
+            if current not in needed:
+                needed.add(current)
+                for source in nodes[current].inputs:
+                    if source not in nodes:
+                        raise GraphError(
+                            f"{nodes[current].name!r} reads a stream of a job that was executed "
+                            "already",
+                            hint="execute() forgets the streams it ran; build them again.",
+                            origin=nodes[current].origin,
+                        )
+                    todo.append(source)
+        number = {key: i for i, key in enumerate(sorted(needed))}
+        return cls(
+            tuple(
+                replace(nodes[key], id=i, inputs=tuple(number[k] for k in nodes[key].inputs))
+                for key, i in number.items()
+            )
+        )
+
+    def node(self, node_id: int) -> Node:
+        """Return one node."""
+        return next(node for node in self.nodes if node.id == node_id)
+
+    def of_kind(self, kind: NodeKind) -> tuple[Node, ...]:
+        """Return all nodes of a kind."""
+        return tuple(node for node in self.nodes if node.kind is kind)

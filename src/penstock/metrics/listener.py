@@ -1,0 +1,138 @@
+"""Listeners: who is told about the progress of a job.
+
+The executor calls every listener of the process, in the thread that drives the job. By default
+there is one, which writes log lines; the command line replaces it by progress bars.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+_logger = logging.getLogger("penstock")
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins.
+
+    Attributes:
+        name: `history`, `live` or `batch`.
+        kind: `batch` or `live`.
+        reads: What it reads, in words.
+        bounded: It will end by itself.
+    """
+
+    name: str
+    kind: str
+    reads: str
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a batch run is; may go back when a stage adds tasks.
+
+    Attributes:
+        done_tasks: Tasks completed.
+        total_tasks: Tasks known so far.
+        seconds: Since the run began.
+    """
+
+    done_tasks: int
+    total_tasks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch:
+    """A micro-batch was committed.
+
+    Attributes:
+        number: From 0, over the life of the checkpoint.
+        records: Records read.
+        total_records: Records read by this run in this process.
+        seconds: Wall clock of the micro-batch.
+        lag_ms: Wall clock minus the greatest watermark of the sources; None without
+            watermarks.
+    """
+
+    number: int
+    records: int
+    total_records: int
+    seconds: float
+    lag_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """A run ended.
+
+    Attributes:
+        name: As in `RunStarted`.
+        kind: As in `RunStarted`.
+        records: Records read in this process.
+        seconds: Wall clock.
+    """
+
+    name: str
+    kind: str
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Switched:
+    """State was handed from one run to the next.
+
+    Attributes:
+        seconds: From the last record of the earlier run to the start of the next query.
+        watermark_ms: Greatest watermark handed over, None if there is none.
+    """
+
+    seconds: float
+    watermark_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """A job continues from its checkpoint directory.
+
+    Attributes:
+        step: The last step that was recorded, in words.
+    """
+
+    step: str
+
+
+JobEvent = RunStarted | BatchProgress | MicroBatch | RunFinished | Switched | Resumed
+
+
+class JobListener:
+    """Receives events; the base class ignores them all."""
+
+    def on_event(self, event: JobEvent) -> None:
+        """Take one event. Must be quick, and must not raise."""
+
+
+class LogListener(JobListener):
+    """Writes one log line per event, except progress within a batch run."""
+
+    def on_event(self, event: JobEvent) -> None:
+        """Log at INFO; progress within a batch run at DEBUG."""
+        level = logging.DEBUG if isinstance(event, BatchProgress) else logging.INFO
+        _logger.log(level, "%s", event)
+
+
+_listeners: list[JobListener] = [LogListener()]
+
+
+def set_listeners(*listeners: JobListener) -> None:
+    """Replace the listeners of this process."""
+    _listeners[:] = listeners
+
+
+def publish(event: JobEvent) -> None:
+    """Tell every listener."""
+    for listener in _listeners:
+        listener.on_event(event)

@@ -1,0 +1,1 @@
+"""Planning: pure phases from the logical graph to the physical plan."""

@@ -1,0 +1,36 @@
+"""Phase: which sources and sinks the job has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from penstock.graph.hybrid import parts_of
+from penstock.graph.logical import NodeKind
+from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
+
+
+def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
+    """List sources (a hybrid source as its parts) and sinks."""
+    sources = tuple(
+        SourcePlan(node.id, node.name, parts_of(node.source), node.type_info, node.origin)
+        for node in plan.graph.of_kind(NodeKind.SOURCE)
+        if node.source is not None
+    )
+    sinks = tuple(
+        SinkPlan(
+            index,
+            _file_safe(node.uid) if node.uid else f"sink-{index}",
+            node.name,
+            node.sink,
+            node.type_info,
+            node.origin,
+        )
+        for index, node in enumerate(plan.graph.of_kind(NodeKind.SINK))
+        if node.sink is not None
+    )
+    return replace(plan, sources=sources, sinks=sinks)
+
+
+def _file_safe(uid: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.-]", lambda m: f"%{ord(m[0]):02x}", uid)

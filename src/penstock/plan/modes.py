@@ -1,0 +1,126 @@
+"""Phases: the runtime mode, and the runs it leads to (FLIP-327 §2.2, FLIP-309).
+
+| mode | interval-during-backlog | runs |
+|---|---|---|
+| BATCH | any | one batch run over everything |
+| STREAMING | unset or > 0 | live runs only: one per part of a hybrid source |
+| STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.errors import UnboundedBatchError
+from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan
+from penstock.runtime.program import RunKind
+
+
+def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
+    """Resolve AUTOMATIC and refuse BATCH over unbounded sources. After `find_endpoints`.
+
+    Raises:
+        UnboundedBatchError: BATCH was asked for and a source never ends.
+    """
+    asked = plan.options.mode
+    unbounded = [source for source in plan.sources if not source.parts[-1].is_bounded]
+    if asked is RuntimeExecutionMode.BATCH and unbounded:
+        source = unbounded[0]
+        raise UnboundedBatchError(
+            f"execution.runtime-mode is BATCH, but source {source.name!r} never ends",
+            hint="Use STREAMING, or a bounded source.",
+            origin=source.origin,
+        )
+    if asked is not RuntimeExecutionMode.AUTOMATIC:
+        decision = Decision("job", asked.name, "execution.runtime-mode says so")
+        return _decided(replace(plan, mode=asked), decision)
+    mode = RuntimeExecutionMode.STREAMING if unbounded else RuntimeExecutionMode.BATCH
+    why = f"source {unbounded[0].name!r} never ends" if unbounded else "every source ends"
+    return _decided(replace(plan, mode=mode), Decision("job", mode.name, f"AUTOMATIC: {why}"))
+
+
+def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
+    """Split the job into runs. After `choose_mode`."""
+    if plan.mode is RuntimeExecutionMode.BATCH:
+        return _batch_only(plan)
+    without_backlog = [source for source in plan.sources if len(source.parts) == 1]
+    if not plan.options.backlog_as_batch:
+        reason = "execution.checkpointing.interval-during-backlog is not 0"
+        return _live_only(plan, reason)
+    if without_backlog:
+        reason = (
+            f"source {without_backlog[0].name!r} has no backlog: only the parts of a "
+            "HybridSource before its last are, and the job leaves backlog when all sources have"
+        )
+        return _live_only(plan, reason)
+    history = RunPlan(
+        0, "history", RunKind.BATCH,
+        tuple(Reading(s.id, tuple(range(len(s.parts) - 1)), ends=False) for s in plan.sources),
+        final_results_only=False, hands_over=True,
+    )
+    live = RunPlan(
+        1, "live", RunKind.LIVE,
+        tuple(
+            Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded) for s in plan.sources
+        ),
+        final_results_only=False, hands_over=False,
+    )
+    decided = _decided(
+        replace(plan, runs=(history, live)),
+        Decision(
+            "run 0 (history)", "batch",
+            "execution.checkpointing.interval-during-backlog is 0 and every source has backlog",
+        ),
+    )
+    return _decided(
+        decided,
+        Decision("run 1 (live)", "live", "it follows the backlog and starts with its state"),
+    )
+
+
+def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
+    run = RunPlan(
+        0, "batch", RunKind.BATCH,
+        tuple(Reading(s.id, tuple(range(len(s.parts))), ends=True) for s in plan.sources),
+        final_results_only=True, hands_over=False,
+    )
+    return _decided(
+        replace(plan, runs=(run,)),
+        Decision("run 0 (batch)", "batch", "the mode is BATCH; rolling aggregates emit once"),
+    )
+
+
+def _live_only(plan: PhysicalPlan, reason: str) -> PhysicalPlan:
+    """Plan one live run per part, aligned at the end: a source with fewer parts joins later.
+
+    Parts must not overlap, because per-key order would be lost between them.
+    """
+    count = max((len(source.parts) for source in plan.sources), default=1)
+    runs = []
+    for index in range(count):
+        readings = []
+        for source in plan.sources:
+            part = index - (count - len(source.parts))
+            if part >= 0:
+                last = part == len(source.parts) - 1
+                ends = last and source.parts[-1].is_bounded
+                readings.append(Reading(source.id, (part,), ends=ends))
+        is_last = index == count - 1
+        name = "live" if is_last else "history"
+        runs.append(
+            RunPlan(
+                index, name, RunKind.LIVE, tuple(readings),
+                final_results_only=False, hands_over=not is_last,
+            )
+        )
+    plan = replace(plan, runs=tuple(runs))
+    for run in runs:
+        plan = _decided(plan, Decision(f"run {run.index} ({run.name})", "live", reason))
+    return plan
+
+
+def _decided(plan: PhysicalPlan, decision: Decision) -> PhysicalPlan:
+    if decision in plan.decisions:
+        return plan
+    return replace(plan, decisions=(*plan.decisions, decision))

@@ -1,0 +1,175 @@
+"""The physical plan: levels, channels, runs, and the reason for each decision.
+
+Phases build it up; every phase is a pure function from plan to plan. Fields that a phase has
+not filled yet are empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.errors import CallSite
+from penstock.graph.endpoints import Sink, Source
+from penstock.graph.logical import LogicalGraph
+from penstock.runtime.program import ChannelSpec, OperatorSpec, RunKind
+from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """The part of the configuration that planning depends on.
+
+    Attributes:
+        mode: Requested runtime mode.
+        backlog_as_batch: `execution.checkpointing.interval-during-backlog` is 0.
+        chaining: Operators may be chained.
+        parallelism: Number of subtasks.
+        max_parallelism: Number of key groups.
+    """
+
+    mode: RuntimeExecutionMode
+    backlog_as_batch: bool
+    chaining: bool
+    parallelism: int
+    max_parallelism: int
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One choice of the planner.
+
+    Attributes:
+        subject: What it is about: the job, a run, a node's name.
+        choice: What was chosen.
+        reason: Why, in a sentence a user can act on.
+    """
+
+    subject: str
+    choice: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlan:
+    """One source of the job.
+
+    Attributes:
+        id: Node id.
+        name: For people.
+        parts: What it reads, one after the other: one part, or those of a hybrid source.
+        type_info: Type of its records.
+        origin: The user's line.
+    """
+
+    id: int
+    name: str
+    parts: tuple[Source, ...]
+    type_info: TypeInformation
+    origin: CallSite | None
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPlan:
+    """One sink of the job.
+
+    Attributes:
+        index: Position among the sinks; the target of its channels.
+        uid: Stable identity, safe in a file name.
+        name: For people.
+        sink: The sink.
+        type_info: Type of the records it receives.
+        origin: The user's line.
+    """
+
+    index: int
+    uid: str
+    name: str
+    sink: Sink
+    type_info: TypeInformation
+    origin: CallSite | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPlan:
+    """All operators at one exchange depth, upstream first."""
+
+    level: int
+    operators: tuple[OperatorSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a run reads of one source.
+
+    Attributes:
+        source: Id of the source.
+        parts: Indexes of the parts, in order; all but a lone last one are bounded.
+        ends: The source's end of input is reached in this run.
+    """
+
+    source: int
+    parts: tuple[int, ...]
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """One run of the job.
+
+    Attributes:
+        index: Position among the runs.
+        name: `history` or `live` or `batch`; for people.
+        kind: Batch or live.
+        readings: What it reads.
+        final_results_only: Rolling aggregates emit once per key.
+        hands_over: A later run continues with its state.
+    """
+
+    index: int
+    name: str
+    kind: RunKind
+    readings: tuple[Reading, ...]
+    final_results_only: bool
+    hands_over: bool
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the run ends by itself."""
+        return self.hands_over or all(reading.ends for reading in self.readings)
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan:
+    """The whole plan. Equality is structural.
+
+    Attributes:
+        graph: What was planned.
+        options: What it was planned for.
+        mode: The mode in force, after AUTOMATIC was resolved.
+        sources: In order of id.
+        sinks: In order of index.
+        levels: In order; empty levels do not occur, except level 0 of a job without
+            operators.
+        channels: In order of id.
+        source_operators: Source id to the operators that read it.
+        source_channels: Source id to the channels it feeds directly.
+        runs: In order of execution.
+        decisions: In the order they were taken.
+    """
+
+    graph: LogicalGraph
+    options: PlanOptions
+    mode: RuntimeExecutionMode | None = None
+    sources: tuple[SourcePlan, ...] = ()
+    sinks: tuple[SinkPlan, ...] = ()
+    levels: tuple[LevelPlan, ...] = ()
+    channels: tuple[ChannelSpec, ...] = ()
+    source_operators: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    source_channels: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    runs: tuple[RunPlan, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+    def source(self, source_id: int) -> SourcePlan:
+        """Return one source."""
+        return next(source for source in self.sources if source.id == source_id)

@@ -1,0 +1,36 @@
+"""The planner: a tuple of pure functions, each idempotent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.config.configuration import Configuration
+from penstock.graph.logical import LogicalGraph
+from penstock.plan.endpoints import find_endpoints
+from penstock.plan.levels import assign_levels, explain_channels
+from penstock.plan.modes import choose_mode, choose_runs
+from penstock.plan.options import plan_options
+from penstock.plan.physical import PhysicalPlan
+
+Phase = Callable[[PhysicalPlan], PhysicalPlan]
+
+PHASES: tuple[Phase, ...] = (
+    find_endpoints,
+    choose_mode,  # after find_endpoints: boundedness is a property of the sources
+    choose_runs,  # after choose_mode: BATCH is always one run
+    assign_levels,
+    explain_channels,  # after assign_levels: channels exist then
+)
+
+
+def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
+    """Return the physical plan of a program.
+
+    Raises:
+        ConfigError: A setting cannot be used.
+        GraphError: The program cannot run as configured.
+    """
+    plan = PhysicalPlan(graph, plan_options(configuration))
+    for phase in PHASES:
+        plan = phase(plan)
+    return plan

@@ -1,0 +1,112 @@
+"""From plan and run to the programs the levels execute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.program import (
+    ChannelSpec,
+    LevelProgram,
+    RunKind,
+    RunSettings,
+    WatermarkGroup,
+)
+from penstock.runtime.routing import live_routes
+
+
+@dataclass(frozen=True, slots=True)
+class HandOver:
+    """What a run passes to the next one beside keyed state.
+
+    Attributes:
+        watermarks: Channel to group to watermark; group -1 stands for every subtask.
+        memory: uid to what an operator remembers.
+    """
+
+    watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+
+
+def programs_of(
+    plan: PhysicalPlan,
+    run: RunPlan,
+    *,
+    tasks: int,
+    max_frame_records: int,
+    handed: HandOver,
+    job_parameters: dict[str, str],
+) -> tuple[LevelProgram, ...]:
+    """Return one program per level.
+
+    Args:
+        plan: The job.
+        run: The run they are for.
+        tasks: Number of tasks per level in a batch run; a live run always has one per
+            subtask.
+        max_frame_records: Records per frame.
+        handed: From the run before.
+        job_parameters: Global job parameters.
+    """
+    live = run.kind is RunKind.LIVE
+    parallelism = plan.options.parallelism if live else tasks
+    settings = RunSettings(
+        kind=run.kind,
+        parallelism=parallelism,
+        max_parallelism=plan.options.max_parallelism,
+        routes=live_routes(parallelism) if live else (),
+        max_frame_records=max_frame_records,
+        final_results_only=run.final_results_only,
+        hands_over=run.hands_over,
+        ended_sources=frozenset(r.source for r in run.readings if r.ends and not live),
+        initial_watermarks=_initial_watermarks(plan, handed, parallelism),
+        initial_memory=handed.memory,
+        job_parameters=job_parameters,
+    )
+    return tuple(
+        LevelProgram(
+            level=level.level,
+            operators=level.operators,
+            source_operators=dict(plan.source_operators) if level.level == 0 else {},
+            source_channels=dict(plan.source_channels) if level.level == 0 else {},
+            inputs=tuple(c for c in plan.channels if c.target_level == level.level),
+            outputs=tuple(c for c in plan.channels if c.source_level == level.level),
+            watermark_groups={
+                c.id: _groups(plan, run, c, parallelism)
+                for c in plan.channels
+                if c.target_level == level.level
+            },
+            settings=settings,
+        )
+        for level in plan.levels
+    )
+
+
+def _groups(
+    plan: PhysicalPlan, run: RunPlan, channel: ChannelSpec, parallelism: int
+) -> tuple[WatermarkGroup, ...]:
+    """Return the groups a channel waits for: its sources, or the subtasks of its level."""
+    if channel.source_level > 0:
+        return tuple(WatermarkGroup(subtask, 1) for subtask in range(parallelism))
+    parts = {reading.source: reading.parts for reading in run.readings}
+    groups = []
+    for source_id in channel.sources:
+        splits = 0
+        if run.kind is RunKind.LIVE and source_id in parts:
+            part = plan.source(source_id).parts[parts[source_id][0]]
+            if isinstance(part, SplitSource):
+                splits = len(part.splits(plan.options.parallelism))
+        groups.append(WatermarkGroup(source_id, splits))
+    return tuple(groups)
+
+
+def _initial_watermarks(
+    plan: PhysicalPlan, handed: HandOver, parallelism: int
+) -> dict[int, dict[int, int]]:
+    return {
+        channel: groups
+        if plan.channels[channel].source_level == 0
+        else dict.fromkeys(range(parallelism), groups[-1])
+        for channel, groups in handed.watermarks.items()
+    }

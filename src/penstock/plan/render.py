@@ -1,0 +1,107 @@
+"""Plans for people: text for a terminal, and a Mermaid diagram."""
+
+from __future__ import annotations
+
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.program import SINK_LEVEL, OperatorSpec, Partitioner
+
+_ARROWS = {Partitioner.HASH: "hash by key", Partitioner.FORWARD: "forward"}
+
+
+def render_text(plan: PhysicalPlan) -> str:
+    """Return runs, levels, channels and the reason of each decision."""
+    mode = plan.mode.name if plan.mode else "undecided"
+    lines = [
+        f"mode {mode}, parallelism {plan.options.parallelism}, "
+        f"{plan.options.max_parallelism} key groups",
+        "",
+        "runs",
+    ]
+    lines += [f"  {_run(plan, run)}" for run in plan.runs]
+    lines += ["", "levels"]
+    for level in plan.levels:
+        lines.append(f"  level {level.level}")
+        if level.level == 0:
+            lines += [f"    source {s.name}: {_parts(s.parts)}" for s in plan.sources]
+        for op in level.operators:
+            lines.append(f"    {_operator(plan, op)}")
+    lines += ["", "sinks"]
+    for sink in plan.sinks:
+        lines.append(f"  {sink.name}: {sink.sink.describe()} of {sink.type_info}")
+    lines += ["", "decisions"]
+    lines += [f"  {d.subject}: {d.choice}, because {d.reason}" for d in plan.decisions]
+    return "\n".join(lines) + "\n"
+
+
+def render_mermaid(plan: PhysicalPlan) -> str:
+    """Return a Mermaid flowchart: one box per level, labelled arrows between levels."""
+    lines = ["flowchart LR"]
+    names: dict[int, str] = {}
+    for level in plan.levels:
+        lines.append(f'  subgraph L{level.level}["level {level.level}"]')
+        if level.level == 0:
+            for source in plan.sources:
+                names[source.id] = f"n{source.id}"
+                lines.append(f'    n{source.id}[("{_label(source.name)}")]')
+        for op in level.operators:
+            names[op.id] = f"n{op.id}"
+            lines.append(f'    n{op.id}["{_label(op.name)}"]')
+        lines.append("  end")
+    lines += [f'  s{sink.index}[/"{_label(sink.name)}"/]' for sink in plan.sinks]
+    producers = dict(plan.source_channels) | {
+        op.id: op.channels for level in plan.levels for op in level.operators
+    }
+    for source, targets in plan.source_operators:
+        lines += [f"  {names[source]} --> {names[target]}" for target in targets]
+    for level in plan.levels:
+        for op in level.operators:
+            lines += [f"  {names[op.id]} --> {names[target]}" for target in op.chained_to]
+    for producer, channels in producers.items():
+        for number in channels:
+            channel = plan.channels[number]
+            if channel.target_level == SINK_LEVEL:
+                lines.append(f"  {names[producer]} --> s{channel.target_operator}")
+            else:
+                arrow = _ARROWS[channel.partitioner]
+                target = names[channel.target_operator]
+                lines.append(f'  {names[producer]} == "{arrow}" ==> {target}')
+    return "\n".join(lines) + "\n"
+
+
+def _run(plan: PhysicalPlan, run: RunPlan) -> str:
+    reads = "; ".join(
+        f"{plan.source(r.source).name} ("
+        + ", ".join(plan.source(r.source).parts[part].describe() for part in r.parts)
+        + ")"
+        for r in run.readings
+    )
+    end = "then hands its state over" if run.hands_over else (
+        "then ends" if run.is_bounded else "and goes on until it is stopped"
+    )
+    return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}, {end}"
+
+
+def _operator(plan: PhysicalPlan, op: OperatorSpec) -> str:
+    targets = [f"-> {_name(plan, target)}" for target in op.chained_to]
+    for number in op.channels:
+        channel = plan.channels[number]
+        if channel.target_level == SINK_LEVEL:
+            targets.append(f"-> sink {plan.sinks[channel.target_operator].name}")
+        else:
+            name = _name(plan, channel.target_operator)
+            how = _ARROWS[channel.partitioner]
+            targets.append(f"={number}=> level {channel.target_level} {name} ({how})")
+    where = f"  [{op.origin}]" if op.origin else ""
+    return f"{op.kind.name.lower()} {op.name} (uid {op.uid}) {', '.join(targets)}{where}"
+
+
+def _name(plan: PhysicalPlan, node_id: int) -> str:
+    return plan.graph.node(node_id).name
+
+
+def _parts(parts: tuple[object, ...]) -> str:
+    return ", then ".join(part.describe() for part in parts)  # type: ignore[attr-defined]
+
+
+def _label(text: str) -> str:
+    return text.replace('"', "'")

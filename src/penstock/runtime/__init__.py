@@ -1,0 +1,1 @@
+"""What happens inside a Python worker. Never imports pyspark."""

@@ -1,0 +1,127 @@
+"""A level in a batch run: one key group after the other.
+
+Rows arrive sorted by route and frame: first the control frames for this task (negative
+routes), then the frames of each key group in the order they were written. Memory holds one
+key group at a time, and of an operator without a key one frame at a time. Frames for later
+levels and sinks pass through unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from penstock.runtime.chain import OperatorChain
+from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.level_input import LevelInput
+from penstock.runtime.level_watermarks import LevelWatermarks
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.program import SINK_LEVEL, LevelProgram
+from penstock.runtime.report import Report, encode_report
+from penstock.serde.elements import MAX_WATERMARK, EndOfInput
+from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
+from penstock.state.backend import KeyedStore
+
+_YIELD_FRAMES = 64
+
+Row = tuple[int, bytes]
+"""(route, frame)."""
+
+
+class BatchLevel:
+    """One task of one level of a batch run."""
+
+    def __init__(self, program: LevelProgram, task: int) -> None:
+        self._program = program
+        self._task = task
+        self._store = KeyedStore()
+        self._out: list[Row] = []
+        self._sequence = FrameSequence(task)
+        ids = [spec.id for spec in program.operators]
+        entries = sorted({spec.target_operator for spec in program.inputs})
+        self._chain = OperatorChain(
+            program, ids, entries, self._sequence, self._emit, self._store, task
+        )
+        self._watermarks = LevelWatermarks(program)
+        self._keyed = frozenset(
+            key for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
+        )
+
+    def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+        """Process all rows of the task and yield what it writes."""
+        self._chain.open()
+        for spec in self._program.inputs:
+            if spec.source_level == 0:
+                for source in self._program.settings.ended_sources & set(spec.sources):
+                    self._watermarks.accept(spec.id, EndOfInput(source))
+        by_route = groupby(rows, key=itemgetter(0))
+        ordered = False
+        for route, group in by_route:
+            if route >= 0 and not ordered:
+                self._use_batch_order()
+                ordered = True
+            yield from self._process_route(route, map(itemgetter(1), group))
+        if not ordered:
+            self._use_batch_order()
+        self._finish()
+        yield self._take()
+
+    def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
+        keyed = LevelInput(self._program)
+        for frame in frames:
+            operator = keyed.add(frame, hold=self._keyed)
+            if operator is not None:
+                self._feed(keyed, operator)
+            self._out += [(route, passing) for passing in keyed.take_passing()]
+            if len(self._out) >= _YIELD_FRAMES:
+                yield self._take()
+        for channel, element in keyed.control():
+            self._watermarks.accept(channel, element)
+        for operator in keyed.operators():
+            self._feed(keyed, operator)
+        if route >= 0 and self._program.settings.hands_over:
+            self._write_state(route)
+        self._store.clear()
+        yield self._take()
+
+    def _feed(self, arrived: LevelInput, operator: int) -> None:
+        values, timestamps = arrived.records_of(operator)
+        self._chain.entries[operator].collect(values, timestamps)
+
+    def _write_state(self, key_group: int) -> None:
+        level = self._program.level
+        for blob in self._store.snapshot(lambda _: key_group):
+            number = self._sequence.take()
+            header = FrameHeader(self._task, number, level, SINK_LEVEL, FrameKind.STATE, 1)
+            self._emit(key_group, encode_payload(header, blob))
+
+    def _use_batch_order(self) -> None:
+        """Tell keyed operators the final watermark: all control frames have been read."""
+        marks = self._watermarks.of_operators()
+        for key, operator in self._chain.operators.items():
+            if isinstance(operator, KeyedOperator):
+                operator.use_batch_order(marks[key])
+
+    def _finish(self) -> None:
+        for operator, mark in self._watermarks.of_operators().items():
+            self._chain.entries[operator].advance_watermark(mark)
+        self._chain.finish_batch()
+        for writer in self._chain.writers.values():
+            ended = writer.greatest_watermark == MAX_WATERMARK
+            writer.send_watermark(self._task, 0, finished=ended)
+        self._chain.close()
+        report = Report(
+            operator_records=self._chain.take_counts(),
+            watermarks=self._watermarks.for_hand_over(),
+            memory=self._chain.memory(),
+        )
+        route = -self._task - 1
+        self._emit(route, encode_report(report, self._task, self._sequence.take()))
+
+    def _take(self) -> list[Row]:
+        out, self._out = self._out, []
+        return out
+
+    def _emit(self, route: int, frame: bytes) -> None:
+        self._out.append((route, frame))

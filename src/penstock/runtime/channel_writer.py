@@ -1,0 +1,182 @@
+"""The sending end of a channel: buckets records by destination and makes frames.
+
+Records wait in one bucket per route and leave when their bucket holds `max_frame_records`,
+when all buckets together hold sixteen times as many (so memory is bounded whatever the number
+of routes), or at `flush`. A watermark is remembered and sent to every destination after the
+records before it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from penstock.errors import KeyTypeError, PenstockError
+from penstock.runtime.program import ChannelSpec, Partitioner, RunSettings
+from penstock.runtime.routing import RecordRoutes, destination_routes, forward_route
+from penstock.runtime.user_failure import failing_record, user_failure
+from penstock.serde.elements import MIN_TIMESTAMP, ControlElement, Watermark
+from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, encode_records
+
+Emit = Callable[[int, bytes], None]
+"""Takes (route, frame)."""
+
+_BUCKETS_TOTAL = 16
+
+
+class FrameSequence:
+    """Numbers the frames of one task, over all its channels."""
+
+    __slots__ = ("_next", "task")
+
+    def __init__(self, task: int) -> None:
+        self.task = task
+        self._next = 0
+
+    def take(self) -> int:
+        """Return the next number."""
+        number = self._next
+        self._next = number + 1
+        return number
+
+
+class ChannelWriter:
+    """Writes one channel from one task.
+
+    Attributes:
+        partitioner: Of the channel.
+        greatest_watermark: Over all splits written so far.
+    """
+
+    def __init__(
+        self, spec: ChannelSpec, settings: RunSettings, sequence: FrameSequence, emit: Emit
+    ) -> None:
+        self._spec = spec
+        self.partitioner = spec.partitioner
+        self.greatest_watermark = MIN_TIMESTAMP
+        self._emit = emit
+        self._sequence = sequence
+        self._max_records = settings.max_frame_records
+        self._selector = spec.key_selector
+        self._hashed = spec.partitioner is Partitioner.HASH
+        self._routes = RecordRoutes(settings)
+        self._destinations = destination_routes(settings)
+        self._forward_route = forward_route(settings, sequence.task)
+        self._buckets: dict[int, list[Any]] = defaultdict(list)
+        self._stamps: dict[int, list[int]] = defaultdict(list)
+        self._buffered = 0
+        self._has_timestamps = False
+        self._watermark = MIN_TIMESTAMP
+        self._sent_watermark = MIN_TIMESTAMP
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Bucket a batch."""
+        if (timestamps is not None) != self._has_timestamps:
+            self._flush_buckets()
+            self._has_timestamps = timestamps is not None
+        if self._hashed:
+            self._bucket(values, timestamps)
+        else:
+            self._send_forward(values, timestamps)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Remember a watermark for `send_watermark`."""
+        self._watermark = max(watermark, self._watermark)
+        self.greatest_watermark = max(watermark, self.greatest_watermark)
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark that was already sent."""
+        self._watermark = self._sent_watermark = watermark
+
+    def flush(self) -> None:
+        """Send every waiting record."""
+        self._flush_buckets()
+
+    def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
+        """Send the watermark, if it advanced or the split finished, to every destination."""
+        if self._spec.partitioner is Partitioner.NONE:
+            return
+        if self._watermark == self._sent_watermark and not finished:
+            return
+        self._sent_watermark = self._watermark
+        self.send_control((Watermark(group, split, self._watermark, finished),))
+
+    def start_split(self) -> None:
+        """Forget the watermark: another split of the source begins."""
+        self._watermark = self._sent_watermark = MIN_TIMESTAMP
+
+    def send_control(self, elements: tuple[ControlElement, ...]) -> None:
+        """Send control elements to every destination."""
+        payload = pickle.dumps(elements, 5)
+        for route in self._destinations:
+            header = self._header(FrameKind.CONTROL, len(elements))
+            self._emit(route, encode_payload(header, payload))
+
+    def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
+        assert self._selector is not None
+        position = iter(values)
+        try:
+            routes = list(map(self._routes.__getitem__, map(self._selector, position)))
+        except Exception as cause:
+            raise self._no_key(cause, values, position) from cause
+        buckets = self._buckets
+        for route, value in zip(routes, values, strict=True):
+            buckets[route].append(value)
+        if timestamps is not None:
+            stamps = self._stamps
+            for route, stamp in zip(routes, timestamps, strict=True):
+                stamps[route].append(stamp)
+        self._buffered += len(values)
+        limit = self._max_records
+        if self._buffered >= limit * _BUCKETS_TOTAL:
+            self._flush_buckets()
+        else:
+            for route in [r for r, bucket in buckets.items() if len(bucket) >= limit]:
+                self._send_bucket(route)
+
+    def _no_key(
+        self, cause: Exception, values: list[Any], position: Iterator[Any]
+    ) -> PenstockError:
+        record = failing_record(values, position)
+        origin = self._spec.origin
+        if isinstance(cause, KeyTypeError):
+            return KeyTypeError(f"{cause.problem}, of {record}", hint=cause.hint, origin=origin)
+        frame = cause.__traceback__
+        if "unhashable type" in str(cause) and frame is not None and frame.tb_next is None:
+            return KeyTypeError(
+                f"the key of {record} can be changed, so it cannot be a key: {cause}",
+                hint="Return a tuple instead of a list from the key selector.",
+                origin=origin,
+            )
+        return user_failure("the key selector", record, cause, origin)
+
+    def _send_forward(self, values: list[Any], timestamps: list[int] | None) -> None:
+        limit = self._max_records
+        if len(values) <= limit:
+            self._send(self._forward_route, values, timestamps)
+            return
+        for at in range(0, len(values), limit):
+            stamps = None if timestamps is None else timestamps[at : at + limit]
+            self._send(self._forward_route, values[at : at + limit], stamps)
+
+    def _flush_buckets(self) -> None:
+        for route in list(self._buckets):
+            self._send_bucket(route)
+
+    def _send_bucket(self, route: int) -> None:
+        values = self._buckets.pop(route)
+        self._buffered -= len(values)
+        stamps = self._stamps.pop(route) if self._has_timestamps else None
+        self._send(route, values, stamps)
+
+    def _send(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
+        header = self._header(FrameKind.RECORDS, len(values))
+        self._emit(route, encode_records(header, values, timestamps))
+
+    def _header(self, kind: FrameKind, count: int) -> FrameHeader:
+        spec = self._spec
+        return FrameHeader(
+            self._sequence.task, self._sequence.take(), spec.id, spec.target_level, kind, count
+        )

@@ -1,0 +1,63 @@
+"""The watermarks of all input channels of a level, per receiving operator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.runtime.program import LevelProgram
+from penstock.runtime.watermarks import ChannelWatermarks
+from penstock.serde.elements import ControlElement
+
+
+class LevelWatermarks:
+    """Tracks every input channel and combines them per operator."""
+
+    def __init__(self, program: LevelProgram) -> None:
+        initial = program.settings.initial_watermarks
+        self._channels = {
+            spec.id: ChannelWatermarks(
+                program.watermark_groups[spec.id], initial.get(spec.id, {})
+            )
+            for spec in program.inputs
+        }
+        self._from_sources = {spec.id for spec in program.inputs if spec.source_level == 0}
+        self._of_operator: dict[int, list[ChannelWatermarks]] = {}
+        for spec in program.inputs:
+            channels = self._of_operator.setdefault(spec.target_operator, [])
+            channels.append(self._channels[spec.id])
+
+    def accept(self, channel: int, element: ControlElement) -> None:
+        """Take one control element of `channel`."""
+        self._channels[channel].accept(element)
+
+    def accept_all(self, element: ControlElement, channels: frozenset[int]) -> None:
+        """Take one control element for several channels."""
+        for channel in channels:
+            self._channels[channel].accept(element)
+
+    def of_operators(self) -> dict[int, int]:
+        """Return the watermark of each receiving operator, upstream first."""
+        return {
+            operator: min(channel.current for channel in self._of_operator[operator])
+            for operator in sorted(self._of_operator)
+        }
+
+    def for_hand_over(self) -> dict[int, dict[int, int]]:
+        """Return the watermarks of every channel by group, as a next run takes them.
+
+        Groups are sources; where they are subtasks, of which a next run may have another
+        number, all of them are summed up as group -1.
+        """
+        return {
+            channel: marks.by_group() if channel in self._from_sources else {-1: marks.current}
+            for channel, marks in self._channels.items()
+        }
+
+    def remember(self) -> Any:
+        """Return everything `restore` needs."""
+        return {channel: marks.remember() for channel, marks in self._channels.items()}
+
+    def restore(self, memory: Any) -> None:
+        """Continue where `remember` left off."""
+        for channel, remembered in memory.items():
+            self._channels[channel].restore(remembered)

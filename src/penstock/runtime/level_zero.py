@@ -1,0 +1,123 @@
+"""Level 0: reads sources, runs what is chained to them, and writes channels.
+
+One instance serves one task. It knows nothing of where the records come from: the caller
+feeds batches per source and says when a split ends. Level 0 keeps no state between tasks, so
+a function here sees `current_watermark` = Long.MIN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.runtime.chain import OperatorChain, reachable
+from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.output import Output, output_to
+from penstock.runtime.program import LevelProgram, Partitioner
+from penstock.runtime.report import Report, encode_report
+from penstock.runtime.routing import destination_routes
+from penstock.serde.elements import MIN_TIMESTAMP, EndOfInput
+from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
+from penstock.state.backend import KeyedStore
+
+
+class _SourceChain:
+    """What one source feeds."""
+
+    def __init__(
+        self, program: LevelProgram, source: int, sequence: FrameSequence, out: Any, task: int
+    ) -> None:
+        entries = program.source_operators.get(source, ())
+        self.chain = OperatorChain(
+            program, reachable(program, entries), entries, sequence, out, KeyedStore(), task
+        )
+        direct = program.source_channels.get(source, ())
+        outputs: list[Output] = [self.chain.entries[operator] for operator in entries]
+        outputs += [self.chain.writers[channel] for channel in direct]
+        self.output = output_to(outputs)
+        self.fed = [
+            self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
+        ]
+        self.chain.open()
+
+    def start_split(self) -> None:
+        for operator in self.chain.operators.values():
+            operator.start_split()
+        for writer in self.fed:
+            writer.start_split()
+
+
+class LevelZero:
+    """Level 0 in one task."""
+
+    def __init__(self, program: LevelProgram, task: int) -> None:
+        self._program = program
+        self._task = task
+        self._sequence = FrameSequence(task)
+        self._chains: dict[int, _SourceChain] = {}
+        self._out: list[tuple[int, bytes]] = []
+        self._counts: dict[int, int] = {}
+
+    def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process a non-empty batch of `source`."""
+        self._counts[source] = self._counts.get(source, 0) + len(values)
+        self._chain(source).output.collect(values, timestamps)
+
+    def finish_split(self, source: int, split: int, *, finished: bool) -> None:
+        """End what this task reads of a split.
+
+        Args:
+            source: The source.
+            split: Index of the split.
+            finished: The split is exhausted, not merely paused until the next micro-batch.
+        """
+        chain = self._chain(source)
+        chain.chain.finish_batch()
+        for writer in chain.fed:
+            writer.send_watermark(source, split, finished=finished)
+        chain.start_split()
+
+    def end_source(self, source: int) -> None:
+        """Tell every receiver that `source` has ended."""
+        for writer in self._chain(source).fed:
+            if writer.partitioner is not Partitioner.NONE:
+                writer.send_control((EndOfInput(source),))
+
+    def signal(self, levels: int, word: bytes) -> None:
+        """Send a word to every subtask of every level above this one."""
+        for level in range(1, levels):
+            for route in destination_routes(self._program.settings):
+                number = self._sequence.take()
+                header = FrameHeader(self._task, number, 0, level, FrameKind.SIGNAL, 0)
+                self._emit(route, encode_payload(header, word))
+
+    def close(self) -> None:
+        """Close the functions and report what was read."""
+        report = Report(source_records=self._counts)
+        for chain in self._chains.values():
+            chain.chain.close()
+            for uid, count in chain.chain.take_counts().items():
+                report.operator_records[uid] = report.operator_records.get(uid, 0) + count
+            marks = [w.greatest_watermark for w in chain.fed]
+            report.merge(Report(greatest_timestamp_ms=max(marks, default=MIN_TIMESTAMP)))
+        if report.greatest_timestamp_ms == MIN_TIMESTAMP:
+            report.greatest_timestamp_ms = None
+        settings = self._program.settings
+        route = settings.routes[0] if settings.routes else 0
+        self._out.append((route, encode_report(report, self._task, self._sequence.take())))
+
+    def take_output(self) -> list[tuple[int, bytes]]:
+        """Return (route, frame) pairs written since the last call."""
+        out = self._out[:]
+        self._out.clear()
+        return out
+
+    def _chain(self, source: int) -> _SourceChain:
+        chain = self._chains.get(source)
+        if chain is None:
+            chain = self._chains[source] = _SourceChain(
+                self._program, source, self._sequence, self._emit, self._task
+            )
+        return chain
+
+    def _emit(self, route: int, frame: bytes) -> None:
+        self._out.append((route, frame))

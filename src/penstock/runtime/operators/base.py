@@ -1,0 +1,111 @@
+"""What every operator has: an output, a watermark, and errors that name the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.errors import PenstockError, UserFunctionError
+from penstock.runtime.context import OperatorContext
+from penstock.runtime.output import Output
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.user_failure import failing_record, short, user_failure
+from penstock.serde.elements import MIN_TIMESTAMP
+
+
+class Operator:
+    """Base of all operators. One instance per operator and subtask.
+
+    Call order: `open`; then `collect` and `advance_watermark` any number of times, never at
+    the same time; `finish_batch` after every task or micro-batch; `close` once.
+
+    Attributes:
+        records_in: Records received since the last report.
+    """
+
+    def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
+        self.spec = spec
+        self.output = output
+        self.context = context
+        self.records_in = 0
+        self.watermark = MIN_TIMESTAMP
+        target = spec.function
+        self.call: Any = getattr(target, spec.method) if spec.method else target
+
+    def open(self) -> None:
+        """Call `open` of the user's function, if it has one."""
+        opened = getattr(self.spec.function, "open", None) if self.spec.method else None
+        if opened is not None:
+            try:
+                opened(self.context)
+            except PenstockError:
+                raise
+            except Exception as cause:
+                raise self.failed_in("open", cause) from cause
+
+    def close(self) -> None:
+        """Call `close` of the user's function, if it has one."""
+        closed = getattr(self.spec.function, "close", None) if self.spec.method else None
+        if closed is not None:
+            try:
+                closed()
+            except Exception as cause:
+                raise self.failed_in("close", cause) from cause
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process a batch of records."""
+        self.records_in += len(values)
+        self.process(values, timestamps)
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Do what the operator does with a batch."""
+        raise AssertionError(type(self).__name__)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Take a watermark and pass it on; operators with timers fire them first."""
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self.on_watermark(watermark)
+            self.output.advance_watermark(watermark)
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart, here and downstream."""
+        self.watermark = watermark
+        self.output.restore_watermark(watermark)
+
+    def on_watermark(self, watermark: int) -> None:
+        """React to a new watermark, before it is passed on."""
+
+    def finish_batch(self) -> None:
+        """React to the end of a task or micro-batch."""
+
+    def start_split(self) -> None:
+        """React to the begin of another split of the source (level 0 only)."""
+
+    def memory(self) -> int | None:
+        """Return what must outlive the run beside keyed state, None if nothing."""
+        return None
+
+    def restore_memory(self, memory: int) -> None:
+        """Take back what `memory` returned."""
+
+    def failed(
+        self, cause: Exception, values: list[Any], position: Iterator[Any], *, key: Any = None
+    ) -> PenstockError:
+        """Return the error for a user function that raised on one record of a batch.
+
+        Args:
+            cause: What it raised.
+            values: The batch.
+            position: The iterator over `values` that was being consumed: what is left of it
+                tells which record failed, at no cost per record.
+            key: The key, for keyed operators.
+        """
+        if isinstance(cause, PenstockError):
+            return cause
+        keyed = f", key {short(key)}" if self.spec.key_selector is not None else ""
+        return self.failed_in(failing_record(values, position) + keyed, cause)
+
+    def failed_in(self, where: str, cause: Exception) -> UserFunctionError:
+        """Return the error for a user function that raised outside record processing."""
+        return user_failure(f"operator {self.spec.name!r}", where, cause, self.spec.origin)

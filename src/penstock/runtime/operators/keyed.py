@@ -1,0 +1,133 @@
+"""What every keyed operator has: grouping by key, and one pass per key.
+
+The runtime hands over all records of a key group (batch run) or micro-batch (live run) at
+once. They are grouped per key, in arrival order; in a batch run, records with timestamps are
+then ordered by them, as Flink does. Each key is processed once, from its first record to its
+last, and in a batch run its timers follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from operator import le
+from typing import Any
+
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import Operator
+from penstock.runtime.output import Output
+from penstock.runtime.program import OperatorSpec
+
+_FLUSH_RECORDS = 4096
+
+
+class KeyedOperator(Operator):
+    """Base of operators behind key_by."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context)
+        assert spec.key_selector is not None
+        self._selector = spec.key_selector
+        self.keys = scope.context
+        self.store = scope.store
+        self._values: list[Any] = []
+        self._stamps: list[int] | None = None
+        self._by_time = False
+        self._final_watermark: int | None = None
+
+    def use_batch_order(self, final_watermark: int) -> None:
+        """Process keys as a batch run does: by time, and timers after each key."""
+        self._by_time = True
+        self._final_watermark = final_watermark
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Group a batch by key and process every key."""
+        final = self._final_watermark
+        for key, of_key, stamps in self._grouped(values, timestamps):
+            self.keys.key = key
+            self.process_key(key, of_key, stamps)
+            if final is not None:
+                self.end_key(final)
+        self.flush()
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process the records of one key; results go to `emit`."""
+        raise AssertionError(type(self).__name__)
+
+    def end_key(self, watermark: int) -> None:
+        """React to the end of one key in a batch run."""
+
+    def forget_caches(self) -> None:
+        """Forget what was derived from the store: it was loaded anew."""
+
+    def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Pass results on, a few thousand at a time.
+
+        Either every record of a run of calls has a timestamp or none has.
+        """
+        if not values:
+            return
+        if self._values and (timestamps is None) != (self._stamps is None):
+            self.flush()
+        self._values += values
+        if timestamps is not None:
+            if self._stamps is None:
+                self._stamps = []
+            self._stamps += timestamps
+        if len(self._values) >= _FLUSH_RECORDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Pass on what `emit` holds."""
+        if self._values:
+            values, stamps = self._values, self._stamps
+            self._values, self._stamps = [], None
+            self.output.collect(values, stamps)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Take a watermark; results of timers leave before it is passed on."""
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self.on_watermark(watermark)
+            self.flush()
+            self.output.advance_watermark(watermark)
+
+    def _grouped(
+        self, values: list[Any], timestamps: list[int] | None
+    ) -> Iterator[tuple[Any, list[Any], list[int] | None]]:
+        position = iter(values)
+        groups: dict[Any, list[Any]] = {}
+        try:
+            keys = list(map(self._selector, position))
+        except Exception as cause:
+            raise self.failed(cause, values, position) from cause
+        if timestamps is None:
+            for key, value in zip(keys, values, strict=True):
+                group = groups.get(key)
+                if group is None:
+                    groups[key] = [value]
+                else:
+                    group.append(value)
+            return ((key, of_key, None) for key, of_key in groups.items())
+        for key, stamped in zip(keys, zip(timestamps, values, strict=True), strict=True):
+            group = groups.get(key)
+            if group is None:
+                groups[key] = [stamped]
+            else:
+                group.append(stamped)
+        return (self._ordered(key, of_key) for key, of_key in groups.items())
+
+    def _ordered(
+        self, key: Any, stamped: list[tuple[int, Any]]
+    ) -> tuple[Any, list[Any], list[int]]:
+        stamps, values = zip(*stamped, strict=True)
+        if self._by_time and not all(le(a, b) for a, b in pairwise(stamps)):
+            stamped.sort(key=_timestamp)  # stable: records of equal time keep their order
+            stamps, values = zip(*stamped, strict=True)
+        return key, list(values), list(stamps)
+
+
+def _timestamp(stamped: tuple[int, Any]) -> int:
+    return stamped[0]

@@ -1,0 +1,53 @@
+"""map, flat_map and filter behind key_by: as without a key, but with keyed state."""
+
+from __future__ import annotations
+
+from itertools import chain, compress
+from typing import Any
+
+from penstock.runtime.operators.keyed import KeyedOperator
+
+
+class KeyedMapOperator(KeyedOperator):
+    """One result per record."""
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Map the records of one key."""
+        position = iter(values)
+        try:
+            mapped = list(map(self.call, position))
+        except Exception as cause:
+            raise self.failed(cause, values, position, key=key) from cause
+        self.emit(mapped, timestamps)
+
+
+class KeyedFlatMapOperator(KeyedOperator):
+    """Any number of results per record."""
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Flat-map the records of one key."""
+        position = iter(values)
+        try:
+            produced = list(map(list, map(self.call, position)))
+        except Exception as cause:
+            raise self.failed(cause, values, position, key=key) from cause
+        results = list(chain.from_iterable(produced))
+        if timestamps is None:
+            self.emit(results, None)
+            return
+        repeated = ([stamp] * len(p) for stamp, p in zip(timestamps, produced, strict=True))
+        self.emit(results, list(chain.from_iterable(repeated)))
+
+
+class KeyedFilterOperator(KeyedOperator):
+    """Keeps the records for which the predicate is true."""
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Filter the records of one key."""
+        position = iter(values)
+        try:
+            keep = list(map(self.call, position))
+        except Exception as cause:
+            raise self.failed(cause, values, position, key=key) from cause
+        stamps = None if timestamps is None else list(compress(timestamps, keep))
+        self.emit(list(compress(values, keep)), stamps)

@@ -1,0 +1,60 @@
+"""reduce and the aggregations derived from it.
+
+Rolling: every record gives the aggregate so far. A batch run that is asked for final results
+only (BATCH mode) gives one result per key instead.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import accumulate, chain
+from typing import Any
+
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.output import Output
+from penstock.runtime.program import OperatorSpec
+
+STATE = "reduce"
+"""Name of the state the aggregate is kept under."""
+
+_ABSENT = object()
+
+
+class KeyedReduceOperator(KeyedOperator):
+    """Folds the records of each key with a function of two values."""
+
+    def __init__(
+        self,
+        spec: OperatorSpec,
+        output: Output,
+        context: OperatorContext,
+        scope: KeyedScope,
+        *,
+        final_results_only: bool,
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        table = scope.store.table(spec.uid, STATE)
+        self._entries = table.entries
+        self._changed = table.changed
+        self._final_only = final_results_only
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Fold the records of one key into its aggregate: one read and one write."""
+        before = self._entries.get(key, _ABSENT)
+        position = iter(values)
+        records = position if before is _ABSENT else chain((before,), position)
+        try:
+            if self._final_only:
+                result = reduce(self.call, records)
+                results, stamps = [result], None if timestamps is None else timestamps[-1:]
+            else:
+                results = list(accumulate(records, self.call))
+                if before is not _ABSENT:
+                    del results[0]
+                result, stamps = results[-1], timestamps
+        except Exception as cause:
+            raise self.failed(cause, values, position, key=key) from cause
+        self._entries[key] = result
+        self._changed.add(key)
+        self.emit(results, stamps)

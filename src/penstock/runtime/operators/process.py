@@ -1,0 +1,43 @@
+"""process on a stream without a key."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from penstock.runtime.context import OperatorContext
+from penstock.runtime.operators.base import Operator
+from penstock.runtime.output import Output
+from penstock.runtime.process_context import ProcessContext, UnkeyedTimerService
+from penstock.runtime.program import OperatorSpec
+
+
+class ProcessOperator(Operator):
+    """Calls `process_element` with a context on every record."""
+
+    def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
+        super().__init__(spec, output, context)
+        self._timers = UnkeyedTimerService(spec)
+        self._context = ProcessContext(self._timers)
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process a batch; results take the timestamp of their record."""
+        self._timers.watermark = self.watermark
+        context = self._context
+        position = iter(values)
+        results: list[Any] = []
+        stamps: list[int] | None = None if timestamps is None else []
+        stamp: int | None
+        try:
+            for value, stamp in zip(position, timestamps or repeat(None), strict=False):
+                context.current_timestamp = stamp
+                produced = self.call(value, context)
+                if produced is not None:
+                    before = len(results)
+                    results.extend(produced)
+                    if stamps is not None:
+                        stamps.extend([stamp] * (len(results) - before))  # type: ignore[list-item]
+        except Exception as cause:
+            raise self.failed(cause, values, position) from cause
+        if results:
+            self.output.collect(results, stamps)

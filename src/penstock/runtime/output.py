@@ -1,0 +1,52 @@
+"""Where an operator's results go: chained operators, channels, or several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class Output(Protocol):
+    """Takes batches of records and watermarks.
+
+    A batch is a non-empty list that the receiver must not change; `timestamps` is a parallel
+    list of epoch milliseconds, or None if the records have none.
+    """
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Take a batch of records."""
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Take a watermark; never goes back."""
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart; nothing fires."""
+
+
+class FanOut:
+    """Passes everything to several outputs, in order."""
+
+    __slots__ = ("_outputs",)
+
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        self._outputs = tuple(outputs)
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Pass a batch to every output."""
+        for output in self._outputs:
+            output.collect(values, timestamps)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Pass a watermark to every output."""
+        for output in self._outputs:
+            output.advance_watermark(watermark)
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Restore the watermark of every output."""
+        for output in self._outputs:
+            output.restore_watermark(watermark)
+
+
+def output_to(outputs: Sequence[Output]) -> Output:
+    """Return one output for any number of them."""
+    return outputs[0] if len(outputs) == 1 else FanOut(outputs)

@@ -1,0 +1,199 @@
+"""Programs: what one level runs, as frozen values.
+
+The planner writes programs, a worker turns them into operators. A program knows nothing of
+Spark; `cloudpickle` carries it to the workers because it holds user functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+from penstock.errors import CallSite
+
+
+SINK_LEVEL = 255
+"""Target level of what goes to the sink stage behind the last level: the records of sinks,
+state and reports."""
+
+
+class OperatorKind(Enum):
+    """What an operator does; `runtime.operators.OPERATORS` has one class per member."""
+
+    MAP = auto()
+    FLAT_MAP = auto()
+    FILTER = auto()
+    PROCESS = auto()
+    TIMESTAMPS = auto()
+    KEYED_MAP = auto()
+    KEYED_FLAT_MAP = auto()
+    KEYED_FILTER = auto()
+    KEYED_REDUCE = auto()
+    KEYED_PROCESS = auto()
+
+
+class RunKind(Enum):
+    """How a run executes."""
+
+    BATCH = auto()
+    """A Spark batch job: bounded input, one pass, grouped by key."""
+
+    LIVE = auto()
+    """A Structured Streaming query: micro-batches, state in Spark's state store."""
+
+
+class Partitioner(Enum):
+    """Which subtask of the next level receives a record."""
+
+    HASH = auto()
+    """The owner of the key's key group."""
+
+    FORWARD = auto()
+    """The subtask with the sender's index, so order is kept; for edges that cross a level
+    without a key."""
+
+    NONE = auto()
+    """None: the record goes to a sink, where it is written does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampSpec:
+    """How an operator assigns timestamps and makes watermarks.
+
+    Attributes:
+        assigner: (value, previous timestamp) to epoch milliseconds; None keeps them.
+        out_of_orderness_ms: The watermark is greatest timestamp minus this minus 1; None
+            makes no watermarks.
+    """
+
+    assigner: Callable[[Any, int], int] | None
+    out_of_orderness_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """One operator of a level.
+
+    Attributes:
+        id: Unique in the job.
+        uid: Stable identity; state is kept under it.
+        name: For people.
+        kind: What it does.
+        function: The user's function or object.
+        method: Name of the method to call on `function`; None calls it directly.
+        origin: The user's line that created the operator.
+        key_selector: Value to key, for keyed kinds.
+        timestamps: For TIMESTAMPS.
+        chained_to: Ids of operators in the same level that take the output.
+        channels: Ids of channels that take the output.
+    """
+
+    id: int
+    uid: str
+    name: str
+    kind: OperatorKind
+    function: Any
+    method: str | None
+    origin: CallSite | None
+    key_selector: Callable[[Any], Any] | None = None
+    timestamps: TimestampSpec | None = None
+    chained_to: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkGroup:
+    """One speaker whose watermark a channel waits for.
+
+    Attributes:
+        group: Source id (channels of level 0) or subtask.
+        splits: Number of splits that must each have spoken before the group has a
+            watermark; 0 if splits come and go, as files do.
+    """
+
+    group: int
+    splits: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelSpec:
+    """One numbered edge that crosses a level, or leads to a sink.
+
+    Attributes:
+        id: Unique in the job.
+        source_level: Level that writes it.
+        target_level: Level that reads it; `SINK_LEVEL` for sinks.
+        target_operator: Id of the reading operator; for sinks, the index of the sink.
+        partitioner: How records find their subtask.
+        key_selector: For HASH.
+        origin: The user's line that created the edge.
+        sources: Ids of the sources whose records can arrive here.
+    """
+
+    id: int
+    source_level: int
+    target_level: int
+    target_operator: int
+    partitioner: Partitioner
+    key_selector: Callable[[Any], Any] | None
+    origin: CallSite | None
+    sources: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How the run that executes a program differs from other runs of the same job.
+
+    Attributes:
+        kind: Batch or live.
+        parallelism: Number of subtasks (of tasks, in a batch run).
+        max_parallelism: Number of key groups.
+        routes: In a live run, the route of each subtask; empty in a batch run, where the
+            route of a record is its key group.
+        max_frame_records: Records per frame.
+        final_results_only: Rolling aggregates emit one result per key, at the end.
+        hands_over: State is passed on to a next run.
+        ended_sources: Sources whose end of input is reached in this batch run.
+        initial_watermarks: Channel to group to the watermark handed over.
+        initial_memory: uid to what an operator remembered beside its keyed state.
+        job_parameters: `pipeline.global-job-parameters`.
+    """
+
+    kind: RunKind
+    parallelism: int
+    max_parallelism: int
+    routes: tuple[int, ...] = ()
+    max_frame_records: int = 4096
+    final_results_only: bool = False
+    hands_over: bool = False
+    ended_sources: frozenset[int] = frozenset()
+    initial_watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
+    initial_memory: dict[str, int] = field(default_factory=dict)
+    job_parameters: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelProgram:
+    """Everything a level runs in one run.
+
+    Attributes:
+        level: Exchange depth.
+        operators: In topological order.
+        source_operators: Source id to the ids of the operators that read it; level 0 only.
+        source_channels: Source id to the channels it feeds directly; level 0 only.
+        inputs: Channels this level reads.
+        outputs: Channels this level writes.
+        watermark_groups: Input channel to the groups it waits for.
+        settings: Of the run.
+    """
+
+    level: int
+    operators: tuple[OperatorSpec, ...]
+    source_operators: dict[int, tuple[int, ...]]
+    source_channels: dict[int, tuple[int, ...]]
+    inputs: tuple[ChannelSpec, ...]
+    outputs: tuple[ChannelSpec, ...]
+    watermark_groups: dict[int, tuple[WatermarkGroup, ...]]
+    settings: RunSettings

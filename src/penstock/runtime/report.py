@@ -1,0 +1,67 @@
+"""Reports: what a task tells the driver, beside results.
+
+A report travels as a frame to the sink stage, so only tasks that succeeded are counted, and
+each once.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+
+from penstock.runtime.program import SINK_LEVEL
+from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, load_payload
+
+
+@dataclass(slots=True)
+class Report:
+    """Counts and hand-over facts; `merge` adds another task's.
+
+    Attributes:
+        source_records: Source id to records read.
+        operator_records: uid to records received.
+        watermarks: Channel to group to watermark, at the end of a batch run.
+        memory: uid to what an operator remembers beside keyed state.
+        greatest_timestamp_ms: Greatest watermark emitted by sources, None if there is none.
+    """
+
+    source_records: dict[int, int] = field(default_factory=dict)
+    operator_records: dict[str, int] = field(default_factory=dict)
+    watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    greatest_timestamp_ms: int | None = None
+
+    def merge(self, other: Report) -> None:
+        """Add what another task reported: counts add up, times take the greatest."""
+        for source, count in other.source_records.items():
+            self.source_records[source] = self.source_records.get(source, 0) + count
+        for uid, count in other.operator_records.items():
+            self.operator_records[uid] = self.operator_records.get(uid, 0) + count
+        for channel, groups in other.watermarks.items():
+            known = self.watermarks.setdefault(channel, {})
+            for group, mark in groups.items():
+                known[group] = max(known.get(group, mark), mark)
+        for uid, memory in other.memory.items():
+            self.memory[uid] = max(self.memory.get(uid, memory), memory)
+        stamps = [
+            t for t in (self.greatest_timestamp_ms, other.greatest_timestamp_ms) if t is not None
+        ]
+        self.greatest_timestamp_ms = max(stamps, default=None)
+
+    @property
+    def records_read(self) -> int:
+        """Records read from all sources."""
+        return sum(self.source_records.values())
+
+
+def encode_report(report: Report, task: int, sequence: int) -> bytes:
+    """Return the frame of a report."""
+    header = FrameHeader(task, sequence, 0, SINK_LEVEL, FrameKind.REPORT, 1)
+    return encode_payload(header, pickle.dumps(report, 5))
+
+
+def decode_report(frame: bytes) -> Report:
+    """Return the report of a frame."""
+    report = load_payload(frame)
+    assert isinstance(report, Report)
+    return report

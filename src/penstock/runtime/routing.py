@@ -1,0 +1,98 @@
+"""Routes: the integer by which Spark places a frame.
+
+Batch run. The route of a record is its key group, so that Spark's sort brings one key group
+together. Control frames for task *t* have route `-t - 1`: they sort before all records.
+
+Live run. The route is one integer per subtask, chosen so that Spark's hash partitioning
+(Murmur3 with seed 42, modulo the number of shuffle partitions) puts exactly one subtask on
+each partition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.runtime.program import RunKind, RunSettings
+from penstock.serde.key_groups import KeyGroups, subtask_of
+
+_MASK = 0xFFFFFFFF
+_C1 = 0xCC9E2D51
+_C2 = 0x1B873593
+
+
+class RecordRoutes(KeyGroups):
+    """Key to route, remembered like `KeyGroups`.
+
+    Attributes:
+        all_routes: Every route a record can have.
+    """
+
+    def __init__(self, settings: RunSettings) -> None:
+        super().__init__(settings.max_parallelism)
+        if settings.kind is RunKind.BATCH:
+            self.all_routes: tuple[int, ...] = tuple(range(settings.max_parallelism))
+            self._of_group = self.all_routes
+        else:
+            self.all_routes = settings.routes
+            self._of_group = tuple(
+                settings.routes[subtask_of(g, settings.parallelism, settings.max_parallelism)]
+                for g in range(settings.max_parallelism)
+            )
+
+    def __missing__(self, key: Any) -> int:
+        """Compute, remember and return the route of a new key."""
+        route = self[key] = self._of_group[super().__missing__(key)]
+        return route
+
+
+def forward_route(settings: RunSettings, task: int) -> int:
+    """Return the route from a task to the subtask of its index, modulo the parallelism."""
+    subtask = task % settings.parallelism
+    if settings.kind is RunKind.BATCH:
+        return -(-subtask * settings.max_parallelism // settings.parallelism)
+    return settings.routes[subtask]
+
+
+def destination_routes(settings: RunSettings) -> tuple[int, ...]:
+    """Return one route per destination: where control elements go."""
+    if settings.kind is RunKind.BATCH:
+        return tuple(-task - 1 for task in range(settings.parallelism))
+    return settings.routes
+
+
+def live_routes(parallelism: int) -> tuple[int, ...]:
+    """Return the route of each subtask, for `parallelism` shuffle partitions.
+
+    Examples:
+        >>> [spark_partition(route, 3) for route in live_routes(3)]
+        [0, 1, 2]
+    """
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < parallelism:
+        found.setdefault(spark_partition(candidate, parallelism), candidate)
+        candidate += 1
+    return tuple(found[subtask] for subtask in range(parallelism))
+
+
+def spark_partition(value: int, partitions: int) -> int:
+    """Return the shuffle partition Spark's `HashPartitioning` chooses for one INT column."""
+    hashed = _murmur3(value)
+    signed = hashed - (1 << 32) if hashed >= 1 << 31 else hashed
+    return signed % partitions
+
+
+def _murmur3(value: int, seed: int = 42) -> int:
+    """Murmur3 x86 32-bit of one 4-byte integer, as in Spark's `Murmur3Hash`."""
+    k1 = (value * _C1) & _MASK
+    k1 = ((k1 << 15) | (k1 >> 17)) & _MASK
+    k1 = (k1 * _C2) & _MASK
+    h1 = seed ^ k1
+    h1 = ((h1 << 13) | (h1 >> 19)) & _MASK
+    h1 = (h1 * 5 + 0xE6546B64) & _MASK
+    h1 ^= 4
+    h1 ^= h1 >> 16
+    h1 = (h1 * 0x85EBCA6B) & _MASK
+    h1 ^= h1 >> 13
+    h1 = (h1 * 0xC2B2AE35) & _MASK
+    return h1 ^ (h1 >> 16)

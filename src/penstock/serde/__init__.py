@@ -1,0 +1,1 @@
+"""How elements, keys, state and user code become bytes."""

@@ -1,0 +1,111 @@
+"""Files that are either there as a whole or not at all.
+
+`write_atomically` writes `.<name>.tmp` next to the target, syncs it, renames it and syncs
+the directory: after a crash at any point the target holds its old bytes or the new ones.
+
+A *verified* file additionally notices damage. It has exactly two lines, one JSON object and
+the crc32 of that line, its newline included:
+
+    {"epoch":"live-7","sequence":7}
+    crc32 bd7a1c1e
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import DecodeError
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace the content of `path` by `data`, durably.
+
+    One writer per path at a time. A crash can leave `temporary_of(path)` behind; the next
+    write to `path` reuses it.
+
+    Raises:
+        OSError: Nothing was replaced, or the rename happened and could not be made durable.
+    """
+    temporary = temporary_of(path)
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    sync_directory(path.parent)
+
+
+def temporary_of(path: Path) -> Path:
+    """Return where `write_atomically` prepares the bytes of `path`."""
+    return path.with_name(f".{path.name}.tmp")
+
+
+def create_directory(path: Path) -> None:
+    """Create directory `path` and its missing parents, durably; an existing one is fine.
+
+    Raises:
+        OSError: A directory cannot be created, or a file is in the way.
+    """
+    missing = [level for level in (path, *path.parents) if not level.exists()]
+    for level in reversed(missing):
+        level.mkdir(exist_ok=True)
+        sync_directory(level.parent)
+    path.mkdir(exist_ok=True)
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in directory `path` durable.
+
+    Raises:
+        OSError: The directory cannot be opened or synced.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def write_verified(path: Path, payload: dict[str, Any]) -> None:
+    """Write a JSON object with its checksum, as `write_atomically` does.
+
+    Raises:
+        OSError: As `write_atomically`.
+    """
+    line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    write_atomically(path, line + _checksum_line(line))
+
+
+def read_verified(path: Path) -> dict[str, Any]:
+    """Return what `write_verified` wrote.
+
+    Raises:
+        OSError: The file is missing or cannot be read.
+        DecodeError: The bytes are not what `write_verified` writes; names the file.
+    """
+    data = path.read_bytes()
+    line, newline, checksum = data.partition(b"\n")
+    if checksum != _checksum_line(line + newline):
+        raise _damaged(path, f"its checksum line is {checksum[:40]!r}")
+    try:
+        payload = json.loads(line)
+    except ValueError as cause:
+        raise _damaged(path, f"it is not JSON: {cause}") from cause
+    if not isinstance(payload, dict):
+        raise _damaged(path, f"it holds a JSON {type(payload).__name__}, not an object")
+    return payload
+
+
+def _checksum_line(line: bytes) -> bytes:
+    return f"crc32 {zlib.crc32(line):08x}\n".encode()
+
+
+def _damaged(path: Path, what: str) -> DecodeError:
+    return DecodeError(
+        f"{path} is damaged: {what}",
+        hint="Restore the file from a copy, or start over without the directory it is in.",
+    )

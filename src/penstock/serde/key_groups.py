@@ -1,0 +1,178 @@
+"""Keys to key groups: a hash that never changes.
+
+State is stored, moved and rescaled by key group, so the mapping must be the same in every
+process, on every machine and in every later version. Python's own `hash` is not (strings are
+randomised per process), so:
+
+    numbers          Python's numeric hash, which is fixed and equal for equal numbers
+    str, bytes       CRC-32 of the UTF-8 bytes
+    None, enums      fixed tag; class and member name
+    tuple, Row,      combination of the elements
+    dataclass
+    date, datetime,  CRC-32 of the ISO text (of the instant in UTC if it has a zone)
+    time, UUID
+
+The 64-bit result is spread by Fibonacci multiplication and its upper 32 bits are reduced
+modulo the number of key groups. Keys are compared as Python compares them: 1, 1.0 and True
+are **one** key. NaN equals nothing, so it cannot be a key; nor can a mutable object.
+
+Golden values are in the tests and only ever added to.
+"""
+
+from __future__ import annotations
+
+from cmath import isnan
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+from zlib import crc32
+
+from penstock.errors import KeyTypeError
+from penstock.types.row import Row
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: spreads consecutive integers
+_CACHED_KEYS = 200_000
+
+
+def stable_hash(key: Any) -> int:
+    """Return a hash of `key` (an integer of up to 64 bits) that never changes.
+
+    Equal keys have equal hashes.
+
+    Raises:
+        KeyTypeError: `key` is NaN, mutable, or of a type without a stable form.
+
+    Examples:
+        >>> stable_hash(1) == stable_hash(1.0) == stable_hash(True)
+        True
+        >>> stable_hash("a")
+        3904355907
+    """
+    hasher = _HASHERS.get(type(key))
+    if hasher is not None:
+        return hasher(key)
+    for base, inherited in _INHERITED:
+        if isinstance(key, base):
+            return inherited(key)
+    if is_dataclass(key) and not isinstance(key, type) and type(key).__hash__ is not None:
+        return _combine(tuple(getattr(key, f.name) for f in fields(key) if f.compare))
+    raise KeyTypeError(
+        f"{key!r} of type {type(key).__name__} cannot be a key",
+        hint="Return a number, string, bytes, None, enum, date, UUID, or a tuple or frozen "
+        "dataclass of these from the key selector.",
+    )
+
+
+def _integer(key: Any) -> int:
+    return hash(key) & _MASK
+
+
+def _number(key: Any) -> int:
+    if key.is_nan() if isinstance(key, Decimal) else isnan(key):
+        raise KeyTypeError(
+            "NaN cannot be a key: it is not equal to itself",
+            hint="Map missing numbers to None before key_by, or filter them out.",
+        )
+    return hash(key) & _MASK
+
+
+def _combine(parts: tuple[Any, ...]) -> int:
+    mixed = 0x345678 + len(parts)
+    for part in parts:
+        mixed = ((mixed ^ stable_hash(part)) * _GOLDEN) & _MASK
+    return mixed
+
+
+def _row(key: Row) -> int:
+    names = key._fields
+    if names is None:
+        return _combine(tuple(key))
+    # The order of names is irrelevant to equality, so it must be to the hash.
+    return sum(map(_combine, zip(names, key, strict=True))) & _MASK
+
+
+def _clock(key: time) -> int:
+    # Times with a zone are equal if they are the same time in UTC, a naive one equals none.
+    offset = key.utcoffset()
+    if offset is None:
+        return crc32(key.isoformat().encode())
+    since_midnight = timedelta(
+        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
+    )
+    return crc32(repr((since_midnight - offset) // timedelta(microseconds=1)).encode())
+
+
+def _moment(key: datetime) -> int:
+    if key.tzinfo is not None:
+        key = key.astimezone(timezone.utc)
+    return crc32(key.isoformat().encode())
+
+
+_HASHERS: dict[type, Callable[[Any], int]] = {
+    int: _integer,
+    bool: _integer,
+    float: _number,
+    complex: _number,
+    Decimal: _number,
+    Fraction: _integer,
+    str: lambda key: crc32(key.encode("utf-8", "surrogatepass")),
+    bytes: crc32,
+    type(None): lambda _: 0x6E6F6E65,
+    tuple: _combine,
+    Row: _row,
+    frozenset: lambda key: sum(map(stable_hash, key)) & _MASK,
+    datetime: _moment,
+    date: lambda key: crc32(key.isoformat().encode()),
+    time: _clock,
+    timedelta: lambda key: hash(key / timedelta(microseconds=1)) & _MASK,
+    UUID: lambda key: crc32(key.bytes),
+}
+
+# Subclasses follow their base, because they are equal to instances of it. Enums first: an
+# IntEnum member is an int and equal to it, a plain Enum member only to itself.
+_INHERITED: tuple[tuple[type, Callable[[Any], int]], ...] = (
+    (int, _integer),
+    (str, _HASHERS[str]),
+    (float, _number),
+    (bytes, crc32),
+    (Enum, lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode())),
+    (tuple, _combine),
+    (datetime, _moment),
+    (date, _HASHERS[date]),
+)
+
+
+class KeyGroups(dict[Any, int]):
+    """Key to key group, remembered: `list(map(groups.__getitem__, keys))` runs in C.
+
+    Holds at most `_CACHED_KEYS` keys and then starts again, so memory does not grow with
+    the number of keys.
+
+    Examples:
+        >>> groups = KeyGroups(128)
+        >>> 0 <= groups["a"] < 128
+        True
+    """
+
+    def __init__(self, max_parallelism: int) -> None:
+        super().__init__()
+        self._max_parallelism = max_parallelism
+
+    def __missing__(self, key: Any) -> int:
+        """Compute, remember and return the key group of a new key."""
+        if len(self) >= _CACHED_KEYS:
+            self.clear()
+        spread = (stable_hash(key) * _GOLDEN) & _MASK
+        group = self[key] = (spread >> 32) % self._max_parallelism
+        return group
+
+
+def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
+    """Return the subtask that owns `key_group` (Flink's assignment of ranges)."""
+    return key_group * parallelism // max_parallelism

@@ -1,0 +1,1 @@
+"""Runs plans on Apache Spark. The only package that imports pyspark."""

@@ -1,0 +1,164 @@
+"""A batch run: one Spark job over history, levels in a row, sinks staged at its end.
+
+Steps, each recorded before the next begins (see `job_directory`):
+
+    pinned   what is read is decided
+    staged   the Spark job is done; output staged, state written; nothing visible
+    done     sinks committed
+
+A driver killed before `staged` reads history from its beginning again; no output of the lost
+attempt is visible. Killed after it, only the commits are repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import threading
+import time
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.api.job import RunSummary
+from penstock.failpoint import failpoint
+from penstock.metrics.listener import BatchProgress, publish
+from penstock.plan.physical import RunPlan
+from penstock.plan.programs import HandOver
+from penstock.runtime.report import Report
+from penstock.spark.failures import translate
+from penstock.spark.frames import DDL
+from penstock.spark.hand_over import describe_hand_over
+from penstock.spark.level_tasks import BatchLevelTask
+from penstock.spark.payload import Payload
+from penstock.spark.run_context import JobContext
+from penstock.spark.sink_stage import StagedEpoch
+from penstock.spark.source_reads import batch_frames
+
+_POLL_SECONDS = 0.2
+
+
+class BatchRun:
+    """Executes one batch run of a job."""
+
+    def __init__(self, job: JobContext, run: RunPlan) -> None:
+        self._job = job
+        self._run = run
+        cores = job.session.sparkContext.defaultParallelism
+        wanted = max(cores, job.plan.options.parallelism)
+        self._tasks = min(wanted, job.plan.options.max_parallelism)
+
+    def execute(self) -> RunSummary:
+        """Run to the end, or finish what an earlier driver began.
+
+        Raises:
+            PenstockError: It failed; nothing of it is visible unless it was staged before.
+        """
+        started = time.monotonic()
+        recorded = self._job.directory.step(f"run-{self._run.index}.staged")
+        if recorded is None:
+            recorded = self._stage()
+        staged = _staged_from(recorded)
+        self._job.sinks.commit(f"{self._run.index}-0", staged)
+        failpoint("batch.committed")
+        records = staged.report.records_read
+        done = {
+            **describe_hand_over(staged.report, staged.state_files),
+            "records": records,
+        }
+        self._job.directory.record(f"run-{self._run.index}.done", done)
+        failpoint("batch.done")
+        seconds = time.monotonic() - started
+        return RunSummary(self._run.name, "batch", records, seconds)
+
+    def _stage(self) -> dict[str, Any]:
+        job, run = self._job, self._run
+        pinned = job.pin(run)
+        failpoint("batch.pinned")
+        job.directory.forget_run_files(run.index, "snapshot")
+        snapshot = job.directory.run_directory(run.index, "snapshot")
+        programs = job.programs(run, self._tasks, HandOver())
+        frames = batch_frames(job.read_context(run, programs, pinned))
+        for program in programs[1:]:
+            frames = self._exchanged(frames).mapInArrow(
+                BatchLevelTask(Payload.of(program)), DDL
+            )
+        staged = self._run_spark_job(frames, snapshot)
+        failpoint("batch.ran")
+        job.check_pinned(run, pinned)
+        recorded = _staged_to(staged)
+        job.directory.record(f"run-{run.index}.staged", recorded)
+        failpoint("batch.staged")
+        return recorded
+
+    def _exchanged(self, frames: DataFrame) -> DataFrame:
+        """Bring frames to their task, one key group after the other, in order of writing."""
+        groups = self._job.plan.options.max_parallelism
+        destination = sf.expr(
+            f"IF(route < 0, -route - 1, CAST(route * {self._tasks} DIV {groups} AS INT))"
+        )
+        return frames.repartitionById(self._tasks, destination).sortWithinPartitions(
+            "route", "frame"
+        )
+
+    def _run_spark_job(self, frames: DataFrame, snapshot: Any) -> StagedEpoch:
+        tracker = _ProgressThread(self._job)
+        tracker.start()
+        try:
+            return self._job.sinks.stage(frames, snapshot)
+        except Exception as cause:
+            self._job.check_cancelled()
+            raise translate(cause, f"run {self._run.index} ({self._run.name})") from cause
+        finally:
+            tracker.finish()
+
+
+class _ProgressThread(threading.Thread):
+    """Watches Spark's tasks, publishes progress, and cancels the job when asked to."""
+
+    def __init__(self, job: JobContext) -> None:
+        super().__init__(name="penstock-progress", daemon=True)
+        self._job = job
+        self._finished = threading.Event()
+        self._begin = time.monotonic()
+        context = job.session.sparkContext
+        self._group = f"penstock-{job.directory.job_id}"
+        context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
+
+    def run(self) -> None:
+        """Poll until finished."""
+        context = self._job.session.sparkContext
+        tracker = context.statusTracker()
+        while not self._finished.wait(_POLL_SECONDS):
+            if self._job.cancelled.is_set():
+                context.cancelJobGroup(self._group)
+            done = total = 0
+            for job_id in tracker.getJobIdsForGroup(self._group):
+                info = tracker.getJobInfo(job_id)
+                for stage_id in info.stageIds if info else ():
+                    stage = tracker.getStageInfo(stage_id)
+                    if stage is not None:
+                        done += stage.numCompletedTasks
+                        total += stage.numTasks
+            publish(BatchProgress(done, total, time.monotonic() - self._begin))
+
+    def finish(self) -> None:
+        """Stop polling."""
+        self._finished.set()
+        self.join()
+
+
+def _staged_to(staged: StagedEpoch) -> dict[str, Any]:
+    """Return the recorded form; committables are objects of the sinks, hence the pickle."""
+    packed = pickle.dumps((staged.committables, staged.report), 5)
+    return {
+        "committed": base64.b64encode(packed).decode(),
+        "state_files": staged.state_files,
+    }
+
+
+def _staged_from(recorded: dict[str, Any]) -> StagedEpoch:
+    committables, report = pickle.loads(base64.b64decode(recorded["committed"]))
+    assert isinstance(report, Report)
+    return StagedEpoch(committables, recorded["state_files"], report)

@@ -1,0 +1,73 @@
+"""Notices the end of bounded sources of a live run and tells every subtask.
+
+Split sources have ended when the offset of the positions stream has reached the end of every
+split. A bounded file source has ended when a progress report shows that it had nothing new: its
+files existed before the query started. Then `end` (or, if the run hands its state over,
+`handover`) goes into the control log, and the run is complete when the query has committed the
+micro-batch that delivered it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
+from penstock.spark.positions import ControlLog
+
+Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
+
+
+class BoundedInputs:
+    """Follows one live run."""
+
+    def __init__(
+        self, plan: PhysicalPlan, run: RunPlan, splits: Splits, control: ControlLog
+    ) -> None:
+        self._plan = plan
+        self._run = run
+        self._splits = splits
+        self._control = control
+        self._streams = self._order_of_streams()
+
+    def complete(self, progress: Any) -> bool:
+        """Return whether everything the run reads has been processed and committed."""
+        offsets = progress.sources
+        positions = json.loads(offsets[0].endOffset) if offsets[0].endOffset else None
+        if positions is None:
+            return False
+        read = [r for r in self._run.readings if self._is_read(r, positions, offsets)]
+        for reading in read:
+            if reading.ends:
+                self._control.append("end", reading.source)
+        if len(read) < len(self._run.readings):
+            return False
+        if self._run.hands_over:
+            self._control.append("handover")
+        delivered: bool = positions["control"] == self._control.count()
+        return delivered and (self._run.hands_over or all(r.ends for r in self._run.readings))
+
+    def _is_read(self, reading: Reading, positions: dict[str, Any], offsets: Any) -> bool:
+        part = self._plan.source(reading.source).parts[reading.parts[0]]
+        if not part.is_bounded:
+            return False
+        if isinstance(part, SplitSource):
+            splits = self._splits[reading.source, reading.parts[0]]
+            at = positions[str(reading.source)]
+            return all(
+                position == end for position, (_, end) in zip(at, splits, strict=True)
+            )
+        stream = offsets[self._streams[reading.source]]
+        return bool(stream.startOffset == stream.endOffset)
+
+    def _order_of_streams(self) -> dict[int, int]:
+        """Return source id to its index in a progress report; the positions stream is 0."""
+        others = [
+            reading.source
+            for reading in self._run.readings
+            if not isinstance(
+                self._plan.source(reading.source).parts[reading.parts[0]], SplitSource
+            )
+        ]
+        return {source: index + 1 for index, source in enumerate(others)}

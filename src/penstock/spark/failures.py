@@ -1,0 +1,84 @@
+"""From Spark's exceptions to ours.
+
+A worker raises a `PenstockError`; Spark wraps it in a Python traceback, a Java stack and often
+several causes, as text. `carrying` puts the error's wire form into that text at the worker's
+end, and `translate` finds it again in the driver. What is not ours is matched against known
+causes; the rest becomes `JobFailedError` with Spark's first line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.errors import (
+    JobFailedError,
+    PenstockError,
+    SinkError,
+    SourceError,
+    StateError,
+)
+
+
+class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire form of one
+    """Carries a `PenstockError` out of a worker, as text."""
+
+
+@contextmanager
+def carrying() -> Iterator[None]:
+    """Make a `PenstockError` raised inside survive Spark's wrapping."""
+    try:
+        yield
+    except PenstockError as error:
+        raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
+
+
+_KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
+    (
+        re.compile(r"(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
+        SourceError,
+        "Make sure every file of the source exists, is complete and does not change while the "
+        "job runs.",
+    ),
+    (
+        re.compile(r"(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|"
+                   r"CANNOT_PARSE|UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"),
+        SourceError,
+        "Correct the file, or declare the type_info that it has.",
+    ),
+    (
+        re.compile(r"No space left on device[^\n]*"),
+        SinkError,
+        "Free some space and start the same command again.",
+    ),
+    (
+        re.compile(r"(STATE_STORE|CANNOT_LOAD_STATE_STORE|STDS_)[^\n]*"),
+        StateError,
+        "Restore the checkpoint directory from a copy, or start the job in a new one.",
+    ),
+    (
+        re.compile(r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*"),
+        JobFailedError,
+        "Another driver uses this checkpoint directory; stop it first.",
+    ),
+)
+
+
+def translate(error: BaseException, doing: str) -> PenstockError:
+    """Return our error for whatever Spark raised while `doing` something."""
+    if isinstance(error, PenstockError):
+        return error
+    text = str(error)
+    ours = PenstockError.from_wire(text)
+    if ours is not None:
+        return ours
+    for pattern, made, hint in _KNOWN:
+        found = pattern.search(text)
+        if found is not None:
+            return made(f"{doing} failed: {found[0].strip()}", hint=hint)
+    first = next((line.strip() for line in text.splitlines() if line.strip()), repr(error))
+    return JobFailedError(
+        f"{doing} failed: {first}",
+        hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log.",
+    )

@@ -1,0 +1,223 @@
+"""The checkpoint directory of a job: who owns it, what it is, and how far it got.
+
+    job.json              the job's identity and shape
+    lock                  held by the driver that runs the job
+    run-0.pinned.json     what the run reads, decided before it reads
+    run-0.staged.json     a batch run is complete, its sinks not yet committed
+    run-0.done.json       sinks committed, state ready for the next run
+    finished.json         the whole job is done
+    run-0/snapshot/       state handed over, Parquet rows (level, key_group, blob)
+    run-1/spark/          checkpoint of the streaming query
+    run-1/control/        control log: start, end of sources, hand-over
+    spool/                records on their way to the driver (print, collect)
+
+Every file with a name in this list is written whole (temporary file, fsync, rename) and
+verified by checksum when read. A step is recorded after its effect, and an effect whose record
+is missing can be repeated, so a driver killed anywhere finishes when started again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.errors import DecodeError, JobDirectoryError, JobLockedError, JobMismatchError
+from penstock.plan.fingerprint import describe_shape, first_difference, fingerprint
+from penstock.plan.physical import PhysicalPlan
+from penstock.serde.atomic_file import create_directory, read_verified, write_verified
+
+_FORMAT = 1
+_OLD_JVM_SECONDS = 30.0
+
+
+class JobDirectory:
+    """An opened and locked checkpoint directory.
+
+    Attributes:
+        path: The directory.
+        job_id: Identifies the job across restarts; safe in file names.
+        is_temporary: Nobody asked for the directory, so it is removed at the end.
+        resumed: The directory held an earlier attempt of this job.
+    """
+
+    def __init__(self, path: Path, *, is_temporary: bool) -> None:
+        self.path = path
+        self.is_temporary = is_temporary
+        self.job_id = ""
+        self.resumed = False
+        self._lock: IO[str] | None = None
+
+    @classmethod
+    def open(cls, configured: str | None, plan: PhysicalPlan, job_name: str) -> JobDirectory:
+        """Create or reopen the directory of a job and lock it.
+
+        Raises:
+            JobDirectoryError: It cannot be used, or holds something else.
+            JobMismatchError: It belongs to another job, or the graph has changed.
+            JobLockedError: Another driver runs the job.
+        """
+        if configured is None:
+            made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), is_temporary=True)
+        else:
+            made = cls(_local_path(configured), is_temporary=False)
+        try:
+            create_directory(made.path)
+            made._take_lock()
+            made._identify(plan, job_name)
+            for name in ("spool",):
+                (made.path / name).mkdir(exist_ok=True)
+        except OSError as cause:
+            made.release()
+            raise JobDirectoryError(
+                f"the checkpoint directory {made.path} cannot be used: {cause}",
+                hint="Set execution.checkpointing.dir to a directory this user may write to.",
+            ) from cause
+        except BaseException:
+            made.release()
+            raise
+        return made
+
+    def step(self, name: str) -> dict[str, Any] | None:
+        """Return what was recorded for a step, None if it was not reached.
+
+        Raises:
+            JobDirectoryError: The record is damaged.
+        """
+        path = self.path / f"{name}.json"
+        if not path.exists():
+            return None
+        try:
+            return read_verified(path)
+        except DecodeError as cause:
+            raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
+
+    def record(self, name: str, payload: dict[str, Any]) -> None:
+        """Record a step durably.
+
+        Raises:
+            JobDirectoryError: It cannot be written.
+        """
+        try:
+            write_verified(self.path / f"{name}.json", payload)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"step {name} cannot be recorded in {self.path}: {cause}",
+                hint="Make room, or make the directory writable, and start again.",
+            ) from cause
+
+    def run_directory(self, run: int, name: str) -> Path:
+        """Return a directory of a run, made if missing."""
+        path = self.path / f"run-{run}" / name
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def forget_run_files(self, run: int, name: str) -> None:
+        """Remove a directory of a run."""
+        shutil.rmtree(self.path / f"run-{run}" / name, ignore_errors=True)
+
+    def note_jvm(self, pid: int) -> None:
+        """Write down which JVM works for the lock's owner; it may outlive a killed driver."""
+        if self._lock is not None:
+            self._lock.seek(0)
+            self._lock.truncate()
+            self._lock.write(str(pid))
+            self._lock.flush()
+
+    def release(self) -> None:
+        """Unlock, and remove a temporary directory."""
+        if self._lock is not None:
+            self._lock.truncate(0)
+            self._lock.close()
+            self._lock = None
+        if self.is_temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _take_lock(self) -> None:
+        lock = (self.path / "lock").open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            raise JobLockedError(
+                f"another driver is running the job in {self.path}",
+                hint="Stop it first, or give this job a checkpoint directory of its own.",
+            ) from None
+        self._lock = lock
+        lock.seek(0)
+        text = lock.read().strip()
+        if text.isdigit():
+            _wait_for_end_of(int(text), self.path)
+
+    def _identify(self, plan: PhysicalPlan, job_name: str) -> None:
+        shape = describe_shape(plan)
+        known = self.step("job")
+        if known is None:
+            foreign = [p.name for p in self.path.iterdir() if p.name not in {"lock", "spool"}]
+            if foreign:
+                raise JobDirectoryError(
+                    f"{self.path} is not empty and not a checkpoint directory: it holds "
+                    f"{foreign[0]}",
+                    hint="Set execution.checkpointing.dir to a new or empty directory.",
+                )
+            self.job_id = secrets.token_hex(8)
+            self.record(
+                "job",
+                {
+                    "format": _FORMAT, "job_id": self.job_id, "name": job_name,
+                    "fingerprint": fingerprint(plan), "shape": shape,
+                },
+            )
+            return
+        if known.get("format") != _FORMAT:
+            raise JobMismatchError(
+                f"{self.path} has format {known.get('format')}, this version writes {_FORMAT}",
+                hint="Use the version of Penstock that wrote it.",
+            )
+        if known["name"] != job_name:
+            raise JobMismatchError(
+                f"{self.path} belongs to job {known['name']!r}, this is {job_name!r}",
+                hint="Give each job a checkpoint directory of its own.",
+            )
+        if known["fingerprint"] != fingerprint(plan):
+            raise JobMismatchError(
+                f"the graph of {job_name!r} has changed since {self.path} was written: "
+                f"{first_difference(known['shape'], shape)}",
+                hint="Restore the earlier graph, or start in a new checkpoint directory.",
+            )
+        self.job_id = known["job_id"]
+        self.resumed = True
+
+
+def _local_path(configured: str) -> Path:
+    text = configured.removeprefix("file://")
+    if "://" in text:
+        raise JobDirectoryError(
+            f"execution.checkpointing.dir={configured!r} is not on a mounted file system",
+            hint="Use a path that the driver and all executors see, such as a network mount.",
+        )
+    return Path(text).absolute()
+
+
+def _wait_for_end_of(pid: int, path: Path) -> None:
+    """Wait until the JVM of a killed driver is gone: it could still be writing."""
+    deadline = time.monotonic() + _OLD_JVM_SECONDS
+    while _is_java(pid):
+        if time.monotonic() > deadline:
+            raise JobLockedError(
+                f"the JVM {pid} of an earlier driver of {path} is still running",
+                hint=f"End process {pid} and start again.",
+            )
+        time.sleep(0.1)
+
+
+def _is_java(pid: int) -> bool:
+    try:
+        return b"java" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != os.getpid()
+    except OSError:
+        return False

@@ -1,0 +1,128 @@
+"""A level of a live run as Spark's stateful processor: one call per subtask and micro-batch.
+
+Spark's state store holds the change log of each subtask (`penstock.state.change_log`): a
+`ValueState` for its head and a `MapState` for its entries. A worker process keeps one
+`LiveSubtask` per run, level and subtask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from penstock.runtime.live_subtask import LiveSubtask
+from penstock.serde.frame import FrameKind, payload_of, read_header
+from penstock.spark.failures import carrying
+from penstock.spark.payload import Payload
+
+_subtasks: dict[tuple[str, int, int], LiveSubtask] = {}
+"""(job and run, level, subtask) to what this process knows of it."""
+
+
+class _SparkLog:
+    """`LogStorage` over Spark's state variables, for the key being processed."""
+
+    def __init__(self, head: Any, entries: Any) -> None:
+        self._head = head
+        self._entries = entries
+
+    def read_head(self) -> bytes | None:
+        row = self._head.get()
+        return None if row is None else bytes(row[0])
+
+    def write_head(self, data: bytes) -> None:
+        self._head.update((data,))
+
+    def read_entry(self, number: int) -> bytes | None:
+        row = self._entries.getValue((number,))
+        return None if row is None else bytes(row[0])
+
+    def write_entry(self, number: int, data: bytes) -> None:
+        self._entries.updateValue((number,), (data,))
+
+    def remove_entry(self, number: int) -> None:
+        self._entries.removeKey((number,))
+
+
+class LevelProcessor(StatefulProcessor):
+    """Runs the subtasks of one level."""
+
+    def __init__(
+        self, payload: Payload, run_id: str, level: int, subtask_of_route: dict[int, int]
+    ) -> None:
+        """Describe; Spark pickles the processor and calls `init` in the worker.
+
+        Args:
+            payload: Packs the level's program.
+            run_id: Identifies the run of this query; changes whenever the program may.
+            level: The level.
+            subtask_of_route: Grouping key to subtask.
+        """
+        self._payload = payload
+        self._run_id = run_id
+        self._level = level
+        self._subtask_of_route = subtask_of_route
+        self._initial: dict[int, list[bytes]] = {}
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Get the state variables."""
+        self._head = handle.getValueState("head", "head BINARY")
+        self._entries = handle.getMapState("entries", "number LONG", "entry BINARY")
+        self._initial = {}
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
+        """Keep one state row of the run before; the input rows of the key follow."""
+        self._initial.setdefault(key[0], []).append(bytes(initialState[-1]))
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[Row]:
+        """Process one micro-batch of one subtask."""
+        route = key[0]
+        with carrying():
+            frames: list[bytes] = []
+            signals: set[bytes] = set()
+            passing: list[bytes] = []
+            for row in rows:
+                frame = bytes(row[1])
+                header = read_header(frame)
+                if header.kind is not FrameKind.SIGNAL:
+                    frames.append(frame)
+                elif header.target_level == self._level:
+                    signals.add(payload_of(frame))
+                else:
+                    passing.append(frame)
+            out = self._subtask(route).process(
+                frames,
+                _SparkLog(self._head, self._entries),
+                initial=self._initial.pop(route, ()),
+                hand_over=b"handover" in signals,
+            )
+        for frame in passing:
+            yield Row(route=route, frame=frame)
+        for to, frame in out:
+            yield Row(route=to, frame=frame)
+
+    def close(self) -> None:
+        """Keep the subtasks: the next micro-batch wants them."""
+
+    def _subtask(self, route: int) -> LiveSubtask:
+        subtask = self._subtask_of_route[route]
+        name = (self._run_id, self._level, subtask)
+        found = _subtasks.get(name)
+        if found is None:
+            _forget_other_runs(self._run_id)
+            found = _subtasks[name] = LiveSubtask(self._payload.data, subtask)
+        return found
+
+
+def _forget_other_runs(run_id: str) -> None:
+    """Close what belongs to queries that this process served before."""
+    for name in [name for name in _subtasks if name[0] != run_id]:
+        _subtasks.pop(name).close()

@@ -1,0 +1,31 @@
+"""Worker side of level n in a batch run. Functions for `mapInArrow`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from penstock.runtime.batch_level import BatchLevel
+from penstock.spark.failures import carrying
+from penstock.spark.frames import from_batches, to_batches
+from penstock.spark.level_zero_tasks import task_id
+from penstock.spark.payload import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLevelTask:
+    """Runs one level over the sorted frames of one task.
+
+    Attributes:
+        payload: Packs the level's program.
+    """
+
+    payload: Payload
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the level."""
+        with carrying():
+            level = BatchLevel(self.payload.unpack_anew(), task_id())
+            yield from to_batches(level.run(from_batches(batches)))

@@ -1,0 +1,177 @@
+"""A live run: a Structured Streaming query over the levels, committed per micro-batch.
+
+The query reads the positions stream (ranges of split sources, control events) and the streams
+of other sources, passes level after level of `transformWithState`, and ends in a `foreachBatch`
+that stages and commits the sinks in the driver. Spark's checkpoint holds offsets and state; a
+micro-batch whose commit was interrupted is computed again and the sinks recognise its epoch.
+
+Sinks are committed by `foreachBatch` and not by a Python data source writer, because then the
+driver process that holds the job's lock is the one that makes output visible.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming import StreamingQuery
+
+from penstock.api.job import RunSummary
+from penstock.config.options import CHECKPOINT_INTERVAL
+from penstock.errors import PenstockError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import SplitSource
+from penstock.metrics.listener import MicroBatch, publish
+from penstock.plan.physical import RunPlan
+from penstock.plan.programs import HandOver
+from penstock.runtime.program import LevelProgram
+from penstock.runtime.report import Report
+from penstock.runtime.routing import live_routes
+from penstock.spark.bounded_inputs import BoundedInputs
+from penstock.spark.failures import translate
+from penstock.spark.frames import DDL
+from penstock.spark.hand_over import describe_hand_over, initial_state
+from penstock.spark.level_processor import LevelProcessor
+from penstock.spark.payload import Payload
+from penstock.spark.positions import ControlLog, PositionsSource
+from penstock.spark.run_context import JobContext
+from penstock.spark.source_reads import live_frames
+
+_POLL_SECONDS = 0.05
+
+
+class LiveRun:
+    """Executes one live run of a job."""
+
+    def __init__(
+        self, job: JobContext, run: RunPlan, handed: HandOver, state_files: list[str]
+    ) -> None:
+        self._job = job
+        self._run = run
+        self._handed = handed
+        self._state_files = state_files
+        self._control = ControlLog(job.directory.run_directory(run.index, "control"))
+        self._total = Report()
+        self._hand_over: dict[str, Any] | None = None
+        self._failure: BaseException | None = None
+        self._name = f"run {run.index} ({run.name})"
+
+    def execute(self) -> RunSummary:
+        """Run until the input ends or the job is cancelled.
+
+        Raises:
+            JobCancelledError: The job was cancelled.
+            PenstockError: The query failed.
+        """
+        started = time.monotonic()
+        job, run = self._job, self._run
+        pinned = job.pin(run)
+        self._control.append("start")
+        programs = job.programs(run, job.plan.options.parallelism, self._handed)
+        job.session.dataSource.register(PositionsSource)
+        job.session.conf.set("spark.sql.shuffle.partitions", job.plan.options.parallelism)
+        frames = live_frames(job.read_context(run, programs, pinned))
+        for program in programs[1:]:
+            frames = self._level(frames, program)
+        query = self._start(frames)
+        failpoint("live.started")
+        try:
+            self._follow(query, pinned.splits)
+        finally:
+            query.stop()
+        if run.hands_over:
+            job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
+        failpoint("live.done")
+        records = self._total.records_read
+        return RunSummary(run.name, "live", records, time.monotonic() - started)
+
+    @property
+    def operator_records(self) -> dict[str, int]:
+        """Records received per uid in this process."""
+        return self._total.operator_records
+
+    def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
+        options = self._job.plan.options
+        routes = live_routes(options.parallelism)
+        run_id = f"{self._job.directory.job_id}-{self._run.index}"
+        payload = Payload.of(program)
+        processor = LevelProcessor(
+            payload, f"{run_id}-{payload.digest}", program.level,
+            {route: subtask for subtask, route in enumerate(routes)},
+        )
+        initial = None
+        if self._run.index > 0:
+            snapshot = self._job.directory.path / f"run-{self._run.index - 1}" / "snapshot"
+            initial = initial_state(
+                self._job.session, snapshot, self._state_files, program.level,
+                options.parallelism, options.max_parallelism,
+            ).groupBy("route")
+        return frames.groupBy("route").transformWithState(
+            processor, DDL, "append", "none", initial
+        )
+
+    def _start(self, frames: DataFrame) -> StreamingQuery:
+        interval = self._job.configuration.get(CHECKPOINT_INTERVAL).total_seconds()
+        directory = self._job.directory.run_directory(self._run.index, "spark")
+        return (
+            frames.writeStream.foreachBatch(self._commit)
+            .option("checkpointLocation", str(directory))
+            .queryName(f"{self._run.name}-{self._job.directory.job_id}")
+            .trigger(processingTime=f"{interval} seconds")
+            .start()
+        )
+
+    def _commit(self, frames: DataFrame, number: int) -> None:
+        """Stage and commit one micro-batch; called by Spark in a thread of this process."""
+        started = time.monotonic()
+        try:
+            snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
+            staged = self._job.sinks.stage(frames, snapshot)
+            failpoint("live.staged")
+            self._job.sinks.commit(f"{self._run.index}-{number}", staged)
+            if staged.report.watermarks:
+                hand_over = describe_hand_over(staged.report, staged.state_files)
+                self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
+            failpoint("live.committed")
+        except BaseException as cause:
+            self._failure = cause
+            raise
+        self._total.merge(staged.report)
+        self._publish(number, staged.report, time.monotonic() - started)
+
+    def _publish(self, number: int, report: Report, seconds: float) -> None:
+        greatest = report.greatest_timestamp_ms
+        lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
+        publish(
+            MicroBatch(number, report.records_read, self._total.records_read, seconds, lag)
+        )
+
+    def _follow(
+        self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
+    ) -> None:
+        """Watch the query until it is complete, fails, or the job is cancelled."""
+        inputs = BoundedInputs(self._job.plan, self._run, splits, self._control)
+        while True:
+            if query.exception() is not None or not query.isActive:
+                self._raise_failure(query)
+            self._job.check_cancelled()
+            progress = query.lastProgress
+            if progress is not None and inputs.complete(progress):
+                return
+            time.sleep(_POLL_SECONDS)
+
+    def _raise_failure(self, query: StreamingQuery) -> None:
+        self._job.check_cancelled()
+        cause = self._failure if self._failure is not None else query.exception()
+        if isinstance(cause, PenstockError):
+            raise cause
+        if cause is None:
+            cause = RuntimeError("the query stopped by itself")
+        raise translate(cause, self._name) from cause
+
+    def _recorded_hand_over(self) -> dict[str, Any]:
+        recorded = self._job.directory.step(f"run-{self._run.index}.hand-over")
+        assert recorded is not None
+        return {**recorded, "records": self._total.records_read}

@@ -1,0 +1,146 @@
+"""The positions stream: which ranges of split sources, and which control events, a batch has.
+
+A Python data source with admission control. Its offset is, as JSON,
+
+    {"control": 2, "3": [100, 250], ...}
+
+the number of control events delivered, and per source the next position of every split. Spark
+writes the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch
+covers the same ranges and events. Control events are files written by the driver, because this
+reader lives in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from penstock.serde.atomic_file import read_verified, write_verified
+from penstock.spark.level_zero_tasks import POSITIONS_DDL
+
+_RANGE_RECORDS = 262_144
+
+
+class ControlLog:
+    """Numbered events the driver wants delivered to every subtask."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+
+    def append(self, event: str, source: int = -1) -> None:
+        """Add an event durably, unless it is there already."""
+        payload = {"event": event, "source": source}
+        if payload not in self.events():
+            write_verified(self._directory / f"{self.count():06d}.json", payload)
+
+    def count(self) -> int:
+        """Return the number of events."""
+        return sum(1 for _ in self._directory.glob("[0-9]*.json"))
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return all events, in order."""
+        return [read_verified(path) for path in sorted(self._directory.glob("[0-9]*.json"))]
+
+
+@dataclass
+class PositionRows(InputPartition):
+    """A few rows of the stream."""
+
+    rows: list[tuple[str, int, int, int, int, bool]]
+
+
+class PositionsReader(DataSourceStreamReader):
+    """Advances positions, at most so far per micro-batch and per second."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._control = ControlLog(Path(options["control"]))
+        self._sources: list[dict[str, Any]] = json.loads(options["sources"])
+        self._max_records = int(options["max_records"])
+        self._last_call = time.monotonic()
+        self._allowance: dict[int, float] = {}
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return the beginning of everything."""
+        begin: dict[str, Any] = {"control": 0}
+        for source in self._sources:
+            begin[str(source["source"])] = [start for start, _ in source["splits"]]
+        return begin
+
+    def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Return how far the next micro-batch goes."""
+        now = time.monotonic()
+        elapsed, self._last_call = now - self._last_call, now
+        end: dict[str, Any] = {"control": self._control.count()}
+        for source in self._sources:
+            name = str(source["source"])
+            budget = self._budget(source, elapsed)
+            end[name] = _advance(start[name], source["splits"], budget)
+            if source["rate"] is not None:
+                taken = sum(end[name]) - sum(start[name])
+                self._allowance[source["source"]] -= taken
+        return end
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return one partition per split that advanced, and one for control events."""
+        found = []
+        for source in self._sources:
+            name = str(source["source"])
+            for split, (first, last) in enumerate(zip(start[name], end[name], strict=True)):
+                stop = source["splits"][split][1]
+                if last > first:
+                    row = ("range", source["source"], split, first, last, last == stop)
+                    found.append(PositionRows([row]))
+        events = self._control.events()[start["control"] : end["control"]]
+        if events:
+            found.append(PositionRows([(e["event"], e["source"], 0, 0, 0, False) for e in events]))
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a partition."""
+        assert isinstance(partition, PositionRows)
+        yield from partition.rows
+
+    def _budget(self, source: dict[str, Any], elapsed: float) -> int:
+        if source["rate"] is None:
+            return self._max_records
+        number = source["source"]
+        saved = self._allowance.get(number, 0.0) + elapsed * source["rate"]
+        self._allowance[number] = min(saved, float(max(self._max_records, 1)))
+        return int(self._allowance[number])
+
+
+def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:
+    """Share a budget of records evenly among the splits that have not ended."""
+    ends = [position if stop is None else stop for position, (_, stop) in zip(at, splits)]
+    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
+    result = list(at)
+    left = budget
+    for rank, i in enumerate(open_splits):
+        share = -(-left // (len(open_splits) - rank))
+        stop = splits[i][1]
+        result[i] = at[i] + share if stop is None else min(at[i] + share, ends[i])
+        left -= result[i] - at[i]
+    return result
+
+
+class PositionsSource(DataSource):
+    """Registers the stream with Spark."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format name."""
+        return "penstock-positions"
+
+    def schema(self) -> str:
+        """Return the schema."""
+        return POSITIONS_DDL
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader."""
+        return PositionsReader(dict(self.options))

@@ -1,0 +1,148 @@
+"""What both kinds of run share: the job, its directory, its sinks, and cancellation."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.config.options import FRAME_RECORDS
+from penstock.connectors.file_source import FileSource
+from penstock.errors import JobCancelledError
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.programs import HandOver, programs_of
+from penstock.runtime.program import LevelProgram
+from penstock.spark.job_directory import JobDirectory
+from penstock.spark.pinned_files import PinnedFiles, check_unchanged, pin_files
+from penstock.spark.sink_stage import SinkStage
+from penstock.spark.source_reads import Pinned, ReadContext
+
+_JOB_PARAMETERS = "pipeline.global-job-parameters."
+
+
+@dataclass(slots=True)
+class JobContext:
+    """One job in this driver.
+
+    Attributes:
+        session: Spark.
+        plan: The job.
+        configuration: Of the job.
+        directory: The checkpoint directory, locked.
+        sinks: The sink stage.
+        cancelled: Set when the job should stop.
+        earlier_files: Source id to URIs that finished runs have read.
+    """
+
+    session: SparkSession
+    plan: PhysicalPlan
+    configuration: Configuration
+    directory: JobDirectory
+    sinks: SinkStage
+    cancelled: threading.Event
+    earlier_files: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def check_cancelled(self) -> None:
+        """Stop here if somebody asked to.
+
+        Raises:
+            JobCancelledError: Somebody did.
+        """
+        if self.cancelled.is_set():
+            raise JobCancelledError(
+                "the job was cancelled", hint="Start the same command again to resume it."
+            )
+
+    def programs(self, run: RunPlan, tasks: int, handed: HandOver) -> tuple[LevelProgram, ...]:
+        """Return the programs of a run."""
+        parameters = {
+            key.removeprefix(_JOB_PARAMETERS): value
+            for key, value in self.configuration.to_dict().items()
+            if key.startswith(_JOB_PARAMETERS)
+        }
+        return programs_of(
+            self.plan,
+            run,
+            tasks=tasks,
+            max_frame_records=self.configuration.get(FRAME_RECORDS),
+            handed=handed,
+            job_parameters=parameters,
+        )
+
+    def read_context(
+        self, run: RunPlan, programs: tuple[LevelProgram, ...], pinned: Pinned
+    ) -> ReadContext:
+        """Return what reading the sources of a run needs."""
+        return ReadContext(
+            session=self.session,
+            plan=self.plan,
+            run=run,
+            program=programs[0],
+            levels=len(programs),
+            pinned=pinned,
+            earlier_files=self.earlier_files,
+            directory=self.directory.path / f"run-{run.index}",
+            configuration=self.configuration,
+        )
+
+    def pin(self, run: RunPlan) -> Pinned:
+        """Decide what a run reads, or return what was decided earlier.
+
+        Raises:
+            SourceError: A source cannot be read.
+            HistoryChangedError: Files are not what they were when they were pinned.
+        """
+        step = f"run-{run.index}.pinned"
+        recorded = self.directory.step(step)
+        if recorded is None:
+            recorded = self._decide(run)
+            self.directory.record(step, recorded)
+        pinned = Pinned(
+            files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
+            splits={
+                _key(k): [(start, end) for start, end in v]
+                for k, v in recorded["splits"].items()
+            },
+        )
+        self.check_pinned(run, pinned)
+        return pinned
+
+    def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
+        """Compare pinned files with what is there.
+
+        Raises:
+            HistoryChangedError: Something differs.
+        """
+        for (source, part), files in pinned.files.items():
+            described = self.plan.source(source).parts[part]
+            if isinstance(described, FileSource):
+                check_unchanged(self.session, described, files)
+
+    def remember_files(self, pinned: Pinned) -> None:
+        """Note which files a finished run has read, so that no later run reads them again."""
+        for (source, _), files in pinned.files.items():
+            known = self.earlier_files.get(source, frozenset())
+            self.earlier_files[source] = known | frozenset(files.files)
+
+    def _decide(self, run: RunPlan) -> dict[str, Any]:
+        files: dict[str, Any] = {}
+        splits: dict[str, Any] = {}
+        for reading in run.readings:
+            source = self.plan.source(reading.source)
+            for part in reading.parts:
+                described = source.parts[part]
+                name = f"{reading.source}.{part}"
+                if isinstance(described, SplitSource):
+                    splits[name] = described.splits(self.plan.options.parallelism)
+                elif isinstance(described, FileSource) and described.is_bounded:
+                    files[name] = pin_files(self.session, described, source.origin).to_json()
+        return {"files": files, "splits": splits}
+
+
+def _key(name: str) -> tuple[int, int]:
+    source, part = name.split(".")
+    return int(source), int(part)

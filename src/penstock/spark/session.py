@@ -1,0 +1,108 @@
+"""The Spark session a job runs in: the user's, or one made for the job."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.config.options import JOB_NAME
+from penstock.errors import EnvironmentSetupError
+from penstock.plan.options import plan_options
+from penstock.spark.jvm_output import pass_on
+
+_MIN_JAVA = 17
+
+_STATIC = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+}
+"""For a session we make ourselves; the user's `spark.*` keys win."""
+
+RUNTIME = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # A frame is a large row: bound Arrow batches by bytes, or one could hold a gigabyte.
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
+    # The end of a bounded source shows in a progress report in which it had nothing new.
+    "spark.sql.streaming.noDataProgressEventInterval": "500",
+    "spark.sql.streaming.minBatchesToRetain": "10",
+}
+"""What a job needs; set on any session, the user's included."""
+
+
+def get_session(configuration: Configuration) -> SparkSession:
+    """Return the active session, or make a local one.
+
+    Raises:
+        EnvironmentSetupError: There is no Java runtime Spark can use.
+    """
+    session = SparkSession.getActiveSession()
+    if session is None:
+        session = _make_session(configuration)
+    for key, value in RUNTIME.items():
+        session.conf.set(key, value)
+    return session
+
+
+def check_java() -> None:
+    """Refuse to start without a Java runtime of version 17 or later.
+
+    Raises:
+        EnvironmentSetupError: None is found, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    hint = (
+        "Install one, on Debian with `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME "
+        "to one."
+    )
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=hint)
+    ran = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
+    if found is None or int(found[1]) < _MIN_JAVA:
+        version = found[1] if found else "unknown"
+        raise EnvironmentSetupError(
+            f"Java at {java} has version {version}; Spark needs {_MIN_JAVA} or later", hint=hint
+        )
+
+
+def _make_session(configuration: Configuration) -> SparkSession:
+    check_java()
+    # The worker must be the interpreter that has Penstock and the user's packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    cores = plan_options(configuration).parallelism
+    settings = {
+        # [n,4]: with plain local[n] the first failed task fails the job.
+        "spark.master": f"local[{cores},4]",
+        "spark.app.name": configuration.get(JOB_NAME),
+        **_STATIC,
+        **{k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")},
+    }
+    conf = SparkConf().setAll(list(settings.items()))
+    if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        gateway = launch_gateway(conf, popen_kwargs=pipes)
+        pass_on(gateway.proc.stdout, "stdout")
+        pass_on(gateway.proc.stderr, "stderr")
+        SparkContext(conf=conf, gateway=gateway)
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
+    return session

@@ -1,0 +1,102 @@
+"""Driver side of the sink stage: runs the last stage of a run or micro-batch, then commits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import Committer, SinkContext
+from penstock.plan.physical import PhysicalPlan
+from penstock.runtime.program import SINK_LEVEL
+from penstock.runtime.report import Report
+from penstock.spark.payload import Payload
+from penstock.spark.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
+
+
+@dataclass(slots=True)
+class StagedEpoch:
+    """What all tasks of one epoch prepared.
+
+    Attributes:
+        committables: Sink index to handles, in order of task.
+        state_files: Names of snapshot files.
+        report: Of all tasks.
+    """
+
+    committables: dict[int, list[Any]] = field(default_factory=dict)
+    state_files: list[str] = field(default_factory=list)
+    report: Report = field(default_factory=Report)
+
+    def add(self, message: SinkMessage) -> None:
+        """Add what one task prepared."""
+        for index, prepared in message.committables.items():
+            self.committables.setdefault(index, []).extend(prepared)
+        self.state_files += message.state_files
+        self.report.merge(message.report)
+
+
+class SinkStage:
+    """The sinks of one job: stages through Spark, commits here."""
+
+    def __init__(self, plan: PhysicalPlan, job_id: str, scratch: Path) -> None:
+        self._contexts = tuple(
+            (
+                sink.sink,
+                SinkContext(
+                    job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch
+                ),
+            )
+            for sink in plan.sinks
+        )
+        self._sink_of_channel = {
+            channel.id: channel.target_operator
+            for channel in plan.channels
+            if channel.target_level == SINK_LEVEL
+        }
+        self._payload = Payload.of(self._contexts)
+        self._committers: list[Committer] = [
+            sink.create_committer(context) for sink, context in self._contexts
+        ]
+
+    def recover(self) -> None:
+        """Let every sink finish interrupted commits and drop what nobody committed."""
+        for committer in self._committers:
+            committer.recover()
+
+    def stage(self, frames: DataFrame, snapshot: Path) -> StagedEpoch:
+        """Run everything up to and including the staging of one epoch.
+
+        Nothing is visible afterwards.
+        """
+        task = SinkTask(self._payload, self._sink_of_channel, str(snapshot))
+        epoch = StagedEpoch()
+        for row in frames.mapInArrow(task, MESSAGE_DDL).collect():
+            epoch.add(pickle.loads(bytes(row[0])))
+        return epoch
+
+    def commit(self, epoch: str, staged: StagedEpoch) -> None:
+        """Make an epoch visible in every sink; may be repeated."""
+        failpoint("sinks.before-commit")
+        for index, committer in enumerate(self._committers):
+            committer.commit(epoch, staged.committables.get(index, []))
+            failpoint("sinks.one-committed")
+        failpoint("sinks.committed")
+
+    def close(self) -> None:
+        """Release what the committers hold."""
+        for committer in self._committers:
+            committer.close()
+
+
+def merged_reports(reports: Iterable[Report]) -> Report:
+    """Return the sum of reports."""
+    total = Report()
+    for report in reports:
+        total.merge(report)
+    return total

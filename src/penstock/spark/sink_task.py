@@ -1,0 +1,165 @@
+"""Worker side of the sink stage: stages records and state, and reports. For `mapInArrow`.
+
+The last stage of every run and micro-batch. Each task answers with one row: the pickled
+`SinkMessage` that the driver needs to commit.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import StateError
+from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.runtime.report import Report, decode_report
+from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
+from penstock.spark.failures import carrying
+from penstock.spark.frames import from_batches
+from penstock.spark.level_zero_tasks import task_id
+from penstock.spark.payload import Payload
+from penstock.state.blob import key_group_of
+
+MESSAGE_DDL = "message BINARY"
+STATE_SCHEMA = pa.schema(
+    [
+        pa.field("level", pa.int32(), nullable=False),
+        pa.field("key_group", pa.int32(), nullable=False),
+        pa.field("blob", pa.binary(), nullable=False),
+    ]
+)
+"""Rows of a state snapshot; readable without the job."""
+
+_STATE_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class SinkMessage:
+    """What one task of the sink stage prepared.
+
+    Attributes:
+        committables: Sink index to what its writer prepared.
+        state_files: Names of the snapshot files written.
+        report: Everything that reached this task, merged.
+    """
+
+    committables: dict[int, list[Any]] = field(default_factory=dict)
+    state_files: list[str] = field(default_factory=list)
+    report: Report = field(default_factory=Report)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTask:
+    """Consumes what comes out of the last level.
+
+    Attributes:
+        payload: Packs a tuple of (sink, context), in order of index.
+        sink_of_channel: Channel to index of its sink.
+        snapshot: Directory for state.
+    """
+
+    payload: Payload
+    sink_of_channel: dict[int, int]
+    snapshot: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Stage everything of one task."""
+        with carrying():
+            message = self._consume(batches)
+            yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message, 5)]})
+
+    def _consume(self, batches: Iterable[pa.RecordBatch]) -> SinkMessage:
+        sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
+        writers: dict[int, SinkWriter] = {}
+        state = _StateFile(Path(self.snapshot))
+        message = SinkMessage()
+        try:
+            for _, frame in from_batches(batches):
+                header = read_header(frame)
+                if header.kind is FrameKind.REPORT:
+                    message.report.merge(decode_report(frame))
+                elif header.kind is FrameKind.STATE:
+                    state.add(header.channel, payload_of(frame))
+                else:
+                    index = self.sink_of_channel[header.channel]
+                    writer = writers.get(index)
+                    if writer is None:
+                        sink, context = sinks[index]
+                        context = replace(context, subtask=task_id())
+                        writer = writers[index] = sink.create_writer(context)
+                    writer.write(decode_records(header, frame)[0])
+            for index, writer in writers.items():
+                message.committables[index] = writer.prepare_commit()
+            message.state_files = state.finish()
+        except BaseException:
+            for writer in writers.values():
+                writer.abort()
+            state.abort()
+            raise
+        return message
+
+
+class _StateFile:
+    """One Parquet file of state rows, made at the first row."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._path: Path | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._rows: list[tuple[int, int, bytes]] = []
+        self._bytes = 0
+
+    def add(self, level: int, blob: bytes) -> None:
+        self._rows.append((level, key_group_of(blob), blob))
+        self._bytes += len(blob)
+        if self._bytes >= _STATE_BYTES:
+            self._write()
+
+    def finish(self) -> list[str]:
+        self._write()
+        if self._writer is None or self._path is None:
+            return []
+        self._writer.close()
+        try:
+            with self._path.open("rb") as file:
+                os.fsync(file.fileno())
+        except OSError as cause:
+            raise _unwritable(self._path, cause) from cause
+        return [self._path.name]
+
+    def abort(self) -> None:
+        if self._writer is not None and self._path is not None:
+            self._writer.close()
+            self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if not self._rows:
+            return
+        levels, groups, blobs = zip(*self._rows, strict=True)
+        try:
+            if self._writer is None:
+                self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
+                self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
+            batch = pa.RecordBatch.from_arrays(
+                [pa.array(levels, pa.int32()), pa.array(groups, pa.int32()),
+                 pa.array(blobs, pa.binary())],
+                schema=STATE_SCHEMA,
+            )
+            self._writer.write_batch(batch)
+        except OSError as cause:
+            raise _unwritable(self._directory, cause) from cause
+        self._rows, self._bytes = [], 0
+
+
+def _unwritable(path: Path, cause: OSError) -> StateError:
+    return StateError(
+        f"state cannot be written to {path}: {cause}",
+        hint="Make room, or make the checkpoint directory writable, and start again.",
+    )

@@ -1,0 +1,230 @@
+"""From source parts to DataFrames of frames: one branch per source, batch and live side by side.
+
+| part | batch run | live run |
+|---|---|---|
+| `SplitSource` | rows (split, range), records made in the worker | the same rows from the positions stream |
+| `FileSource` | the pinned files | a file stream; pinned files only, or all but the pinned ones |
+| `SparkSource`, batch | the DataFrame | files it was written to first |
+| `SparkSource`, streaming | refused by the planner | the DataFrame |
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from penstock.config.configuration import Configuration
+from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
+from penstock.connectors.file_source import FileSource
+from penstock.connectors.spark_source import SparkSource
+from penstock.errors import SourceError
+from penstock.graph.endpoints import Source, SplitSource
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.program import LevelProgram
+from penstock.spark.failures import translate
+from penstock.spark.frames import DDL
+from penstock.spark.level_zero_tasks import POSITIONS_DDL, ColumnsTask, PositionsTask
+from penstock.spark.payload import Payload
+from penstock.spark.pinned_files import PinnedFiles, declared_schema, reader
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What a run reads, decided before it reads.
+
+    Attributes:
+        files: (source id, part index) to pinned files.
+        splits: (source id, part index) to split ranges.
+    """
+
+    files: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
+    splits: dict[tuple[int, int], list[tuple[int, int | None]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContext:
+    """Everything reading needs.
+
+    Attributes:
+        session: Spark.
+        plan: The job.
+        run: The run.
+        program: Of level 0.
+        levels: Number of levels, level 0 included.
+        pinned: What this run reads.
+        earlier_files: Source id to URIs that earlier runs read.
+        directory: Of the run, for what must be written down.
+        configuration: Of the job.
+    """
+
+    session: SparkSession
+    plan: PhysicalPlan
+    run: RunPlan
+    program: LevelProgram
+    levels: int
+    pinned: Pinned
+    earlier_files: dict[int, frozenset[str]]
+    directory: Path
+    configuration: Configuration
+
+    def parts(self) -> list[tuple[int, int, Source]]:
+        """Return (source id, part index, part) in order of reading."""
+        return [
+            (reading.source, part, self.plan.source(reading.source).parts[part])
+            for reading in self.run.readings
+            for part in reading.parts
+        ]
+
+
+def batch_frames(context: ReadContext) -> DataFrame:
+    """Return the frames of level 0 of a batch run.
+
+    Branches are united in order of parts, so their tasks are numbered in that order.
+    """
+    columns = Payload.of(context.program)
+    branches = []
+    for source, part, described in context.parts():
+        if isinstance(described, SplitSource):
+            ranges = context.pinned.splits[source, part]
+            rows = [
+                ("range", source, split, start, end, True)
+                for split, (start, end) in enumerate(ranges)
+            ]
+            frame = context.session.createDataFrame(
+                context.session.sparkContext.parallelize(rows, len(rows)), POSITIONS_DDL
+            )
+            payload = Payload.of((context.program, {source: described}, context.levels))
+            branches.append(frame.mapInArrow(PositionsTask(payload), DDL))
+        else:
+            frame = _batch_rows(context, source, part, described)
+            task = ColumnsTask(columns, source, unwrap=_is_text(described))
+            branches.append(frame.mapInArrow(task, DDL))
+    return reduce(DataFrame.union, branches)
+
+
+def live_frames(context: ReadContext) -> DataFrame:
+    """Return the frames of level 0 of a live run; the positions stream is always the first."""
+    split_parts: dict[int, Any] = {}
+    described_splits = []
+    branches = []
+    columns = Payload.of(context.program)
+    for source, part, described in context.parts():
+        if isinstance(described, SplitSource):
+            split_parts[source] = described
+            described_splits.append(
+                {
+                    "source": source,
+                    "splits": context.pinned.splits[source, part],
+                    "rate": described.records_per_second,
+                }
+            )
+        else:
+            frame = _live_rows(context, source, part, described)
+            task = ColumnsTask(columns, source, unwrap=_is_text(described))
+            branches.append(frame.mapInArrow(task, DDL))
+    positions = (
+        context.session.readStream.format("penstock-positions")
+        .option("control", str(context.directory / "control"))
+        .option("sources", json.dumps(described_splits))
+        .option("max_records", str(context.configuration.get(MAX_RECORDS_PER_BATCH)))
+        .load()
+    )
+    payload = Payload.of((context.program, split_parts, context.levels))
+    return reduce(DataFrame.union, branches, positions.mapInArrow(PositionsTask(payload), DDL))
+
+
+def _is_text(part: Source) -> bool:
+    return isinstance(part, FileSource) and part.format == "text"
+
+
+def _batch_rows(context: ReadContext, source: int, part: int, described: Source) -> DataFrame:
+    if isinstance(described, SparkSource):
+        frame: DataFrame = described.dataframe
+        return frame
+    if not isinstance(described, FileSource):
+        raise _unknown(described)
+    pinned = context.pinned.files[source, part]
+    schema = StructType.fromJson(json.loads(pinned.schema))
+    if not pinned.files:
+        return context.session.createDataFrame([], schema)
+    made = context.session.read.format(described.format).options(**dict(described.options))
+    if "://" in described.path or not Path(described.path).is_dir():
+        base = {}
+    else:
+        base = {"basePath": described.path}  # keeps partition columns of the directory names
+    return made.options(**base).schema(schema).load(sorted(pinned.files))
+
+
+def _live_rows(context: ReadContext, source: int, part: int, described: Source) -> DataFrame:
+    if isinstance(described, SparkSource):
+        frame: DataFrame = described.dataframe
+        return frame if frame.isStreaming else _materialised(context, source, frame)
+    if not isinstance(described, FileSource):
+        raise _unknown(described)
+    schema = _live_schema(context, source, part, described)
+    stream = (
+        context.session.readStream.format(described.format)
+        .options(**dict(described.options))
+        .option("maxFilesPerTrigger", str(context.configuration.get(MAX_FILES_PER_BATCH)))
+        .schema(schema)
+        .load(described.path)
+    )
+    path = sf.col("_metadata.file_path")
+    if described.is_bounded:
+        only = sorted(context.pinned.files[source, part].files)
+        return stream.where(path.isin(only)).select(*schema.names)
+    earlier = sorted(context.earlier_files.get(source, frozenset()))
+    inside = [uri for uri in earlier if described.path.rstrip("/") in uri]
+    if not inside:
+        return stream
+    return stream.where(~path.isin(inside)).select(*schema.names)
+
+
+def _live_schema(
+    context: ReadContext, source: int, part: int, described: FileSource
+) -> StructType:
+    """Return the declared schema, that of the pinned files, or that of an earlier part.
+
+    Raises:
+        SourceError: None is known.
+    """
+    declared = declared_schema(described)
+    if declared is not None:
+        return declared
+    for known in (part, *range(part)):
+        pinned = context.pinned.files.get((source, known))
+        if pinned is not None:
+            return StructType.fromJson(json.loads(pinned.schema))
+    try:
+        return reader(context.session, described).load(described.path).schema
+    except Exception as cause:
+        raise SourceError(
+            f"the columns of {described.describe()} are unknown: "
+            f"{translate(cause, 'inferring them').problem}",
+            hint="Declare type_info, because there is no file yet to infer it from.",
+            origin=context.plan.source(source).origin,
+        ) from cause
+
+
+def _materialised(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
+    """Write a batch DataFrame once and stream the files."""
+    target = context.directory / f"dataframe-{source}"
+    if not (target / "_SUCCESS").exists():
+        frame.write.mode("overwrite").parquet(str(target))
+    stream = context.session.readStream.schema(frame.schema)
+    limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
+    return stream.option("maxFilesPerTrigger", limit).parquet(str(target))
+
+
+def _unknown(part: Source) -> SourceError:
+    return SourceError(
+        f"{type(part).__name__} is neither a SplitSource, a FileSource nor a SparkSource",
+        hint="Derive your source from SplitSource, or wrap a DataFrame in SparkSource.",
+    )

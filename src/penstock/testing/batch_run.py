@@ -1,0 +1,71 @@
+"""A batch run in this process: the levels and the routing that Spark would run."""
+
+from __future__ import annotations
+
+from penstock.errors import SourceError
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.batch_level import BatchLevel
+from penstock.runtime.level_zero import LevelZero
+from penstock.runtime.program import LevelProgram
+from penstock.serde import user_code
+from penstock.testing.readings import cut_evenly, splits_of
+from penstock.testing.results import SinkStage
+from penstock.testing.schedule import Schedule
+
+Row = tuple[int, bytes]
+
+
+def run_batch(
+    plan: PhysicalPlan,
+    run: RunPlan,
+    programs: tuple[LevelProgram, ...],
+    schedule: Schedule,
+    sinks: SinkStage,
+) -> None:
+    """Run every level over all records of the run.
+
+    Raises:
+        PenstockError: A user function failed, or a source cannot be read in process.
+    """
+    shipped = [user_code.dump(program) for program in programs]
+    rows = _level_zero(plan, run, shipped[0], programs[0].settings.parallelism, schedule)
+    for program, data in zip(programs[1:], shipped[1:], strict=True):
+        rows = _level(program, data, rows)
+    sinks.take([frame for _, frame in rows])
+
+
+def _level_zero(
+    plan: PhysicalPlan, run: RunPlan, program: bytes, tasks: int, schedule: Schedule
+) -> list[Row]:
+    pieces = list(splits_of(plan, run))
+    endless = [piece for piece in pieces if piece.end is None]
+    if endless:
+        raise SourceError(
+            f"{endless[0].part.describe()} is read in a batch run, but a split of it never ends",
+            hint="Say in is_bounded that the source is unbounded, or end its splits.",
+        )
+    rows: list[Row] = []
+    for task, share in enumerate(cut_evenly(pieces, tasks)):
+        level = LevelZero(user_code.load(program), task)
+        for piece in share:
+            piece.feed(level, schedule.frame_records)
+        level.close()
+        rows += level.take_output()
+    return rows
+
+
+def _level(program: LevelProgram, data: bytes, rows: list[Row]) -> list[Row]:
+    settings = program.settings
+    arriving: list[list[Row]] = [[] for _ in range(settings.parallelism)]
+    for route, frame in rows:
+        task = (
+            -route - 1
+            if route < 0
+            else route * settings.parallelism // settings.max_parallelism
+        )
+        arriving[task].append((route, frame))
+    leaving: list[Row] = []
+    for task, own in enumerate(arriving):
+        for written in BatchLevel(user_code.load(data), task).run(sorted(own)):
+            leaving += written
+    return leaving

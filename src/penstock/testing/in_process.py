@@ -1,0 +1,94 @@
+"""Runs a whole job in this process, with the classes that run on Spark."""
+
+from __future__ import annotations
+
+from penstock.api.environment import StreamExecutionEnvironment
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.programs import HandOver, programs_of
+from penstock.runtime.program import SINK_LEVEL, LevelProgram, RunKind
+from penstock.testing.batch_run import run_batch
+from penstock.testing.live_run import run_live
+from penstock.testing.results import Results, SinkStage
+from penstock.testing.schedule import Schedule
+
+_PARAMETERS = "pipeline.global-job-parameters."
+
+
+def run_in_process(
+    program: StreamExecutionEnvironment | PhysicalPlan, schedule: Schedule | None = None
+) -> Results:
+    """Run a program in this process and return what its sinks received.
+
+    The same operators, frames, change logs and hand-overs as on Spark, one subtask after the
+    other. Nothing is written: whatever the sinks are, their records are captured.
+
+    Args:
+        program: An environment whose streams were built but not executed, or its plan. Both
+            can be run again.
+        schedule: How to cut the work and what goes wrong; None is large micro-batches and no
+            trouble.
+
+    Raises:
+        SourceError: A source cannot be read in process: only those that number their records
+            can (collections, sequences, generators).
+        PenstockError: The program is wrong, or a user function failed.
+    """
+    schedule = schedule or Schedule()
+    parameters: dict[str, str] = {}
+    if isinstance(program, StreamExecutionEnvironment):
+        parameters = {
+            key.removeprefix(_PARAMETERS): value
+            for key, value in program.get_configuration().to_dict().items()
+            if key.startswith(_PARAMETERS)
+        }
+        program = program.plan()
+    return _Job(program, schedule, parameters).run()
+
+
+class _Job:
+    """One execution of a plan."""
+
+    def __init__(
+        self, plan: PhysicalPlan, schedule: Schedule, parameters: dict[str, str]
+    ) -> None:
+        self._plan = plan
+        self._schedule = schedule
+        self._parameters = parameters
+        self._sinks = {
+            channel.id: channel.target_operator
+            for channel in plan.channels
+            if channel.target_level == SINK_LEVEL
+        }
+        self._results = Results(
+            names=tuple(sink.name for sink in plan.sinks), records=tuple([] for _ in plan.sinks)
+        )
+        self._handed = HandOver()
+        self._state: dict[int, list[bytes]] = {}
+
+    def run(self) -> Results:
+        for run in self._plan.runs:
+            stage = SinkStage(self._results, self._sinks)
+            self._run_one(run, stage)
+            self._handed = HandOver(stage.report.watermarks, stage.report.memory)
+            self._state = stage.state
+        return self._results
+
+    def _run_one(self, run: RunPlan, stage: SinkStage) -> None:
+        programs = self._programs(run)
+        if run.kind is RunKind.BATCH:
+            run_batch(self._plan, run, programs, self._schedule, stage)
+            return
+        self._results.micro_batches = run_live(
+            self._plan, run, programs, self._schedule, stage,
+            state=self._state, first_batch=self._results.micro_batches,
+        )
+
+    def _programs(self, run: RunPlan) -> tuple[LevelProgram, ...]:
+        return programs_of(
+            self._plan,
+            run,
+            tasks=self._schedule.tasks or self._plan.options.parallelism,
+            max_frame_records=self._schedule.frame_records,
+            handed=self._handed,
+            job_parameters=self._parameters,
+        )

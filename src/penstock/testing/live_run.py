@@ -1,0 +1,221 @@
+"""A live run in this process: micro-batches, local copies, lost workers and failed attempts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from penstock.errors import SourceError
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.level_zero import LevelZero
+from penstock.runtime.live_subtask import LiveSubtask
+from penstock.runtime.program import LevelProgram
+from penstock.serde import user_code
+from penstock.serde.key_groups import subtask_of
+from penstock.state.blob import key_group_of
+from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.testing.readings import Piece, splits_of
+from penstock.testing.results import SinkStage
+from penstock.testing.schedule import Schedule
+
+Row = tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroBatch:
+    """What is special about one micro-batch.
+
+    Attributes:
+        number: Over all live runs of the job.
+        hand_over: It is the last one of a run that hands over.
+        fails: The first attempts of every subtask fail.
+    """
+
+    number: int
+    hand_over: bool
+    fails: bool
+
+
+class _Sources:
+    """What is left to read, and which sources have ended."""
+
+    def __init__(self, plan: PhysicalPlan, run: RunPlan) -> None:
+        self._left = list(splits_of(plan, run))
+        self._ends = {reading.source for reading in run.readings if reading.ends}
+        self._endless = {piece.source_id for piece in self._left if piece.end is None}
+        self._ended: set[int] = set()
+
+    @property
+    def are_done(self) -> bool:
+        """Whether nothing is left to read or to say."""
+        return not self._left and self._ended == self._ends
+
+    @property
+    def never_end(self) -> bool:
+        """Whether some split never ends."""
+        return bool(self._endless)
+
+    def take(self, size: int) -> tuple[list[Piece], list[int]]:
+        """Return up to `size` positions of every split, and the sources that end now.
+
+        A source ends in the micro-batch after its last record.
+        """
+        open_sources = {piece.source_id for piece in self._left}
+        ending = sorted(self._ends - self._ended - open_sources)
+        self._ended.update(ending)
+        taken, left = [], []
+        for piece in self._left:
+            until = piece.start + size
+            if piece.end is not None and until >= piece.end:
+                taken.append(piece)
+                continue
+            left.append(replace(piece, start=until))
+            if size:
+                taken.append(replace(piece, end=until, finished=False))
+        self._left = left
+        return taken, ending
+
+
+class _Level:
+    """All subtasks of one level, with a log each and a copy per worker."""
+
+    def __init__(
+        self, program: LevelProgram, blobs: list[bytes], schedule: Schedule
+    ) -> None:
+        settings = program.settings
+        self._data = user_code.dump(program)
+        self._routes = settings.routes
+        self._schedule = schedule
+        self._logs = [MemoryLog() for _ in self._routes]
+        self._initial: list[list[bytes]] = [[] for _ in self._routes]
+        for blob in blobs:
+            owner = subtask_of(
+                key_group_of(blob), settings.parallelism, settings.max_parallelism
+            )
+            self._initial[owner].append(blob)
+        self._workers: list[list[LiveSubtask]] = []
+        self.lose_workers()
+
+    def lose_workers(self) -> None:
+        """Start new workers; the old ones are gone, as if killed."""
+        self._workers = [
+            [
+                LiveSubtask(
+                    self._data, subtask, min_compact_bytes=self._schedule.compact_bytes
+                )
+                for subtask in range(len(self._routes))
+            ]
+            for _ in range(self._schedule.workers)
+        ]
+
+    def process(self, rows: list[Row], batch: _MicroBatch) -> list[Row]:
+        """Run every subtask over its rows."""
+        arriving: dict[int, list[bytes]] = {route: [] for route in self._routes}
+        for route, frame in rows:
+            arriving[route].append(frame)
+        out: list[Row] = []
+        for subtask, route in enumerate(self._routes):
+            if arriving[route] or batch.hand_over:
+                out += self._attempts(subtask, arriving[route], batch)
+        return out
+
+    def close(self) -> None:
+        """Close the functions of every worker."""
+        for worker in self._workers:
+            for subtask in worker:
+                subtask.close()
+
+    def _attempts(self, subtask: int, frames: list[bytes], batch: _MicroBatch) -> list[Row]:
+        log = self._logs[subtask]
+        worker = self._workers[batch.number % len(self._workers)][subtask]
+
+        def run() -> list[Row]:
+            return worker.process(
+                frames, log, initial=self._initial[subtask], hand_over=batch.hand_over
+            )
+
+        for fail_on_write in (True, False) if batch.fails else ():
+            try:
+                with log.attempt(fail_on_write=fail_on_write):
+                    run()
+                    raise AttemptFailed  # it ended, but its micro-batch is run again
+            except AttemptFailed:
+                continue
+        with log.attempt():
+            return run()
+
+
+def run_live(
+    plan: PhysicalPlan,
+    run: RunPlan,
+    programs: tuple[LevelProgram, ...],
+    schedule: Schedule,
+    sinks: SinkStage,
+    *,
+    state: dict[int, list[bytes]],
+    first_batch: int,
+) -> int:
+    """Run micro-batches until the sources have ended, or the schedule says so.
+
+    Args:
+        plan: The job.
+        run: The run.
+        programs: Its levels.
+        schedule: How to cut and disturb it.
+        sinks: Takes what leaves the last level.
+        state: Level to state blobs of the run before.
+        first_batch: Number of the first micro-batch.
+
+    Returns:
+        Number of the micro-batch behind the last.
+
+    Raises:
+        PenstockError: A user function failed, or a source cannot be read in process.
+    """
+    sources = _Sources(plan, run)
+    if sources.never_end and schedule.stop_after is None:
+        raise SourceError(
+            "a source of the program never ends",
+            hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
+        )
+    zero = user_code.dump(programs[0])
+    levels = [_Level(p, state.get(p.level, []), schedule) for p in programs[1:]]
+    number = first_batch
+    while True:
+        done = sources.are_done or number - first_batch == schedule.stop_after
+        if done and not run.hands_over:
+            break
+        if schedule.restarts_before(number):
+            for level in levels:
+                level.lose_workers()
+        batch = _MicroBatch(number, done, schedule.fails_in(number))
+        rows = _level_zero(sources, zero, plan.options.parallelism, schedule, batch)
+        for level in levels:
+            rows = level.process(rows, batch)
+        sinks.take([frame for _, frame in rows])
+        number += 1
+        if done:
+            break
+    for level in levels:
+        level.close()
+    return number
+
+
+def _level_zero(
+    sources: _Sources, program: bytes, tasks: int, schedule: Schedule, batch: _MicroBatch
+) -> list[Row]:
+    if batch.hand_over:
+        return []
+    pieces, ending = sources.take(schedule.batch_size(batch.number))
+    rows: list[Row] = []
+    for task in range(tasks):
+        own = pieces[task::tasks]
+        if not own and not (ending and task == 0):
+            continue
+        level = LevelZero(user_code.load(program), task)
+        for piece in own:
+            piece.feed(level, schedule.frame_records)
+        for source in ending if task == 0 else ():
+            level.end_source(source)
+        level.close()
+        rows += level.take_output()
+    return rows

@@ -1,0 +1,62 @@
+"""A transactional change log in memory: what Spark's state store is to a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class AttemptFailed(BaseException):
+    """Ends an attempt on purpose; not an `Exception`, so that nothing takes it for an error."""
+
+
+class MemoryLog:
+    """Implements `LogStorage`; what an attempt writes stays only if the attempt succeeds."""
+
+    def __init__(self) -> None:
+        self._head: bytes | None = None
+        self._entries: dict[int, bytes] = {}
+        self._fails_on_write = False
+
+    @contextmanager
+    def attempt(self, *, fail_on_write: bool = False) -> Iterator[None]:
+        """Undo everything written inside if the block raises.
+
+        Args:
+            fail_on_write: Raise `AttemptFailed` at the first entry that is written.
+        """
+        saved = self._head, dict(self._entries)
+        self._fails_on_write = fail_on_write
+        try:
+            yield
+        except BaseException:
+            self._head, self._entries = saved
+            raise
+        finally:
+            self._fails_on_write = False
+
+    def read_head(self) -> bytes | None:
+        """Return the stored head, None for a new log."""
+        return self._head
+
+    def write_head(self, data: bytes) -> None:
+        """Replace the head."""
+        self._head = data
+
+    def read_entry(self, number: int) -> bytes | None:
+        """Return one entry, None if it does not exist."""
+        return self._entries.get(number)
+
+    def write_entry(self, number: int, data: bytes) -> None:
+        """Add one entry.
+
+        Raises:
+            AttemptFailed: The attempt is one that fails on writing.
+        """
+        if self._fails_on_write:
+            raise AttemptFailed
+        self._entries[number] = data
+
+    def remove_entry(self, number: int) -> None:
+        """Drop one entry."""
+        del self._entries[number]

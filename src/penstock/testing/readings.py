@@ -1,0 +1,88 @@
+"""Which positions of which splits a run reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from penstock.errors import SourceError
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.level_zero import LevelZero
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Positions `[start, end)` of one split.
+
+    Attributes:
+        source_id: The source of the plan.
+        part: What is read.
+        split: Index of the split.
+        start: First position.
+        end: Position behind the last; None never ends.
+        finished: The split has nothing behind `end`.
+    """
+
+    source_id: int
+    part: SplitSource
+    split: int
+    start: int
+    end: int | None
+    finished: bool = True
+
+    def feed(self, level: LevelZero, chunk: int) -> None:
+        """Read everything and feed it to level 0, `chunk` records at a time."""
+        assert self.end is not None
+        for at in range(self.start, self.end, chunk):
+            values = list(self.part.read(self.split, at, min(at + chunk, self.end)))
+            level.collect(self.source_id, values, None)
+        level.finish_split(self.source_id, self.split, finished=self.finished)
+
+
+def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
+    """Yield the splits a run reads, in order of source, part and split.
+
+    Raises:
+        SourceError: A source is read in another way than by splits.
+    """
+    for reading in run.readings:
+        source = plan.source(reading.source)
+        for number in reading.parts:
+            part = source.parts[number]
+            if not isinstance(part, SplitSource):
+                raise SourceError(
+                    f"source {source.name!r} reads {part.describe()}, which cannot be read in "
+                    "process",
+                    hint="Replace it by from_collection or another SplitSource in the test.",
+                    origin=source.origin,
+                )
+            for split, (start, end) in enumerate(part.splits(plan.options.parallelism)):
+                yield Piece(source.id, part, split, start, end)
+
+
+def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:
+    """Return the pieces of each task: an even share of all positions, in order.
+
+    An empty split goes to the task whose share begins there.
+    """
+    sizes = [(piece.end or 0) - piece.start for piece in pieces]
+    bounds = [sum(sizes) * (i + 1) // tasks for i in range(tasks)]
+    shares: list[list[Piece]] = [[] for _ in range(tasks)]
+    task, done = 0, 0
+    for piece, size in zip(pieces, sizes, strict=True):
+        start = piece.start
+        end = start + size
+        while True:
+            while task < tasks - 1 and done >= bounds[task]:
+                task += 1
+            until = min(end, start + bounds[task] - done)
+            share = Piece(
+                piece.source_id, piece.part, piece.split, start, until, finished=until == end
+            )
+            shares[task].append(share)
+            done += until - start
+            start = until
+            if start == end:
+                break
+    return shares

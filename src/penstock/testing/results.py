@@ -1,0 +1,81 @@
+"""What a run in this process produced."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import ArgumentError
+from penstock.runtime.program import SINK_LEVEL
+from penstock.runtime.report import Report, decode_report
+from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
+
+
+@dataclass(slots=True)
+class Results:
+    """The records that reached each sink, in order of commit.
+
+    Attributes:
+        names: Names of the sinks, in order of their creation.
+        records: One list per sink.
+        report: Counts over all tasks and runs.
+        micro_batches: Number of micro-batches over all live runs.
+    """
+
+    names: tuple[str, ...]
+    records: tuple[list[Any], ...]
+    report: Report = field(default_factory=Report)
+    micro_batches: int = 0
+
+    def of(self, sink: int | str = 0) -> list[Any]:
+        """Return the records of one sink, by position or name.
+
+        Raises:
+            ArgumentError: There is no such sink, or several have that name.
+        """
+        found = [i for i, name in enumerate(self.names) if sink in {i, name}]
+        if len(found) != 1:
+            raise ArgumentError(
+                f"{len(found)} sinks are called {sink!r}; the program has {list(self.names)}",
+                hint="Name the sink with sink_to(...).name(...), or pass its position.",
+            )
+        return self.records[found[0]]
+
+
+class SinkStage:
+    """Takes what is behind the last level of one run: records, state and reports.
+
+    Attributes:
+        report: Of this run.
+        state: Level to state blobs, handed over to the next run.
+    """
+
+    def __init__(self, results: Results, sinks: dict[int, int]) -> None:
+        """Start empty.
+
+        Args:
+            results: Takes the records.
+            sinks: Channel to the sink it leads to.
+        """
+        self._results = results
+        self._sinks = sinks
+        self.report = Report()
+        self.state: dict[int, list[bytes]] = defaultdict(list)
+
+    def take(self, frames: list[bytes]) -> None:
+        """Take frames in order."""
+        for frame in frames:
+            header = read_header(frame)
+            assert header.target_level == SINK_LEVEL, header
+            if header.kind is FrameKind.STATE:
+                self.state[header.channel].append(payload_of(frame))
+            elif header.kind is FrameKind.REPORT:
+                report = decode_report(frame)
+                self.report.merge(report)
+                self._results.report.merge(report)
+            else:
+                self._take_records(header.channel, decode_records(header, frame)[0])
+
+    def _take_records(self, channel: int, values: list[Any]) -> None:
+        self._results.records[self._sinks[channel]].extend(values)

@@ -1,0 +1,70 @@
+"""In what portions a program is run, and what goes wrong meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from penstock.errors import ArgumentError, CallSite
+from penstock.state.change_log import MIN_COMPACT_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How the work is cut and disturbed. None of it may change the answer.
+
+    Micro-batches are numbered from 0 over all live runs of a job.
+
+    Attributes:
+        tasks: Tasks per level of a batch run; None is the parallelism.
+        batch_sizes: Records that each split gives to micro-batch 0, 1, …; starts again from
+            the front. A 0 is a micro-batch in which nothing arrives.
+        frame_records: Records per frame.
+        restart_every: Every so many micro-batches all workers are lost, and with them the
+            local copies of state.
+        workers: Workers that take turns at each subtask, each with a local copy.
+        fail_every: Every so many micro-batches each attempt fails first while it writes its
+            state, then after it has ended, and counts only the third time.
+        compact_bytes: Changes that a state log may hold before it is compacted.
+        stop_after: Micro-batches after which a live run that never ends is stopped.
+    """
+
+    tasks: int | None = None
+    batch_sizes: tuple[int, ...] = (100,)
+    frame_records: int = 4096
+    restart_every: int | None = None
+    workers: int = 1
+    fail_every: int | None = None
+    compact_bytes: int = MIN_COMPACT_BYTES
+    stop_after: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check.
+
+        Raises:
+            ArgumentError: A number is too small, or no batch size is positive.
+        """
+        least_one = {
+            name: getattr(self, name)
+            for name in (
+                "tasks", "frame_records", "restart_every", "workers", "fail_every", "stop_after",
+            )
+        }
+        wrong = {name: n for name, n in least_one.items() if n is not None and n < 1}
+        if wrong or min(self.batch_sizes, default=0) < 0 or not any(self.batch_sizes):
+            raise ArgumentError(
+                f"a schedule cannot have {wrong or f'batch_sizes={self.batch_sizes}'}",
+                hint="Use numbers from 1; in batch_sizes at least one of them, and 0 else.",
+                origin=CallSite.of_caller(),
+            )
+
+    def batch_size(self, batch: int) -> int:
+        """Return the records each split gives to a micro-batch."""
+        return self.batch_sizes[batch % len(self.batch_sizes)]
+
+    def restarts_before(self, batch: int) -> bool:
+        """Return whether all workers are lost before a micro-batch."""
+        return self.restart_every is not None and batch > 0 and batch % self.restart_every == 0
+
+    def fails_in(self, batch: int) -> bool:
+        """Return whether the first attempts of a micro-batch fail."""
+        return self.fail_every is not None and (batch + 1) % self.fail_every == 0

@@ -1,0 +1,107 @@
+"""Types from annotations, so that annotated functions need no `output_type`."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import Any, NotRequired, Required, Union
+
+from penstock.types.information import TypeInformation
+from penstock.types.time import Instant
+from penstock.types.types import Types
+
+_PLAIN: dict[Any, TypeInformation] = {
+    int: Types.LONG(),
+    float: Types.DOUBLE(),
+    str: Types.STRING(),
+    bool: Types.BOOLEAN(),
+    bytes: Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    Decimal: Types.BIG_DEC(),
+    date: Types.SQL_DATE(),
+    time: Types.SQL_TIME(),
+    datetime: Types.SQL_TIMESTAMP(),
+    Instant: Types.INSTANT(),
+}
+
+
+def type_of_annotation(annotation: Any) -> TypeInformation | None:
+    """Return the type that an annotation describes, or None if it describes none exactly.
+
+    Known are int, float, str, bool, bytes, the datetime classes, Decimal, Instant,
+    `list[T]`, `dict[K, V]`, `tuple[A, B]`, and as rows with the same field names
+    dataclasses, named tuples and typed dicts. `T | None` is known as field, element or map
+    value of those that may hold None. Anything else makes the whole annotation unknown;
+    annotations that are still strings are unknown too, so resolve them first
+    (`typing.get_type_hints`).
+    """
+    return _type_of(annotation, ())
+
+
+def _type_of(annotation: Any, within: tuple[Any, ...]) -> TypeInformation | None:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type_of(arguments[0], within)
+    if origin is not None:
+        rule = _GENERIC.get(origin)
+        return rule(arguments, within) if rule else None
+    # A class that contains itself has no finite type.
+    if isinstance(annotation, type) and annotation not in _PLAIN and annotation not in within:
+        return _record(annotation, (*within, annotation))
+    return _PLAIN.get(annotation) if isinstance(annotation, type) else None
+
+
+def _nullable(annotation: Any, within: tuple[Any, ...]) -> TypeInformation | None:
+    if typing.get_origin(annotation) in (Required, NotRequired):
+        (annotation,) = typing.get_args(annotation)
+    if typing.get_origin(annotation) in (Union, types.UnionType):
+        present = [part for part in typing.get_args(annotation) if part is not type(None)]
+        return _type_of(present[0], within) if len(present) == 1 else None
+    return _type_of(annotation, within)
+
+
+def _list(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformation | None:
+    element = _nullable(arguments[0], within)
+    return None if element is None else Types.LIST(element)
+
+
+def _dict(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformation | None:
+    key = _PLAIN.get(arguments[0]) if isinstance(arguments[0], type) else None
+    value = _nullable(arguments[1], within)
+    return None if key is None or value is None else Types.MAP(key, value)
+
+
+def _tuple(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformation | None:
+    # `tuple[T, ...]` is unknown: a list type would change the class of the value.
+    fields = [_type_of(argument, within) for argument in arguments]
+    found = [field for field in fields if field is not None]
+    return Types.TUPLE(found) if found and len(found) == len(fields) else None
+
+
+_GENERIC: dict[Any, Any] = {list: _list, dict: _dict, tuple: _tuple}
+
+
+def _record(cls: type, within: tuple[Any, ...]) -> TypeInformation | None:
+    names = _field_names(cls)
+    if not names:
+        return None
+    try:
+        hints = typing.get_type_hints(cls)
+    except NameError:
+        # An annotation names something its module does not have at run time.
+        return None
+    fields = [_nullable(hints.get(name), within) for name in names]
+    found = [field for field in fields if field is not None]
+    return Types.ROW_NAMED(names, found) if len(found) == len(names) else None
+
+
+def _field_names(cls: type) -> list[str]:
+    if dataclasses.is_dataclass(cls):
+        return [item.name for item in dataclasses.fields(cls)]
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return list(cls._fields)
+    if typing.is_typeddict(cls):
+        return list(cls.__annotations__)
+    return []

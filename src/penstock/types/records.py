@@ -1,0 +1,204 @@
+"""Types of records: named fields as `Row`, positions as `tuple`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import ArgumentError, UnknownFieldError
+from penstock.types.base import (
+    TypeInformation,
+    coerce_one_by_one,
+    fit_column,
+    same_objects,
+)
+from penstock.types.row import Row, RowKind, names_of, row_factory, schemas_of
+from penstock.types.shapes import bulk_values, record_values, tuple_values
+
+
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class RowTypeInfo(TypeInformation):
+    """Records with named fields, as `Row`; any field may be None.
+
+    Attributes:
+        field_types: Type of each field.
+        field_names: Name of each field, distinct; `f0`, `f1`, ... if none were given. Every
+            coerced row holds this very tuple.
+    """
+
+    field_types: tuple[TypeInformation, ...]
+    field_names: tuple[str, ...]
+
+    def __init__(
+        self,
+        field_types: Sequence[TypeInformation],
+        field_names: Sequence[str] | None = None,
+    ) -> None:
+        """Declare the fields.
+
+        Raises:
+            ArgumentError: There are no fields, a type is none, or the names are not distinct
+                strings, one per type.
+        """
+        types = _checked_types("Row", field_types)
+        names = _default_names(len(types)) if field_names is None else tuple(field_names)
+        proper = all(isinstance(name, str) for name in names)
+        if not proper or len(set(names)) != len(names) or len(names) != len(types):
+            raise ArgumentError(
+                f"Row type got field names {list(names)} for {len(types)} fields",
+                hint="Give as many distinct strings as there are field types.",
+            )
+        object.__setattr__(self, "field_types", types)
+        object.__setattr__(self, "field_names", names)
+
+    def get_field_names(self) -> list[str]:
+        """Return the names in order."""
+        return list(self.field_names)
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """Return the types in order."""
+        return list(self.field_types)
+
+    def get_field_index(self, field_name: str) -> int:
+        """Return the position of a field.
+
+        Raises:
+            UnknownFieldError: There is no field of that name.
+        """
+        if field_name not in self.field_names:
+            raise UnknownFieldError(
+                f"{self!r} has no field {field_name!r}",
+                hint=f"Use one of {', '.join(self.field_names)}.",
+            )
+        return self.field_names.index(field_name)
+
+    def coerce(self, value: Any) -> Row:
+        """Return a row with the declared names, kind kept; fields are matched by name.
+
+        A row without names, a tuple and a list go by position. A dict may leave fields out,
+        which makes them None; other shapes may not. Unknown names are refused.
+        """
+        names = self.field_names
+        values = record_values(value, names)
+        fields = zip(names, self.field_types, values, strict=True)
+        coerced = [None if v is None else _coerced_field(name, t, v) for name, t, v in fields]
+        (row,) = row_factory(names)((coerced,))
+        if isinstance(value, Row):
+            if names_of(value) == names and same_objects(coerced, values):
+                return value
+            row.set_row_kind(value.get_row_kind())
+        return row
+
+    def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
+        """Coerce column by column; records of mixed shapes go one by one."""
+        if not kinds:
+            return values
+        lists = bulk_values(values, kinds, self.field_names, by_name=True)
+        if lists is None:
+            return coerce_one_by_one(self, values)
+        columns = list(zip(*lists, strict=True))
+        fitted = [
+            fit_column(t, column, nullable=True)
+            for t, column in zip(self.field_types, columns, strict=True)
+        ]
+        unchanged = same_objects(fitted, columns)
+        if unchanged and kinds == {Row} and schemas_of(values) == {self.field_names}:
+            return values
+        # Copied also when unchanged: two rows must not share a list of values.
+        rows = row_factory(self.field_names)(
+            map(list, lists if unchanged else zip(*fitted, strict=True))
+        )
+        if kinds == {Row}:
+            for row, old in zip(rows, values, strict=True):
+                if old.get_row_kind() is not RowKind.INSERT:
+                    row.set_row_kind(old.get_row_kind())
+        return rows
+
+    def __repr__(self) -> str:
+        pairs = zip(self.field_names, self.field_types, strict=True)
+        return f"Row({', '.join(f'{name}: {t!r}' for name, t in pairs)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class TupleTypeInfo(TypeInformation):
+    """Records with positions, as `tuple`; no field may be None.
+
+    Attributes:
+        field_types: Type of each field.
+    """
+
+    field_types: tuple[TypeInformation, ...]
+
+    def __init__(self, field_types: Sequence[TypeInformation]) -> None:
+        """Declare the fields.
+
+        Raises:
+            ArgumentError: There are no fields, or a type is none.
+        """
+        object.__setattr__(self, "field_types", _checked_types("Tuple", field_types))
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """Names for places that need some, such as columns: `f0`, `f1`, ..."""
+        return _default_names(len(self.field_types))
+
+    def get_field_types(self) -> list[TypeInformation]:
+        """Return the types in order."""
+        return list(self.field_types)
+
+    def coerce(self, value: Any) -> tuple[Any, ...]:
+        """Return a plain tuple of a tuple, list or row, by position."""
+        values = tuple_values(value, len(self.field_types))
+        coerced = tuple(
+            _coerced_field(f"f{position}", t, v)
+            for position, (t, v) in enumerate(zip(self.field_types, values, strict=True))
+        )
+        same = same_objects(coerced, values)
+        return value if same and type(value) is tuple else coerced
+
+    def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
+        """Coerce column by column; records of mixed shapes go one by one."""
+        if not kinds:
+            return values
+        lists = bulk_values(values, kinds, self.field_names, by_name=False)
+        if lists is None:
+            return coerce_one_by_one(self, values)
+        columns = list(zip(*lists, strict=True))
+        fitted = [
+            fit_column(t, column, nullable=False)
+            for t, column in zip(self.field_types, columns, strict=True)
+        ]
+        if same_objects(fitted, columns):
+            return values if kinds == {tuple} else list(map(tuple, lists))
+        return list(zip(*fitted, strict=True))
+
+    def __repr__(self) -> str:
+        return f"Tuple({', '.join(map(repr, self.field_types))})"
+
+
+def _default_names(n_fields: int) -> tuple[str, ...]:
+    return tuple(f"f{position}" for position in range(n_fields))
+
+
+def _checked_types(
+    family: str, field_types: Sequence[TypeInformation]
+) -> tuple[TypeInformation, ...]:
+    types = tuple(field_types)
+    for position, field_type in enumerate(types):
+        if not isinstance(field_type, TypeInformation):
+            raise ArgumentError(
+                f"field {position} of a {family} type is {field_type!r}, which is no type",
+                hint="Call the factory, e.g. Types.LONG().",
+            )
+    if not types:
+        raise ArgumentError(f"a {family} type got no fields", hint="Give at least one type.")
+    return types
+
+
+def _coerced_field(name: str, field_type: TypeInformation, value: Any) -> Any:
+    try:
+        return field_type.coerce(value)
+    except ValueError as refused:
+        msg = f"field {name!r}: {refused}"
+        raise ValueError(msg) from refused

@@ -1,0 +1,12 @@
+"""The two clocks a timer can follow."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class TimeDomain(Enum):
+    """Whether a timer is about event time or processing time."""
+
+    EVENT_TIME = 0
+    PROCESSING_TIME = 1

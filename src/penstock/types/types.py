@@ -1,0 +1,153 @@
+"""`Types`, the factories of type information, with PyFlink's names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from penstock.types.information import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+)
+
+
+class Types:
+    """One factory per type.
+
+    >>> Types.ROW_NAMED(["name", "age"], [Types.STRING(), Types.INT()])
+    Row(name: String, age: Integer)
+    """
+
+    @staticmethod
+    def STRING() -> BasicTypeInfo:
+        """Text, as `str`."""
+        return BasicTypeInfo("String")
+
+    @staticmethod
+    def BOOLEAN() -> BasicTypeInfo:
+        """True or False, as `bool`."""
+        return BasicTypeInfo("Boolean")
+
+    @staticmethod
+    def BYTE() -> BasicTypeInfo:
+        """Integers of 8 bits, as `int` from -128 to 127."""
+        return BasicTypeInfo("Byte")
+
+    @staticmethod
+    def SHORT() -> BasicTypeInfo:
+        """Integers of 16 bits, as `int`. Out of range is an error, not a wrap-around."""
+        return BasicTypeInfo("Short")
+
+    @staticmethod
+    def INT() -> BasicTypeInfo:
+        """Integers of 32 bits, as `int`. Out of range is an error, not a wrap-around."""
+        return BasicTypeInfo("Integer")
+
+    @staticmethod
+    def LONG() -> BasicTypeInfo:
+        """Integers of 64 bits, as `int`. Out of range is an error, not a wrap-around."""
+        return BasicTypeInfo("Long")
+
+    @staticmethod
+    def FLOAT() -> BasicTypeInfo:
+        """Numbers of 32 bits, as `float` rounded to that precision."""
+        return BasicTypeInfo("Float")
+
+    @staticmethod
+    def DOUBLE() -> BasicTypeInfo:
+        """Numbers of 64 bits, as `float`; integers are accepted."""
+        return BasicTypeInfo("Double")
+
+    @staticmethod
+    def CHAR() -> BasicTypeInfo:
+        """One character, as `str`."""
+        return BasicTypeInfo("Char")
+
+    @staticmethod
+    def BIG_INT() -> BasicTypeInfo:
+        """Integers of any size, as `int`; columns hold 38 digits."""
+        return BasicTypeInfo("BigInteger")
+
+    @staticmethod
+    def BIG_DEC() -> BasicTypeInfo:
+        """Decimals of any size, as `decimal.Decimal`; columns hold 20 digits and 18 more."""
+        return BasicTypeInfo("BigDecimal")
+
+    @staticmethod
+    def INSTANT() -> BasicTypeInfo:
+        """Points in time, as `Instant`; columns hold microseconds."""
+        return BasicTypeInfo("Instant")
+
+    @staticmethod
+    def SQL_DATE() -> BasicTypeInfo:
+        """Days, as `datetime.date`; a datetime is refused."""
+        return BasicTypeInfo("SqlDate")
+
+    @staticmethod
+    def SQL_TIME() -> BasicTypeInfo:
+        """Times of day, as `datetime.time` without time zone, to the microsecond."""
+        return BasicTypeInfo("SqlTime")
+
+    @staticmethod
+    def SQL_TIMESTAMP() -> BasicTypeInfo:
+        """Dates with time, as `datetime.datetime` without time zone, to the microsecond."""
+        return BasicTypeInfo("SqlTimestamp")
+
+    @staticmethod
+    def TIMESTAMP_LTZ() -> BasicTypeInfo:
+        """Points in time, as `datetime.datetime` in UTC; PyFlink has no such factory."""
+        return BasicTypeInfo("TimestampLtz")
+
+    @staticmethod
+    def PICKLED_BYTE_ARRAY() -> PickledBytesTypeInfo:
+        """Any Python object; what a stream has if nothing was declared."""
+        return PickledBytesTypeInfo()
+
+    @staticmethod
+    def ROW(field_types: Sequence[TypeInformation]) -> RowTypeInfo:
+        """Rows with the field names `f0`, `f1`, ...; fields may be None."""
+        return RowTypeInfo(field_types)
+
+    @staticmethod
+    def ROW_NAMED(
+        field_names: Sequence[str], field_types: Sequence[TypeInformation]
+    ) -> RowTypeInfo:
+        """Rows with these field names; fields may be None."""
+        return RowTypeInfo(field_types, field_names)
+
+    @staticmethod
+    def TUPLE(field_types: Sequence[TypeInformation]) -> TupleTypeInfo:
+        """Tuples; fields may not be None."""
+        return TupleTypeInfo(field_types)
+
+    @staticmethod
+    def PRIMITIVE_ARRAY(element_type: TypeInformation) -> PrimitiveArrayTypeInfo:
+        """Arrays without None, as `list`; of `Types.BYTE()`, as `bytes`."""
+        return PrimitiveArrayTypeInfo(element_type)
+
+    @staticmethod
+    def BASIC_ARRAY(element_type: TypeInformation) -> BasicArrayTypeInfo:
+        """Arrays of a basic type or None, as `list`."""
+        return BasicArrayTypeInfo(element_type)
+
+    @staticmethod
+    def OBJECT_ARRAY(element_type: TypeInformation) -> ObjectArrayTypeInfo:
+        """Arrays of any type or None, as `list`."""
+        return ObjectArrayTypeInfo(element_type)
+
+    @staticmethod
+    def LIST(element_type_info: TypeInformation) -> ListTypeInfo:
+        """Lists of any type or None, as `list`."""
+        return ListTypeInfo(element_type_info)
+
+    @staticmethod
+    def MAP(key_type_info: TypeInformation, value_type_info: TypeInformation) -> MapTypeInfo:
+        """Maps, as `dict`; values may be None."""
+        return MapTypeInfo(key_type_info, value_type_info)

@@ -1,0 +1,212 @@
+"""Texts and exit statuses of the commands, in this process."""
+
+from __future__ import annotations
+
+import json
+from pkgutil import resolve_name
+
+import pytest
+
+from penstock.cli import demo
+from penstock.config.options import ALL_OPTIONS
+from penstock.config.overrides import process_overrides
+from penstock.demo.options import DemoOptions
+from penstock.errors import EnvironmentSetupError
+from penstock.version import __version__
+
+JOB = """
+from penstock.common import Types
+from penstock.datastream import StreamExecutionEnvironment
+
+print("hello from the program")
+env = StreamExecutionEnvironment.get_execution_environment()
+numbers = env.from_collection([1, 2, 3], Types.LONG())
+numbers.map(lambda n: n + 1, Types.LONG()).name("add one").print()
+env.execute("numbers")
+print("never reached")
+"""
+
+
+def test_version(penstock):
+    result = penstock("--version")
+    assert (result.exit_code, result.stdout) == (0, f"penstock {__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "demo", "config"])
+def test_help_has_an_example(penstock, command):
+    result = penstock(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: penstock {command}" in result.stdout
+
+
+def test_config_lists_every_option(penstock):
+    result = penstock("config")
+    assert result.exit_code == 0
+    assert [option.key for option in ALL_OPTIONS if option.key not in result.stdout] == []
+    assert "spark.*" in result.stdout
+
+
+def test_plan_is_the_only_thing_on_stdout(penstock, program):
+    result = penstock("plan", program(JOB))
+    assert result.exit_code == 0
+    assert result.stdout.startswith("mode STREAMING")
+    assert "add one" in result.stdout
+    assert result.stderr == "hello from the program\n"
+
+
+def test_plan_uses_the_settings_of_the_command_line(penstock, program):
+    result = penstock("plan", program(JOB), "-D", "parallelism.default=7", "-Dpipeline.name=x")
+    assert "parallelism 7" in result.stdout
+
+
+def test_plan_plans_even_if_another_target_is_asked_for(penstock, program):
+    result = penstock("plan", program(JOB), "-D", "execution.target=spark")
+    assert result.exit_code == 0
+
+
+def test_plan_as_mermaid(penstock, program):
+    result = penstock("plan", program(JOB), "--mermaid")
+    assert result.stdout.startswith("flowchart LR\n")
+
+
+def test_plan_as_json(penstock, program):
+    result = penstock("plan", program(JOB), "--json")
+    assert "add one" in [node["type"] for node in json.loads(result.stdout)["nodes"]]
+
+
+def test_plan_has_one_form(penstock, program):
+    result = penstock("plan", program(JOB), "--json", "--mermaid")
+    assert result.exit_code == 2
+    assert "choose one of" in result.stderr
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(0)"])
+def test_plan_of_a_program_without_a_job(penstock, program, ending):
+    result = penstock("plan", program(f"x = 1\n{ending}"))
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("[CLI_NO_JOB]")
+
+
+def test_plan_keeps_the_status_of_a_program_that_gives_up(penstock, program):
+    assert penstock("plan", program("raise SystemExit(3)")).exit_code == 3
+
+
+def test_run_with_target_plan_prints_the_plan(penstock, program):
+    result = penstock("run", program(JOB), "-D", "execution.target=plan")
+    assert result.exit_code == 0
+    assert "decisions" in result.stdout
+    assert "never reached" not in result.stdout
+
+
+def test_run_passes_arguments(penstock, program):
+    path = program("import sys; print(sys.argv)")
+    result = penstock("run", path, "-D", "pipeline.name=x", "--", "--day", "1", "-D", "y")
+    assert result.stdout == f"{[path, '--day', '1', '-D', 'y']}\n"
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_run_ends_with_the_status_of_the_program(penstock, program, status):
+    assert penstock("run", program(f"raise SystemExit({status})")).exit_code == status
+
+
+def test_run_sets_overrides_and_verbosity(penstock, program):
+    penstock("run", program(""), "-v", "-D", "pipeline.name=x")
+    assert process_overrides() == (("cli", {"spark.log.level": "INFO", "pipeline.name": "x"}),)
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_missing_program(penstock, tmp_path, command):
+    result = penstock(command, str(tmp_path / "nowhere.py"))
+    assert result.exit_code == 2
+    assert "nowhere.py" in result.stderr
+    assert "does not exist" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_bad_definition(penstock, program, command):
+    result = penstock(command, program(JOB), "-D", "parallelism.default")
+    assert result.exit_code == 2
+    assert "'parallelism.default' is not of the form KEY=VALUE" in result.stderr
+
+
+def test_penstock_error_is_its_text_without_a_traceback(penstock, program):
+    result = penstock("run", program(JOB), "-D", "paralelism.default=2")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "[CONFIG_INVALID] unknown configuration key 'paralelism.default' (from cli)\n"
+        "  fix: Did you mean parallelism.default?\n"
+    )
+
+
+def test_penstock_error_shows_its_traceback_when_verbose(penstock, program):
+    path = program(JOB)
+    result = penstock("run", path, "--verbose", "-D", "paralelism.default=2")
+    assert result.exit_code == 1
+    assert "Traceback (most recent call last)" in result.stderr
+    assert f'File "{path}", line' in result.stderr
+    assert result.stderr.endswith("  fix: Did you mean parallelism.default?\n")
+
+
+def test_error_of_the_program_shows_its_frames_only(penstock, program):
+    path = program("def fail():\n    return {}['gone']\n\nfail()\n")
+    result = penstock("run", path)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        f'Traceback (most recent call last):\n  File "{path}", line 4, in <module>'
+    )
+    assert result.stderr.endswith("KeyError: 'gone'\n")
+    assert "runpy" not in result.stderr
+    assert "failures.py" not in result.stderr
+
+
+def test_syntax_error_names_the_line(penstock, program):
+    result = penstock("run", program("x = (\n"))
+    assert result.exit_code == 1
+    assert "job.py" in result.stderr
+    assert "SyntaxError" in result.stderr
+
+
+@pytest.fixture
+def demo_stub(monkeypatch):
+    """Return the options the demo was called with; it ends with status 4."""
+    got = []
+
+    def run_demo(options):
+        got.append(options)
+        return 4
+
+    monkeypatch.setattr(demo, "resolve_name", lambda _: run_demo)
+    return got
+
+
+def test_demo_gets_its_options(penstock, demo_stub, tmp_path):
+    folder = tmp_path / "data"
+    arguments = ["--data-dir", str(folder), "--compare", "--parallelism", "3", "--fresh"]
+    assert penstock("demo", *arguments).exit_code == 4
+    assert demo_stub == [DemoOptions(folder, compare=True, parallelism=3, fresh=True)]
+
+
+def test_demo_default_folder_is_below_the_current_directory(
+    penstock, demo_stub, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    penstock("demo")
+    assert demo_stub == [
+        DemoOptions(tmp_path / "demo-data", compare=False, parallelism=None, fresh=False)
+    ]
+
+
+def test_demo_exists_under_its_name():
+    assert callable(resolve_name(demo.RUN_DEMO))
+
+
+def test_demo_reports_a_missing_java(penstock, monkeypatch):
+    def fail(_):
+        raise EnvironmentSetupError("there is no Java runtime in PATH", hint="Install one.")
+
+    monkeypatch.setattr(demo, "resolve_name", lambda _: fail)
+    result = penstock("demo")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "[ENVIRONMENT] there is no Java runtime in PATH\n  fix: Install one.\n"
+    )

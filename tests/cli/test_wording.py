@@ -1,0 +1,91 @@
+"""Each event has a sentence a person can read."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from penstock.cli.wording import human_duration, instant, sentence
+from penstock.metrics.listener import (
+    BatchProgress,
+    JobEvent,
+    MicroBatch,
+    Resumed,
+    RunFinished,
+    RunStarted,
+    Switched,
+)
+
+MAX_WATERMARK = 2**63 - 1
+
+SENTENCES = [
+    (RunStarted("history", "batch", "flights", bounded=True), "history: started, reads flights"),
+    (BatchProgress(3, 1200, 61.0), "history: 3 of 1,200 tasks after 1 min 1 s"),
+    (
+        RunFinished("history", "batch", 4_000_000, 3.2),
+        "history: 4,000,000 records in 3.2 s (1,250,000 records/s)",
+    ),
+    (RunFinished("history", "batch", 1, 0.0), "history: 1 record in 0.0 s"),
+    (
+        Switched(0.8, 1_383_263_940_000),
+        "switched in 0.8 s at watermark 2013-10-31T23:59:00Z",
+    ),
+    (Switched(0.8, None), "switched in 0.8 s"),
+    (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
+    (Resumed("history was done"), "resumed: history was done"),
+    (
+        MicroBatch(12, 1000, 5000, 0.5, 1500),
+        "history: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s",
+    ),
+    (
+        MicroBatch(0, 0, 0, 0.0, None),
+        "history: micro-batch 0, 0 records, 0 in all",
+    ),
+    (
+        MicroBatch(0, 0, 0, 0.0, -MAX_WATERMARK),
+        "history: micro-batch 0, 0 records, 0 in all",
+    ),
+]
+
+
+@pytest.mark.parametrize(("event", "expected"), SENTENCES)
+def test_sentence(event, expected):
+    assert sentence(event, "history") == expected
+
+
+def test_every_event_has_a_sentence_of_its_own():
+    missing = [kind for kind in get_args(JobEvent) if kind not in sentence.registry]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0.0 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1 min 0 s"),
+        (3599, "59 min 59 s"),
+        (3599.9, "1 h 0 min"),
+        (47 * 3600, "47 h 0 min"),
+        (48 * 3600, "2 days"),
+        (4567 * 86_400, "4,567 days"),
+        (-3, "-3.0 s"),
+    ],
+)
+def test_human_duration(seconds, expected):
+    assert human_duration(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("epoch_ms", "expected"),
+    [
+        (0, "1970-01-01T00:00:00Z"),
+        (-1, "1969-12-31T23:59:59.999Z"),
+        (1_383_263_940_001, "2013-10-31T23:59:00.001Z"),
+        (MAX_WATERMARK, "end of input"),
+        (-(2**63), "start of input"),
+    ],
+)
+def test_instant(epoch_ms, expected):
+    assert instant(epoch_ms) == expected

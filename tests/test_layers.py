@@ -1,0 +1,176 @@
+"""The architecture holds, and the checker notices when it does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import penstock
+from penstock.layers import MAY_IMPORT, THIRD_PARTY
+from tests.layers_check import delayed_imports, forbidden_imports, long_files
+
+ROOT = Path(penstock.__file__).parent
+
+MAY_DELAY = {"spark", "__main__"}
+"""Members that may import inside a function."""
+
+TABLES: set[str] = set()
+"""Files that may be long because they are one table, by path below the package."""
+
+# Runs in a process of its own: imports all modules of the packages named on the command line, in a
+# Python that has no PySpark. Prints how many there were.
+IMPORT_WITHOUT_PYSPARK = """
+import importlib, pkgutil, sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("pyspark", "py4j"):
+            raise ModuleNotFoundError(f"blocked: {name}")
+
+sys.meta_path.insert(0, Refuse())
+names = list(sys.argv[1:])
+for name in names:
+    module = importlib.import_module(name)
+    names += [f"{name}.{found.name}" for found in pkgutil.iter_modules(getattr(module, "__path__", []))]
+print(len(names))
+"""
+
+
+def import_without_pyspark(*names):
+    return subprocess.run(
+        [sys.executable, "-c", IMPORT_WITHOUT_PYSPARK, *names],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": str(ROOT.parent)},
+    )
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a function that writes files into a package `pkg` and returns its directory."""
+    root = tmp_path / "pkg"
+
+    def write(files):
+        for name, text in files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return root
+
+    return write
+
+
+def strings(findings):
+    return [str(finding) for finding in findings]
+
+
+def test_every_import_is_allowed():
+    assert strings(forbidden_imports(ROOT, MAY_IMPORT, THIRD_PARTY)) == []
+
+
+def test_no_import_is_delayed():
+    assert strings(delayed_imports(ROOT, MAY_DELAY)) == []
+
+
+def test_no_file_is_too_long():
+    assert strings(long_files(ROOT, 400, TABLES)) == []
+
+
+def test_every_member_has_its_row():
+    members = {
+        path.name.removesuffix(".py")
+        for path in ROOT.iterdir()
+        if path.suffix == ".py" or any(path.rglob("*.py"))
+    }
+    assert members - MAY_IMPORT.keys() == set()
+
+
+def test_allowed_edges_have_no_cycle_and_lead_to_members():
+    order = list(TopologicalSorter(MAY_IMPORT).static_order())
+    assert set(order) == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("member", ["plan", "runtime"])
+def test_works_without_pyspark(member):
+    modules = list((ROOT / member).rglob("*.py"))
+    done = import_without_pyspark(*([f"penstock.{member}"] if modules else []))
+    assert done.stderr == ""
+    assert int(done.stdout) == len(modules)
+
+
+def test_pyspark_is_really_blocked():
+    assert "blocked: pyspark" in import_without_pyspark("pyspark").stderr
+
+
+def test_reports_an_upward_import(package):
+    root = package(
+        {
+            "graph/node.py": "from pkg import spark, types\nimport pkg.spark.session\n",
+            "spark/session.py": "from pkg.graph import node\n",
+        }
+    )
+    found = forbidden_imports(root, {"graph": {"types"}, "spark": {"graph"}}, {})
+    assert strings(found) == [
+        "graph/node.py:1 imports pkg.spark",
+        "graph/node.py:2 imports pkg.spark.session",
+    ]
+
+
+def test_reports_an_upward_import_that_is_relative(package):
+    root = package({"graph/node.py": "from ..spark import session\nfrom . import edge\n"})
+    found = forbidden_imports(root, {"graph": set()}, {})
+    assert strings(found) == ["graph/node.py:1 imports pkg.spark.session"]
+
+
+def test_reports_an_upward_import_in_a_function_or_for_types_only(package):
+    root = package(
+        {
+            "plan/phase.py": "def f():\n    from pkg.spark import run\n",
+            "plan/types.py": "if TYPE_CHECKING:\n    from pkg.spark import run\n",
+        }
+    )
+    found = forbidden_imports(root, {"plan": set()}, {})
+    assert strings(found) == [
+        "plan/phase.py:2 imports pkg.spark.run",
+        "plan/types.py:2 imports pkg.spark.run",
+    ]
+
+
+def test_reports_a_guarded_distribution(package):
+    root = package(
+        {
+            "graph/node.py": "import pyspark.sql\nimport json\n",
+            "spark/session.py": "from pyspark.sql import SparkSession\n",
+        }
+    )
+    found = forbidden_imports(root, {}, {"pyspark": {"spark"}})
+    assert strings(found) == ["graph/node.py:1 imports pyspark.sql"]
+
+
+def test_a_member_without_a_row_may_import_only_itself(package):
+    root = package({"fresh.py": "import pkg.fresh\nimport pkg.errors\n"})
+    assert strings(forbidden_imports(root, {}, {})) == ["fresh.py:2 imports pkg.errors"]
+
+
+def test_reports_imports_in_functions_methods_and_nested_ones_once(package):
+    root = package(
+        {
+            "a.py": "import json\nclass C:\n    def m(self):\n        def n():\n            import csv\n",
+            "b.py": "async def f():\n    from x import y\n",
+            "spark/c.py": "def f():\n    import json\n",
+        }
+    )
+    assert strings(delayed_imports(root, {"spark"})) == [
+        "a.py:5 imports inside a function",
+        "b.py:2 imports inside a function",
+    ]
+
+
+def test_reports_long_files_but_not_exempt_ones(package):
+    root = package({"a.py": "x = 1\n" * 4, "b.py": "x = 1\n" * 3, "t/table.py": "x = 1\n" * 9})
+    assert strings(long_files(root, 3, {"t/table.py"})) == ["a.py:4 has more than 3 lines"]

@@ -1,0 +1,140 @@
+"""The law: where and when an operator is called never changes the answer.
+
+Differential tests compare modes, parallelism, micro-batches and accidents with each other and
+find state that is lost, doubled or misplaced. The oracle is plain Python without operators,
+frames or keys groups; it finds what all modes get wrong together.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.datastream import RuntimeExecutionMode
+from penstock.testing import Schedule, difference, last_per_key, run_in_process
+from tests.testing.programs import (
+    SINKS,
+    STEPS,
+    UPDATING,
+    Program,
+    build,
+    configuration,
+    expected,
+)
+
+BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
+MODES = [(BATCH, False), (STREAMING, False), (STREAMING, True)]
+
+records = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(-30, 60), st.integers(1, 20)), max_size=40
+).map(lambda found: [(*record, number) for number, record in enumerate(found)])
+
+in_time = records.map(lambda found: sorted(found, key=lambda record: record[1]))
+
+programs = st.builds(
+    Program,
+    steps=st.lists(st.sampled_from([*STEPS, "union"]), max_size=3).map(tuple),
+    sinks=st.lists(st.sampled_from(sorted(SINKS)), min_size=1, max_size=3, unique=True).map(tuple),
+).filter(lambda program: program.keeps_order or "alarms" not in program.sinks)
+
+schedules = st.builds(
+    Schedule,
+    tasks=st.one_of(st.none(), st.integers(1, 4)),
+    batch_sizes=st.lists(st.integers(0, 15), min_size=1, max_size=4)
+    .filter(any)
+    .map(tuple),
+    frame_records=st.sampled_from([1, 2, 5, 4096]),
+    restart_every=st.one_of(st.none(), st.integers(1, 4)),
+    workers=st.integers(1, 3),
+    fail_every=st.one_of(st.none(), st.integers(1, 3)),
+    compact_bytes=st.sampled_from([1, 300, 1 << 20]),
+)
+
+
+def answers(program, results):
+    """Return the answer of each sink: of rolling results the last one per key."""
+    return {
+        sink: last_per_key(results.of(sink), lambda record: record[0])
+        if sink in UPDATING
+        else results.of(sink)
+        for sink in program.sinks
+    }
+
+
+def check(program, found, cut, mode, schedule, *, parallelism, backlog, chaining):
+    env = build(
+        program, found, cut, configuration(mode, parallelism, backlog=backlog, chaining=chaining)
+    )
+    results = run_in_process(env, schedule)
+    wanted = expected(program, found)
+    for sink, answer in answers(program, results).items():
+        assert difference(answer, wanted[sink]) is None, f"{sink}: {difference(answer, wanted[sink])}"
+    return results
+
+
+@pytest.mark.parametrize(("mode", "backlog"), MODES)
+@settings(max_examples=150)
+@given(
+    program=programs,
+    found=st.one_of(records, in_time),
+    cut=st.integers(0, 40),
+    schedule=schedules,
+    parallelism=st.integers(1, 3),
+    chaining=st.booleans(),
+)
+def test_answer_is_that_of_the_replay(
+    mode, backlog, program, found, cut, schedule, parallelism, chaining
+):
+    check(
+        program, found, cut, mode, schedule,
+        parallelism=parallelism, backlog=backlog, chaining=chaining,
+    )
+
+
+@pytest.mark.parametrize("sink", sorted(SINKS))
+@settings(max_examples=15)
+@given(
+    steps=st.lists(st.sampled_from(sorted(STEPS)), max_size=2).map(tuple),
+    found=in_time,
+    cut=st.integers(0, 40),
+    schedule=schedules,
+    parallelism=st.integers(1, 3),
+)
+def test_all_modes_give_one_answer(sink, steps, found, cut, schedule, parallelism):
+    program = Program(steps, (sink,))
+    if sink == "alarms" and not program.keeps_order:
+        program = Program((), (sink,))
+    got = [
+        answers(
+            program,
+            run_in_process(
+                build(program, found, cut, configuration(mode, parallelism, backlog=backlog)),
+                schedule,
+            ),
+        )[sink]
+        for mode, backlog in MODES
+    ]
+    assert difference(got[0], got[1]) is None
+    assert difference(got[1], got[2]) is None
+
+
+@given(found=records, cut=st.integers(0, 40), schedule=schedules)
+def test_rolling_results_are_one_per_record_but_in_batch_mode(found, cut, schedule):
+    program = Program((), ("sum",))
+    counts = {}
+    for mode, backlog in MODES:
+        env = build(program, found, cut, configuration(mode, 2, backlog=backlog))
+        counts[mode, backlog] = len(run_in_process(env, schedule).of("sum"))
+    assert counts[STREAMING, False] == counts[STREAMING, True] == len(found)
+    assert counts[BATCH, False] == len({record[0] for record in found})
+
+
+@given(found=records, cut=st.integers(0, 40), schedule=schedules)
+def test_every_record_is_counted_once(found, cut, schedule):
+    program = Program((), ("sum",))
+    for mode, backlog in MODES:
+        env = build(program, found, cut, configuration(mode, 2, backlog=backlog))
+        report = run_in_process(env, schedule).report
+        assert report.records_read == len(found)
+        assert report.operator_records.get("sum-1", 0) == len(found)
