@@ -57,7 +57,7 @@ def stop(path, number, *arguments):
 def test_signal_ends_with_its_status_and_the_last_state(program, number, status):
     got, text = stop(program(WAITS.replace("DIRECTORY", "")), number)
     assert got == status
-    assert text.endswith(f"live: micro-batch 1, 1 record, 1 records/s, 2 in all\n{LOST}")
+    assert text.endswith(f"live: micro-batch 1, 1 record, 1.0 records/s, 2 in all\n{LOST}")
     assert "Traceback" not in text
 
 

@@ -27,6 +27,8 @@ SENTENCES = [
         "history: 4,000,000 records in 3.2 s (1,250,000 records/s)",
     ),
     (RunFinished("history", "batch", 1, 0.0), "history: 1 record in 0.0 s"),
+    (RunFinished("history", "batch", 0, 2.0), "history: 0 records in 2.0 s"),
+    (RunFinished("history", "batch", 1, 8.0), "history: 1 record in 8.0 s (0.1 records/s)"),
     (
         Switched(0.8, 1_383_263_940_000),
         "switched in 0.8 s at watermark 2013-10-31T23:59:00Z",

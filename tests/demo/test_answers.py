@@ -18,7 +18,9 @@ def routes(*rows):
 
 
 def test_the_last_row_has_the_greatest_count_wherever_it_is():
-    table = routes(("UA", "EWR", 2, 1), ("UA", "EWR", 3, 1), ("UA", "EWR", 1, 0), ("AA", "JFK", 1, 0))
+    table = routes(
+        ("UA", "EWR", 2, 1), ("UA", "EWR", 3, 1), ("UA", "EWR", 1, 0), ("AA", "JFK", 1, 0)
+    )
     assert last_rows("routes", table, 2) == {
         ("UA", "EWR"): ("UA", "EWR", 3, 1),
         ("AA", "JFK"): ("AA", "JFK", 1, 0),

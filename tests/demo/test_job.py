@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,9 +29,9 @@ class Runtime:
         self.state = None
         self.timers = set()
         self.watermark = -(2**63)
-        self.function = SilentAircraft()
+        self.function: Any = SilentAircraft()
         self.function.open(self)
-        self.alerts = Counter()
+        self.alerts: Counter[Any] = Counter()
 
     def get_state(self, descriptor):
         return self
@@ -80,7 +81,7 @@ ARRIVALS = st.lists(st.tuples(st.integers(0, 30), st.integers(-2, 2)), min_size=
 @given(arrivals=ARRIVALS, lags=st.lists(st.integers(0, 12), min_size=1), end=st.booleans())
 def test_alerts_depend_neither_on_the_lag_nor_on_the_order_of_arrival(arrivals, lags, end):
     # The second number disturbs the order by up to two units; a watermark never overtakes it.
-    departures = [at * UNIT for at, _ in sorted(arrivals, key=lambda pair: sum(pair))]
+    departures = [at * UNIT for at, _ in sorted(arrivals, key=sum)]
     runtime = Runtime()
     for index, dep_ms in enumerate(departures):
         runtime.depart(dep_ms)
@@ -135,7 +136,7 @@ FLIGHTS = st.lists(
     ),
     max_size=12,
 )
-MODES = {
+MODES: dict[str, dict[str, object]] = {
     "BATCH": {"execution.runtime-mode": "BATCH"},
     "STREAMING": {},
     "mixed": {"execution.checkpointing.interval-during-backlog": 0},
@@ -165,7 +166,7 @@ def test_every_mode_gives_the_same_answer(history, live, cuts):
     assert found["BATCH"] == found["STREAMING"] == found["mixed"]
 
     flights = [*history, *live]
-    expected = Counter()
+    expected: Counter[Any] = Counter()
     for tail in {row.tailnum for row in flights}:
         times = [r.dep_ms for r in flights if r.tailnum == tail and not r.cancelled]
         expected.update((tail, *alert[1:]) for alert in silent(times, 2**63 - 1))

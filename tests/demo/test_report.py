@@ -53,4 +53,7 @@ def test_the_ratio_is_said_whatever_it_is():
         Measured("mixed", 300, 2.0, 5.0),
     ]
     assert ratio(measured) == 1.5
-    assert "mixed : STREAMING = 1.50 on history, one run each (goal 3: not reached)" in compare_text(measured)
+    assert (
+        "mixed : STREAMING = 1.50 on history, one run each (goal 3: not reached)"
+        in compare_text(measured)
+    )

@@ -13,7 +13,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.common import Configuration
+from penstock.common import Configuration, Duration
 from penstock.connectors.collection import CollectionSource
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
@@ -24,7 +24,6 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.common import Duration
 from penstock.datastream.connectors import HybridSource
 
 WINDOW = 10
@@ -93,6 +92,18 @@ class Alarms(KeyedProcessFunction):
         return [(ctx.get_current_key(), timestamp)]
 
 
+class Late(KeyedProcessFunction):
+    """Keeps the records that the watermark has overtaken; and timers that came before it."""
+
+    def process_element(self, value, ctx):
+        timers = ctx.timer_service()
+        timers.register_event_time_timer(ctx.timestamp())
+        return [value] if ctx.timestamp() <= timers.current_watermark() else None
+
+    def on_timer(self, timestamp, ctx):
+        return [timestamp] if timestamp > ctx.timer_service().current_watermark() else None
+
+
 @dataclass(frozen=True)
 class Program:
     """One random program."""
@@ -136,6 +147,10 @@ SINKS = {
         s.key_by(_key).sum(2).key_by(_parity).max(2).map(lambda r: (r[0] % 2, r[2]))
     ),
     "alarms": lambda s: s.key_by(_key).process(Alarms()),
+    "late": lambda s: s.key_by(_key).process(Late()),
+    "twice_late": lambda s: (
+        s.key_by(_key).process(WindowSums(WINDOW)).key_by(_parity).process(Late())
+    ),
 }
 """Name to stream; what `expected` replays independently."""
 
@@ -214,7 +229,7 @@ def _per_key(records):
 
 
 def _sums(records, size):
-    sums = defaultdict(int)
+    sums: dict[Any, int] = defaultdict(int)
     for record in records:
         sums[record[0], record[1] - record[1] % size + size] += record[2]
     return [(key, end, total) for (key, end), total in sums.items()]
@@ -257,4 +272,6 @@ _REPLAY = {
     ),
     "sum_then_max": _replay_sum_then_max,
     "alarms": _replay_alarms,
+    "late": lambda _: [],
+    "twice_late": lambda _: [],
 }

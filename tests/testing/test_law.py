@@ -2,10 +2,13 @@
 
 Differential tests compare modes, parallelism, micro-batches and accidents with each other and
 find state that is lost, doubled or misplaced. The oracle is plain Python without operators,
-frames or keys groups; it finds what all modes get wrong together.
+frames or key groups; it finds what all modes get wrong together.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -62,10 +65,8 @@ def answers(program, results):
     }
 
 
-def check(program, found, cut, mode, schedule, *, parallelism, backlog, chaining):
-    env = build(
-        program, found, cut, configuration(mode, parallelism, backlog=backlog, chaining=chaining)
-    )
+def check(program, found, cut, schedule, options):
+    env = build(program, found, cut, options)
     results = run_in_process(env, schedule)
     wanted = expected(program, found)
     for sink, answer in answers(program, results).items():
@@ -84,12 +85,10 @@ def check(program, found, cut, mode, schedule, *, parallelism, backlog, chaining
     chaining=st.booleans(),
 )
 def test_answer_is_that_of_the_replay(
-    mode, backlog, program, found, cut, schedule, parallelism, chaining
+    *, mode, backlog, program, found, cut, schedule, parallelism, chaining
 ):
-    check(
-        program, found, cut, mode, schedule,
-        parallelism=parallelism, backlog=backlog, chaining=chaining,
-    )
+    options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
+    check(program, found, cut, schedule, options)
 
 
 @pytest.mark.parametrize("sink", sorted(SINKS))
@@ -138,3 +137,29 @@ def test_every_record_is_counted_once(found, cut, schedule):
         report = run_in_process(env, schedule).report
         assert report.records_read == len(found)
         assert report.operator_records.get("sum-1", 0) == len(found)
+
+
+@pytest.mark.parametrize("backlog", [False, True])
+@settings(max_examples=100)
+@given(
+    program=programs,
+    found=st.one_of(records, in_time),
+    cut=st.integers(0, 40),
+    sizes=st.lists(st.integers(0, 8), min_size=1, max_size=4).filter(any).map(tuple),
+    accidents=schedules,
+)
+def test_accidents_do_not_even_delay_a_result(backlog, program, found, cut, sizes, accidents):
+    def commits(schedule):
+        env = build(program, found, cut, configuration(STREAMING, 2, backlog=backlog))
+        results = run_in_process(env, schedule)
+        return [
+            (number, sink, sorted(results.of(sink)[start:end]))
+            for at, sink in enumerate(program.sinks)
+            for number, (start, end) in enumerate(
+                pairwise([0, *(counts[at] for counts in results.commits)])
+            )
+        ]
+
+    disturbed = replace(accidents, batch_sizes=sizes)
+    quiet = Schedule(disturbed.tasks, sizes, disturbed.frame_records)
+    assert commits(disturbed) == commits(quiet)

@@ -24,12 +24,13 @@ def method_of(
     """
     if isinstance(function, base):
         return method
-    if allow_callable and callable(function) and not isinstance(function, type):
+    forgotten = isinstance(function, type) and issubclass(function, base)
+    if allow_callable and callable(function) and not forgotten:
         return None
     wanted = f"a {base.__name__}" + (" or a callable" if allow_callable else "")
     guess = (
         f"Did you forget the parentheses? Pass {function.__name__}() instead."
-        if isinstance(function, type)
+        if forgotten
         else f"Pass {wanted}."
     )
     raise ArgumentError(

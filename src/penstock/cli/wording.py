@@ -23,6 +23,7 @@ from penstock.metrics.listener import (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _FEW_DAYS = 2 * _DAY
+_FEW = 10  # fewer per second are told with a decimal
 _NO_LAG_SECONDS = 200 * 365 * _DAY  # beyond: a watermark that stands for "nothing" or "the end"
 
 
@@ -88,12 +89,15 @@ def records(count: int) -> str:
 
 
 def rate(count: int, seconds: float) -> tuple[str, ...]:
-    """Return the records per second, or nothing if no time has passed.
+    """Return the records per second, or nothing if there are none or no time has passed.
 
-    >>> rate(1_000, 0.5)
-    ('2,000 records/s',)
+    >>> rate(1_000, 0.5), rate(1, 8.0)
+    (('2,000 records/s',), ('0.1 records/s',))
     """
-    return (f"{count / seconds:,.0f} records/s",) if seconds > 0 else ()
+    if count == 0 or seconds <= 0:
+        return ()
+    per_second = count / seconds
+    return (f"{per_second:,.{1 if per_second < _FEW else 0}f} records/s",)
 
 
 def human_duration(seconds: float) -> str:

@@ -30,22 +30,22 @@ _TOTALS = {
                coalesce(sum(dep_delay), 0) AS delay_minutes, avg(dep_delay) AS mean_delay
         FROM departures GROUP BY tailnum
     """,
-    "routes": f"""
+    "routes": """
         SELECT carrier, origin, count(*) AS flights, count_if(NOT cancelled) AS departures,
-               count_if(dep_delay > {DELAYED_MINUTES}) AS delayed,
+               count_if(dep_delay > :delayed) AS delayed,
                coalesce(sum(dep_delay), 0) AS delay_minutes
         FROM departures GROUP BY carrier, origin
     """,
 }
 
 _ALERTS = """
-    SELECT tailnum, dep_ms AS last_ms, dep_ms + {silence} AS alert_ms
+    SELECT tailnum, dep_ms AS last_ms, dep_ms + :silence AS alert_ms
     FROM (
         SELECT tailnum, dep_ms,
                lead(dep_ms) OVER (PARTITION BY tailnum ORDER BY dep_ms) AS next_ms
         FROM departures WHERE NOT cancelled
     )
-    WHERE (next_ms IS NULL OR next_ms - dep_ms > {silence}) AND dep_ms <= {watermark} - {silence}
+    WHERE (next_ms IS NULL OR next_ms - dep_ms > :silence) AND dep_ms <= :watermark - :silence
 """
 
 
@@ -77,18 +77,19 @@ def expected_answers(
     """
     session = get_session(configuration)
 
-    def rows(query: str) -> Any:
-        return session.sql(query).toArrow()
+    def rows(query: str, **values: int) -> Any:
+        return session.sql(query, values).toArrow()
 
     session.read.parquet(*map(str, files)).createOrReplaceTempView("departures")
     last = {
-        result: last_rows(result, rows(_TOTALS[result]), len(key)) for result, key in KEYS.items()
+        result: last_rows(result, rows(_TOTALS[result], delayed=DELAYED_MINUTES), len(key))
+        for result, key in KEYS.items()
     }
     greatest = "SELECT max(dep_ms), count(*) FROM departures"
     ((greatest_ms, flights),) = rows_of(rows(greatest))
     # As the watermark strategy defines it.
     watermark = MAX_WATERMARK if ended else greatest_ms - OUT_OF_ORDER.to_millis() - 1
-    alerts = rows(_ALERTS.format(silence=SILENCE_MS, watermark=watermark))
+    alerts = rows(_ALERTS, silence=SILENCE_MS, watermark=watermark)
     return Expected(Answers(last, Counter(rows_of(alerts))), flights, watermark)
 
 
@@ -119,17 +120,23 @@ def _differences(found: Answers, expected: Answers) -> Iterator[tuple[str, list[
     for result in KEYS:
         ours, theirs = found.last[result], expected.last[result]
         keys = _in_order(ours.keys() | theirs.keys())
-        yield result, [
-            f"{key} is {ours.get(key)} instead of {theirs.get(key)}"
-            for key in keys
-            if ours.get(key) != theirs.get(key)
-        ]
+        yield (
+            result,
+            [
+                f"{key} is {ours.get(key)} instead of {theirs.get(key)}"
+                for key in keys
+                if ours.get(key) != theirs.get(key)
+            ],
+        )
     ours_n, theirs_n = found.alerts, expected.alerts
-    yield "alerts", [
-        f"{alert} is there {ours_n[alert]} times instead of {theirs_n[alert]}"
-        for alert in _in_order(ours_n.keys() | theirs_n.keys())
-        if ours_n[alert] != theirs_n[alert]
-    ]
+    yield (
+        "alerts",
+        [
+            f"{alert} is there {ours_n[alert]} times instead of {theirs_n[alert]}"
+            for alert in _in_order(ours_n.keys() | theirs_n.keys())
+            if ours_n[alert] != theirs_n[alert]
+        ],
+    )
 
 
 def _in_order(records: Iterable[Record]) -> list[Record]:

@@ -75,7 +75,9 @@ def say(text: str) -> None:
 
 
 def _sizes(aircraft: int, routes: int) -> str:
-    return f"totals of {aircraft:,} aircraft and of {routes} pairs of carrier and origin, all alerts"
+    return (
+        f"totals of {aircraft:,} aircraft and of {routes} pairs of carrier and origin, all alerts"
+    )
 
 
 def _require_packages() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -61,7 +62,9 @@ def compare_modes(
         DemoCheckError: An answer is wrong.
         PenstockError: A job failed.
     """
-    first_day = layout.feed_files()[0]
+    first_day = layout.compare / "live"
+    first_day.mkdir(parents=True)
+    shutil.copy(layout.feed_files()[0], first_day)
     expected = expected_answers(configuration, [layout.history, first_day], ended=True)
     measured = []
     for mode, settings in MODES.items():

@@ -82,9 +82,7 @@ def departures_of(flights: pa.Table) -> pa.Table:
     return pa.table(columns).sort_by([("dep_ms", "ascending"), ("tailnum", "ascending")])
 
 
-def prepare(
-    layout: Layout, *, fresh: bool, load: Callable[[], pa.Table] = read_flights
-) -> int:
+def prepare(layout: Layout, *, fresh: bool, load: Callable[[], pa.Table] = read_flights) -> int:
     """Make sure that the prepared files are there and whole.
 
     Args:
@@ -113,7 +111,7 @@ def prepare(
             hint="Report this: a month of the year is in no file.",
         )
     layout.manifest.write_text(json.dumps({"rows": written}, indent=1), encoding="utf-8")
-    return flights.num_rows
+    return sum(written.values())
 
 
 def _files(layout: Layout, departures: pa.Table) -> Iterator[tuple[Path, pa.Table]]:
@@ -129,9 +127,8 @@ def _files(layout: Layout, departures: pa.Table) -> Iterator[tuple[Path, pa.Tabl
 
 
 def _write(part: pa.Table, path: Path) -> int:
-    part = part.drop_columns(["month", "day"])
-    pq.write_table(part, path)
-    return int(part.num_rows)
+    pq.write_table(part.drop_columns(["month", "day"]), path)
+    return len(part)
 
 
 def _read_manifest(layout: Layout) -> dict[str, int]:

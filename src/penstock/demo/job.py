@@ -68,9 +68,7 @@ class SilentAircraft(KeyedProcessFunction):
         self._departures.update(departures)
         ctx.timer_service().register_event_time_timer(value.dep_ms + SILENCE_MS)
 
-    def on_timer(
-        self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext
-    ) -> Iterable[Row]:
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterable[Row]:
         """Look whether a departure followed that of `timestamp - SILENCE`."""
         last = timestamp - SILENCE_MS
         departures = self._departures.value()

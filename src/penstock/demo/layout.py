@@ -9,6 +9,8 @@
       out/<result>/              results, Parquet
       compare/<mode>/            results of `--compare`
       demo.png                   the picture
+
+The prepared files stay from one demo to the next, the others are made anew.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -22,7 +23,7 @@ mpl.use("Agg")
 
 HISTORY, LIVE, MARK, INK, GRID = "#7a8ca3", "#e07b39", "#b3261e", "#2b2f36", "#e4e7ec"
 
-_STYLE = {
+_STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -36,7 +37,11 @@ _STYLE = {
     "ytick.color": INK,
 }
 _WEEK = 7
-_LIVE_BEGINS = np.datetime64("2013-11-01")
+# A date of matplotlib is the number of days since 1970. Its classes for them have no types.
+_DATES: Any = dates
+_YEAR_BEGINS, _LIVE_BEGINS, _YEAR_ENDS = (
+    float(np.datetime64(day).astype(int)) for day in ("2013-01-01", "2013-11-01", "2014-01-01")
+)
 
 
 def draw(layout: Layout, answers: Answers) -> Path:
@@ -49,13 +54,17 @@ def draw(layout: Layout, answers: Answers) -> Path:
         _draw_carriers(figure.add_subplot(grid[1, 1]), answers)
         figure.suptitle(
             "Departures from New York City, 2013: history as a batch, then live",
-            fontsize=14, fontweight="bold", x=0.01, ha="left",
+            fontsize=14,
+            fontweight="bold",
+            x=0.01,
+            ha="left",
         )
         figure.savefig(layout.picture, dpi=130)
     return layout.picture
 
 
 def _draw_days(axes: Axes, layout: Layout) -> None:
+    drawn: Counter[int] = Counter()
     for folder, colour, label in (
         (layout.history, HISTORY, "history (batch run)"),
         (layout.live, LIVE, "live (arrived while the job ran)"),
@@ -63,8 +72,10 @@ def _draw_days(axes: Axes, layout: Layout) -> None:
         table = pq.read_table(folder, columns=["dep_ms", "cancelled"])
         left = table.filter(np.logical_not(table["cancelled"].to_numpy()))
         days, counts = np.unique(left["dep_ms"].to_numpy() // DAY_MS, return_counts=True)
-        whole = counts > counts.max() // 10  # a few late departures lie in the next part's first day
-        axes.bar(days[whole].astype("datetime64[D]"), counts[whole], width=1.0, color=colour, label=label)
+        # Stacked: planned on 31 October, some left on 1 November.
+        below = np.array([drawn[day] for day in days.tolist()])
+        axes.bar(days, counts, width=1.0, align="edge", bottom=below, color=colour, label=label)
+        drawn.update(dict(zip(days.tolist(), counts.tolist(), strict=True)))
     axes.set_title("Departures per day")
     axes.legend(loc="lower left", ncols=2, frameon=True, framealpha=0.9, edgecolor="none")
     _mark_switch(axes, label="switch")
@@ -73,9 +84,8 @@ def _draw_days(axes: Axes, layout: Layout) -> None:
 
 def _draw_alerts(axes: Axes, answers: Answers) -> None:
     alert_ms = np.fromiter((alert[2] for alert in answers.alerts.elements()), np.int64)
-    first = np.datetime64("2013-01-01").astype(np.int64)
-    weeks, counts = np.unique((alert_ms // DAY_MS - first) // _WEEK, return_counts=True)
-    begins = (first + weeks * _WEEK).astype("datetime64[D]")
+    weeks, counts = np.unique((alert_ms // DAY_MS - _YEAR_BEGINS) // _WEEK, return_counts=True)
+    begins = _YEAR_BEGINS + weeks * _WEEK
     colours = np.where(begins < _LIVE_BEGINS, HISTORY, LIVE)
     axes.bar(begins, counts, width=_WEEK - 1, align="edge", color=colours)
     axes.set_title(f"Alerts per week: aircraft without a departure for {SILENCE_MS // DAY_MS} days")
@@ -85,8 +95,11 @@ def _draw_alerts(axes: Axes, answers: Answers) -> None:
 
 def _draw_carriers(axes: Axes, answers: Answers) -> None:
     carriers = sorted(
-        ((minutes / departures, carrier, departures)
-         for carrier, (_, departures, _, minutes) in top_carriers(answers) if departures),
+        (
+            (minutes / departures, carrier, departures)
+            for carrier, (_, departures, _, minutes) in top_carriers(answers)
+            if departures
+        ),
     )
     names = [carrier for _, carrier, _ in carriers]
     means = [mean for mean, _, _ in carriers]
@@ -106,15 +119,21 @@ def _mark_switch(axes: Axes, label: str = "") -> None:
     axes.axvline(_LIVE_BEGINS, color=MARK, linewidth=1.5, linestyle="--")
     if label:
         axes.annotate(
-            label, (_LIVE_BEGINS, 1.0), xycoords=("data", "axes fraction"),
-            xytext=(4, -2), textcoords="offset points", color=MARK, va="top", fontweight="bold",
+            label,
+            (_LIVE_BEGINS, 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -2),
+            textcoords="offset points",
+            color=MARK,
+            va="top",
+            fontweight="bold",
         )
 
 
 def _month_axis(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(dates.MonthLocator())
-    axes.xaxis.set_major_formatter(dates.DateFormatter("%b"))
-    axes.set_xlim(datetime(2012, 12, 30, tzinfo=UTC), datetime(2014, 1, 2, tzinfo=UTC))
+    axes.xaxis.set_major_locator(_DATES.MonthLocator())
+    axes.xaxis.set_major_formatter(_DATES.DateFormatter("%b"))
+    axes.set_xlim(_YEAR_BEGINS - 2, _YEAR_ENDS + 2)
     axes.grid(axis="y", color=GRID)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)

@@ -47,9 +47,7 @@ def answers_text(answers: Answers, expected: Expected, switch_ms: int | None) ->
     rows: list[Sequence[object]] = [("carrier", "flights", "departures", "delayed", "mean delay")]
     for carrier, (flights, departures, delayed, minutes) in top_carriers(answers)[:TOP]:
         share, mean = delayed / max(departures, 1), minutes / max(departures, 1)
-        rows.append(
-            (carrier, f"{flights:,}", f"{departures:,}", f"{share:.1%}", f"{mean:.1f} min")
-        )
+        rows.append((carrier, f"{flights:,}", f"{departures:,}", f"{share:.1%}", f"{mean:.1f} min"))
     return (
         f"  {alerts:,} alerts: one of {tails:,} aircraft did not depart for more than "
         f"{SILENCE_MS // DAY_MS} days, decided until {_time(expected.watermark_ms)}\n"
@@ -74,8 +72,11 @@ def compare_text(measured: Sequence[Measured]) -> str:
     rows: list[Sequence[object]] = [("mode", "records", "seconds", "records/s", "whole job, s")]
     rows += [
         (
-            one.mode, f"{one.records:,}", f"{one.seconds:.1f}",
-            f"{one.records_per_second:,.0f}", f"{one.job_seconds:.1f}",
+            one.mode,
+            f"{one.records:,}",
+            f"{one.seconds:.1f}",
+            f"{one.records_per_second:,.0f}",
+            f"{one.job_seconds:.1f}",
         )
         for one in measured
     ]
@@ -93,7 +94,8 @@ def columns(rows: Sequence[Sequence[object]]) -> str:
     texts = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     return "\n".join(
-        "  " + "  ".join(
+        "  "
+        + "  ".join(
             cell.rjust(width) if index else cell.ljust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()

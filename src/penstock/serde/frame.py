@@ -184,8 +184,10 @@ def _rows(loaded: Any) -> Any:
 
 
 def _common_fields(values: list[Any]) -> tuple[tuple[str, ...] | None] | None:
-    """Return the field names all values share, as a tuple of one, if they are plain insert
-    rows; else None. Rows without names share None."""
+    """Return, as a tuple of one, the field names that all values share; None for no names.
+
+    None instead of a tuple: they are not all insert rows of one schema.
+    """
     if type(values[0]) is not Row or set(map(type, values)) != _ROW_TYPE:
         return None
     first = values[0]._fields

@@ -12,8 +12,8 @@ randomised per process), so:
     date, datetime,  CRC-32 of the ISO text (of the instant in UTC if it has a zone)
     time, UUID
 
-The 64-bit result is spread by Fibonacci multiplication and its upper 32 bits are reduced
-modulo the number of key groups. Keys are compared as Python compares them: 1, 1.0 and True
+The 64-bit result is spread by Fibonacci multiplication and scaled to the number of key groups,
+so that its uppermost bits decide: only they depend on all bits of the hash. Keys are compared as Python compares them: 1, 1.0 and True
 are **one** key. NaN equals nothing, so it cannot be a key; nor can a mutable object.
 
 Golden values are in the tests and only ever added to.
@@ -24,7 +24,7 @@ from __future__ import annotations
 from cmath import isnan
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -110,7 +110,7 @@ def _clock(key: time) -> int:
 
 def _moment(key: datetime) -> int:
     if key.tzinfo is not None:
-        key = key.astimezone(timezone.utc)
+        key = key.astimezone(UTC)
     return crc32(key.isoformat().encode())
 
 
@@ -169,7 +169,7 @@ class KeyGroups(dict[Any, int]):
         if len(self) >= _CACHED_KEYS:
             self.clear()
         spread = (stable_hash(key) * _GOLDEN) & _MASK
-        group = self[key] = (spread >> 32) % self._max_parallelism
+        group = self[key] = spread * self._max_parallelism >> 64
         return group
 
 

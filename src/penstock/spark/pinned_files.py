@@ -7,6 +7,7 @@ nothing computed from it becomes visible.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -19,7 +20,7 @@ from penstock.errors import CallSite, HistoryChangedError, SourceError
 from penstock.spark.failures import translate
 from penstock.types.arrow import arrow_schema
 
-_SHOWN = 3
+_GLOB = re.compile(r"([\[\]{}*?\\])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,20 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
     except Exception as cause:
         raise _unreadable(source, cause, origin) from cause
     return PinnedFiles({uri: _facts(session, uri, source) for uri in uris}, schema)
+
+
+def load_path(uri: str) -> str:
+    """Return the path that makes Spark load exactly the file `uri` names.
+
+    `inputFiles` percent-encodes; `load` takes plain text in which glob characters are active.
+    """
+    scheme, separator, rest = uri.partition("://")
+    return f"{scheme}{separator}" + _GLOB.sub(r"\\\1", unquote(rest))
+
+
+def metadata_path(uri: str) -> str:
+    """Return how the column `_metadata.file_path` spells `uri`: local files have one slash."""
+    return uri.replace("file:///", "file:/", 1) if uri.startswith("file:///") else uri
 
 
 def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFiles) -> None:

@@ -11,10 +11,12 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -32,7 +34,13 @@ from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.level_zero_tasks import POSITIONS_DDL, ColumnsTask, PositionsTask
 from penstock.spark.payload import Payload
-from penstock.spark.pinned_files import PinnedFiles, declared_schema, reader
+from penstock.spark.pinned_files import (
+    PinnedFiles,
+    declared_schema,
+    load_path,
+    metadata_path,
+    reader,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +167,7 @@ def _batch_rows(context: ReadContext, source: int, part: int, described: Source)
         base = {}
     else:
         base = {"basePath": described.path}  # keeps partition columns of the directory names
-    return made.options(**base).schema(schema).load(sorted(pinned.files))
+    return made.options(**base).schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
 
 
 def _live_rows(context: ReadContext, source: int, part: int, described: Source) -> DataFrame:
@@ -178,13 +186,20 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
     )
     path = sf.col("_metadata.file_path")
     if described.is_bounded:
-        only = sorted(context.pinned.files[source, part].files)
+        only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
         return stream.where(path.isin(only)).select(*schema.names)
     earlier = sorted(context.earlier_files.get(source, frozenset()))
-    inside = [uri for uri in earlier if described.path.rstrip("/") in uri]
+    inside = [uri for uri in earlier if _overlaps(described.path, uri)]
     if not inside:
         return stream
-    return stream.where(~path.isin(inside)).select(*schema.names)
+    read_already = [metadata_path(uri) for uri in inside]
+    return stream.where(~path.isin(read_already)).select(*schema.names)
+
+
+def _overlaps(path: str, uri: str) -> bool:
+    """Return whether `uri` could be below `path`: history and live share a directory."""
+    fixed = re.split(r"[*?\[{]", path, maxsplit=1)[0].rstrip("/")
+    return Path(fixed).name in unquote(uri)
 
 
 def _live_schema(

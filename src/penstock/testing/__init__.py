@@ -1,7 +1,15 @@
 """Run programs in this process, without Spark or a Java runtime, and compare their answers.
 
-    results = run_in_process(env, Schedule(batch_sizes=(3, 1), restart_every=2))
-    assert same_answer(results.of("totals"), expected)
+Example, where the workers are lost at every other micro-batch:
+
+>>> from penstock.connectors.discard import DiscardingSink
+>>> from penstock.datastream import StreamExecutionEnvironment
+>>> env = StreamExecutionEnvironment.get_execution_environment()
+>>> numbers = env.from_collection([1, 2, 3, 4])
+>>> sink = numbers.key_by(lambda n: n % 2).sum().sink_to(DiscardingSink()).name("sums")
+>>> results = run_in_process(env, Schedule(batch_sizes=(1,), restart_every=2))
+>>> same_answer(results.of("sums"), [1, 2, 4, 6])
+True
 """
 
 from __future__ import annotations

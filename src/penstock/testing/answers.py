@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.types.row import Row
+from penstock.types.row import Row, names_of
 
 
 def same_answer(one: Iterable[Any], other: Iterable[Any]) -> bool:
@@ -48,20 +48,29 @@ def last_per_key(records: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]
 def _shape(value: Any) -> Any:
     """Return a hashable stand-in: equal exactly if type and content are equal."""
     kind = type(value)
-    if kind is float:
-        return kind, repr(value)  # NaN equals nothing, and 0.0 equals -0.0
-    if kind in {tuple, list}:
-        return kind, tuple(map(_shape, value))
-    if kind in {set, frozenset}:
-        return kind, frozenset(map(_shape, value))
-    if kind is dict:
-        return kind, frozenset((_shape(k), _shape(v)) for k, v in value.items())
-    if kind is Row:
-        names = tuple(value._fields or ())
-        return kind, value.get_row_kind(), names, tuple(map(_shape, value))
-    if kind.__hash__ is not None:
-        return kind, value
-    return kind, _Unhashable(value)
+    content = _CONTENT.get(kind)
+    if content is not None:
+        return kind, content(value)
+    return kind, value if kind.__hash__ is not None else _Unhashable(value)
+
+
+def _in_order(values: Iterable[Any]) -> Any:
+    return tuple(map(_shape, values))
+
+
+def _in_any_order(values: Iterable[Any]) -> Any:
+    return frozenset(map(_shape, values))
+
+
+_CONTENT: dict[type, Callable[[Any], Any]] = {
+    float: repr,  # NaN equals nothing, and 0.0 equals -0.0
+    tuple: _in_order,
+    list: _in_order,
+    set: _in_any_order,
+    frozenset: _in_any_order,
+    dict: lambda value: _in_any_order(value.items()),
+    Row: lambda value: (value.get_row_kind(), names_of(value), _in_order(value)),
+}
 
 
 class _Unhashable:

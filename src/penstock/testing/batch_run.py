@@ -31,7 +31,7 @@ def run_batch(
     rows = _level_zero(plan, run, shipped[0], programs[0].settings.parallelism, schedule)
     for program, data in zip(programs[1:], shipped[1:], strict=True):
         rows = _level(program, data, rows)
-    sinks.take([frame for _, frame in rows])
+    sinks.commit([frame for _, frame in rows])
 
 
 def _level_zero(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
@@ -15,7 +16,7 @@ from penstock.state.blob import key_group_of
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.testing.readings import Piece, splits_of
 from penstock.testing.results import SinkStage
-from penstock.testing.schedule import Schedule
+from penstock.testing.schedule import Failure, Schedule
 
 Row = tuple[int, bytes]
 
@@ -27,12 +28,12 @@ class _MicroBatch:
     Attributes:
         number: Over all live runs of the job.
         hand_over: It is the last one of a run that hands over.
-        fails: The first attempts of every subtask fail.
+        failure: How the first attempts of every subtask fail, if they do.
     """
 
     number: int
     hand_over: bool
-    fails: bool
+    failure: Failure | None
 
 
 class _Sources:
@@ -133,13 +134,14 @@ class _Level:
                 frames, log, initial=self._initial[subtask], hand_over=batch.hand_over
             )
 
-        for fail_on_write in (True, False) if batch.fails else ():
-            try:
-                with log.attempt(fail_on_write=fail_on_write):
-                    run()
-                    raise AttemptFailed  # it ended, but its micro-batch is run again
-            except AttemptFailed:
-                continue
+        if batch.failure is not None:
+            # Without changes nothing is written; then the attempt ends, and is lost as well.
+            with (
+                suppress(AttemptFailed),
+                log.attempt(fail_on_write=batch.failure is Failure.WHILE_WRITING),
+            ):
+                run()
+                raise AttemptFailed
         with log.attempt():
             return run()
 
@@ -191,7 +193,7 @@ def run_live(
         rows = _level_zero(sources, zero, plan.options.parallelism, schedule, batch)
         for level in levels:
             rows = level.process(rows, batch)
-        sinks.take([frame for _, frame in rows])
+        sinks.commit([frame for _, frame in rows])
         number += 1
         if done:
             break

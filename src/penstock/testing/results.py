@@ -20,12 +20,15 @@ class Results:
         names: Names of the sinks, in order of their creation.
         records: One list per sink.
         report: Counts over all tasks and runs.
+        commits: How many records each sink held after each commit: of a batch run, or of a
+            micro-batch.
         micro_batches: Number of micro-batches over all live runs.
     """
 
     names: tuple[str, ...]
     records: tuple[list[Any], ...]
     report: Report = field(default_factory=Report)
+    commits: list[tuple[int, ...]] = field(default_factory=list)
     micro_batches: int = 0
 
     def of(self, sink: int | str = 0) -> list[Any]:
@@ -63,8 +66,8 @@ class SinkStage:
         self.report = Report()
         self.state: dict[int, list[bytes]] = defaultdict(list)
 
-    def take(self, frames: list[bytes]) -> None:
-        """Take frames in order."""
+    def commit(self, frames: list[bytes]) -> None:
+        """Take the frames of a batch run or micro-batch, in order."""
         for frame in frames:
             header = read_header(frame)
             assert header.target_level == SINK_LEVEL, header
@@ -76,6 +79,8 @@ class SinkStage:
                 self._results.report.merge(report)
             else:
                 self._take_records(header.channel, decode_records(header, frame)[0])
+
+        self._results.commits.append(tuple(map(len, self._results.records)))
 
     def _take_records(self, channel: int, values: list[Any]) -> None:
         self._results.records[self._sinks[channel]].extend(values)

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum, auto
 
 from penstock.errors import ArgumentError, CallSite
 from penstock.state.change_log import MIN_COMPACT_BYTES
+
+
+class Failure(Enum):
+    """Where an attempt fails."""
+
+    WHILE_WRITING = auto()
+    """Its state has changed, and the change is being written."""
+
+    AFTER_IT_ENDED = auto()
+    """It wrote everything, but the micro-batch was not committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +33,8 @@ class Schedule:
         restart_every: Every so many micro-batches all workers are lost, and with them the
             local copies of state.
         workers: Workers that take turns at each subtask, each with a local copy.
-        fail_every: Every so many micro-batches each attempt fails first while it writes its
-            state, then after it has ended, and counts only the third time.
+        fail_every: Every so many micro-batches the first attempt of each subtask does not
+            count: in turns it fails while it writes its state, and is lost after it ended.
         compact_bytes: Changes that a state log may hold before it is compacted.
         stop_after: Micro-batches after which a live run that never ends is stopped.
     """
@@ -65,6 +76,9 @@ class Schedule:
         """Return whether all workers are lost before a micro-batch."""
         return self.restart_every is not None and batch > 0 and batch % self.restart_every == 0
 
-    def fails_in(self, batch: int) -> bool:
-        """Return whether the first attempts of a micro-batch fail."""
-        return self.fail_every is not None and (batch + 1) % self.fail_every == 0
+    def fails_in(self, batch: int) -> Failure | None:
+        """Return how the first attempts of a micro-batch fail, None if they do not."""
+        if self.fail_every is None or (batch + 1) % self.fail_every:
+            return None
+        turn = (batch + 1) // self.fail_every
+        return Failure.WHILE_WRITING if turn % 2 else Failure.AFTER_IT_ENDED

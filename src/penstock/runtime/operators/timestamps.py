@@ -33,7 +33,7 @@ class TimestampsOperator(Operator):
         if self._assigner is not None:
             timestamps = self._assign(self._assigner, values, timestamps)
         if timestamps is not None:
-            self._greatest = max(self._greatest, max(timestamps))
+            self._greatest = max(self._greatest, *timestamps)
         self.output.collect(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
@@ -76,12 +76,18 @@ class TimestampsOperator(Operator):
             assigned = list(map(assigner, position, previous))
         except Exception as cause:
             raise self.failed(cause, values, position) from cause
-        if set(map(type, assigned)) != {int}:
-            index = next(i for i, stamp in enumerate(assigned) if type(stamp) is not int)
+        if set(map(type, assigned)) != {int} or not _fits(assigned):
+            index = next(
+                i for i, stamp in enumerate(assigned) if type(stamp) is not int or not _fits([stamp])
+            )
             raise TypeMismatchError(
                 f"the timestamp assigner of {self.spec.name!r} returned {assigned[index]!r} for "
                 f"record {values[index]!r}",
-                hint="Return epoch milliseconds as an int.",
+                hint="Return epoch milliseconds as an int of at most 64 bits.",
                 origin=self.spec.origin,
             )
         return assigned
+
+
+def _fits(stamps: list[int]) -> bool:
+    return min(stamps) >= MIN_TIMESTAMP and max(stamps) <= MAX_WATERMARK
