@@ -125,6 +125,15 @@ def test_a_deleted_timer_does_not_fire(settings, schedule):
     ]
 
 
+@pytest.mark.parametrize("schedule", [Schedule(batch_sizes=(1,)), EVERYTHING_GOES_WRONG])
+def test_a_timer_deleted_after_the_watermark_began_to_move_does_not_fire(schedule):
+    records = [
+        ("a", 0, [20, 30, 40]), ("a", 5, []), ("a", 10, [], [20, 40]), ("a", 11, [40]),
+        ("b", 35, []), ("b", 50, []),
+    ]
+    assert fired(run(STREAMING, [], records, schedule)) == [("a", 30), ("a", 40)]
+
+
 class Chain(KeyedProcessFunction):
     """Each timer registers the next one, up to 50."""
 

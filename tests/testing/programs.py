@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.common import Configuration, Duration
-from penstock.connectors.collection import CollectionSource
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
@@ -25,6 +24,7 @@ from penstock.datastream import (
     WatermarkStrategy,
 )
 from penstock.datastream.connectors import HybridSource
+from tests.runtime.jobs import Splits
 
 WINDOW = 10
 
@@ -180,17 +180,23 @@ def disorder(records: list[Any]) -> int:
 
 
 def build(
-    program: Program, records: list[Any], cut: int, settings: Configuration
+    program: Program,
+    records: list[Any],
+    cut: int,
+    settings: Configuration,
+    splits: int = 1,
 ) -> StreamExecutionEnvironment:
+    """Return the program over history `records[:cut]` and then the rest, live."""
     env = StreamExecutionEnvironment.get_execution_environment(settings)
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(
         Duration.of_millis(disorder(records))
     ).with_timestamp_assigner(lambda record, _: record[1])
 
+    def part(of):
+        return Splits(tuple(tuple(of[number::splits]) for number in range(splits)))
+
     def source(of):
-        return HybridSource.builder(CollectionSource.of(of[:cut])).add_source(
-            CollectionSource.of(of[cut:])
-        ).build()
+        return HybridSource.builder(part(of[:cut])).add_source(part(of[cut:])).build()
 
     stream = env.from_source(source(records), strategy, "numbers")
     for step in program.steps:

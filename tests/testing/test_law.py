@@ -118,6 +118,25 @@ def test_all_modes_give_one_answer(sink, steps, found, cut, schedule, parallelis
     assert difference(got[1], got[2]) is None
 
 
+@pytest.mark.parametrize(("mode", "backlog"), MODES)
+@settings(max_examples=60)
+@given(
+    program=programs.filter(lambda program: "alarms" not in program.sinks),
+    found=in_time,
+    cut=st.integers(0, 40),
+    schedule=schedules,
+    splits=st.integers(2, 4),
+)
+def test_splits_read_side_by_side_do_not_matter(
+    *, mode, backlog, program, found, cut, schedule, splits
+):
+    # Each split is in order of time, the splits among each other are not.
+    env = build(program, found, cut, configuration(mode, 2, backlog=backlog), splits)
+    wanted = expected(program, found)
+    for sink, answer in answers(program, run_in_process(env, schedule)).items():
+        assert difference(answer, wanted[sink]) is None, sink
+
+
 @given(found=records, cut=st.integers(0, 40), schedule=schedules)
 def test_rolling_results_are_one_per_record_but_in_batch_mode(found, cut, schedule):
     program = Program((), ("sum",))

@@ -51,8 +51,8 @@ def render_mermaid(plan: PhysicalPlan) -> str:
     producers = dict(plan.source_channels) | {
         op.id: op.channels for level in plan.levels for op in level.operators
     }
-    for source, targets in plan.source_operators:
-        lines += [f"  {names[source]} --> {names[target]}" for target in targets]
+    for source_id, targets in plan.source_operators:
+        lines += [f"  {names[source_id]} --> {names[target]}" for target in targets]
     for level in plan.levels:
         for op in level.operators:
             lines += [f"  {names[op.id]} --> {names[target]}" for target in op.chained_to]

@@ -194,7 +194,7 @@ def _common_fields(values: list[Any]) -> tuple[tuple[str, ...] | None] | None:
     for row in values:
         if row._fields is not first and row._fields != first:
             return None
-        if row._kind is not RowKind.INSERT:
+        if row._kind is not RowKind.INSERT:  # noqa: SLF001
             return None
     return (first,)
 
