@@ -27,15 +27,35 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "api": _BASE | {"graph", "types", "config", "connectors", "plan", "metrics"},
     "common": _BASE | {"api", "config", "types"},
     "datastream": _BASE | {"api", "config", "connectors", "types", "graph"},
-    "testing": _BASE | {
-        "api", "config", "connectors", "graph", "plan", "runtime", "serde", "state", "types",
+    "testing": _BASE
+    | {
+        "api",
+        "config",
+        "connectors",
+        "graph",
+        "plan",
+        "runtime",
+        "serde",
+        "state",
+        "types",
         "metrics",
     },
-    "spark": _BASE | {
-        "api", "config", "connectors", "graph", "metrics", "plan", "runtime", "serde", "state",
-        "types", "version",
+    "spark": _BASE
+    | {
+        "api",
+        "config",
+        "connectors",
+        "graph",
+        "metrics",
+        "plan",
+        "runtime",
+        "serde",
+        "state",
+        "types",
+        "version",
     },
-    "demo": _BASE | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
+    "demo": _BASE
+    | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
     "cli": _BASE | {"api", "config", "demo", "metrics", "plan", "spark", "version"},
     "__main__": frozenset({"cli"}),
 }

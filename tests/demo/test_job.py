@@ -22,6 +22,10 @@ from penstock.demo.job import SILENCE_MS, SilentAircraft
 from penstock.testing import Schedule, run_in_process
 
 
+def silent_aircraft() -> Any:
+    return SilentAircraft()
+
+
 class Runtime:
     """One key's state and timers: as little of a runtime as the function needs."""
 
@@ -29,7 +33,7 @@ class Runtime:
         self.state = None
         self.timers = set()
         self.watermark = -(2**63)
-        self.function: Any = SilentAircraft()
+        self.function = silent_aircraft()
         self.function.open(self)
         self.alerts: Counter[Any] = Counter()
 

@@ -30,7 +30,8 @@ def test_columns_align_names_to_the_left_and_figures_to_the_right():
 def test_story_tells_speeds_and_the_switch():
     text = story_text(Story(1000, 2.0, 0.5, 0, 300, 1.0, 3))
     assert "history    1,000      2.0        500" in text
-    assert "switch from history to live in 0.5 s, history known until 1970-01-01 00:00" in text
+    assert "the switch took 0.5 s" in text
+    assert "history is complete until 1970-01-01 00:00" in text
 
 
 def test_a_phase_that_read_nothing_has_no_speed():

@@ -109,7 +109,9 @@ def test_mode_and_backlog_choose_the_runs(sources, mode, backlog, runs):
 
 @pytest.mark.parametrize("mode", ["BATCH", "STREAMING", "AUTOMATIC"])
 @pytest.mark.parametrize("backlog", [None, "0"])
-@pytest.mark.parametrize("sources", [[BOUNDED], [HISTORY_THEN_BOUNDED], [HISTORY_THEN_BOUNDED, BOUNDED]])
+@pytest.mark.parametrize(
+    "sources", [[BOUNDED], [HISTORY_THEN_BOUNDED], [HISTORY_THEN_BOUNDED, BOUNDED]]
+)
 def test_runs_read_every_part_once_in_order_and_end_each_source_once(sources, mode, backlog):
     plan = plan_of(*sources, mode=mode, backlog=backlog)
     for source in plan.sources:
@@ -177,17 +179,22 @@ def test_a_setting_that_cannot_be_used_is_refused_while_planning(key, value):
 def test_only_an_exchange_by_key_starts_a_level():
     plan = plan_of(BOUNDED)
     assert [[op.name for op in level.operators] for level in plan.levels] == [
-        ["double"], ["total", "show"],
+        ["double"],
+        ["total", "show"],
     ]
     assert [(c.source_level, c.target_level, c.partitioner) for c in plan.channels] == [
-        (0, 1, Partitioner.HASH), (1, SINK_LEVEL, Partitioner.NONE), (0, SINK_LEVEL, Partitioner.NONE),
+        (0, 1, Partitioner.HASH),
+        (1, SINK_LEVEL, Partitioner.NONE),
+        (0, SINK_LEVEL, Partitioner.NONE),
     ]
 
 
 def test_without_chaining_every_operator_is_a_level():
     plan = plan_of(BOUNDED, chaining=False)
     assert [[op.name for op in level.operators] for level in plan.levels] == [
-        ["double"], ["total"], ["show"],
+        ["double"],
+        ["total"],
+        ["show"],
     ]
     assert all(not op.chained_to for level in plan.levels for op in level.operators)
 

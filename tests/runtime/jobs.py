@@ -34,9 +34,11 @@ def by_time(bound_ms: int = 0) -> WatermarkStrategy:
 
 
 def history_then_live(history: Sequence[Any], live: Sequence[Any]) -> HybridSource:
-    return HybridSource.builder(CollectionSource.of(history)).add_source(
-        CollectionSource.of(live)
-    ).build()
+    return (
+        HybridSource.builder(CollectionSource.of(history))
+        .add_source(CollectionSource.of(live))
+        .build()
+    )
 
 
 def job(

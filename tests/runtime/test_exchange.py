@@ -9,18 +9,21 @@ from hypothesis import strategies as st
 from penstock.datastream import (
     KeyedProcessFunction,
     MapFunction,
+    ProcessFunction,
     ValueStateDescriptor,
     WatermarkStrategy,
 )
 from penstock.runtime.routing import live_routes, spark_partition
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import (
+    BATCH,
     MIN,
     MIXED,
     MODE_IDS,
     MODES,
     STREAMING,
     Splits,
+    by_time,
     history_then_live,
     job,
 )
@@ -62,10 +65,13 @@ def test_records_of_a_key_stay_in_order(settings_, chaining, keys, cut, schedule
         settings_ | {"pipeline.operator-chaining.enabled": chaining},
         history_then_live(records[:cut], records[cut:]),
         lambda stream: (
-            stream.map(lambda r: r).filter(lambda _: True)
-            .key_by(lambda r: r[0]).map(lambda r: r)
+            stream.map(lambda r: r)
+            .filter(lambda _: True)
+            .key_by(lambda r: r[0])
             .map(lambda r: r)
-            .key_by(lambda r: r[0]).map(Journal())
+            .map(lambda r: r)
+            .key_by(lambda r: r[0])
+            .map(Journal())
         ),
         strategy=WatermarkStrategy.no_watermarks(),
         parallelism=parallelism,
@@ -95,18 +101,57 @@ class Watermarks(KeyedProcessFunction):
         yield (value[1], ctx.timer_service().current_watermark())
 
 
-def test_watermark_is_the_least_of_the_splits():
-    source = Splits((
-        tuple(("slow", time) for time in range(1, 7)),
-        tuple(("fast", time) for time in range(100, 106)),
-        tuple(("short", time) for time in range(2, 4)),
-    ))
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_watermark_is_the_least_of_the_splits(parallelism):
+    source = Splits(
+        (
+            tuple(("fast", time) for time in range(100, 106)),
+            tuple(("slow", time) for time in range(1, 7)),
+            tuple(("short", time) for time in range(2, 4)),
+        )
+    )
     env = job(
-        STREAMING, source, lambda s: s.key_by(lambda r: r[0]).process(Watermarks()), parallelism=2
+        STREAMING,
+        source,
+        lambda s: s.key_by(lambda r: r[0]).process(Watermarks()),
+        parallelism=parallelism,
     )
     found = dict(run_in_process(env, Schedule(batch_sizes=(1,), restart_every=1)).of("out"))
     assert [found[time] for time in range(100, 106)] == [MIN, 0, 1, 2, 3, 4]
     assert [found[time] for time in range(4, 7)] == [2, 3, 4]
+
+
+def test_batch_runs_process_each_key_in_order_of_time():
+    records = [("a", 5, 1), ("b", 9, 1), ("a", 3, 2), ("a", 5, 3), ("a", 4, 4), ("a", 3, 5)]
+    env = job(
+        BATCH,
+        history_then_live(records[:3], records[3:]),
+        lambda s: s.key_by(lambda r: r[0]).filter(lambda r: r[0] == "a"),
+    )
+    found = run_in_process(env, Schedule(frame_records=1)).of("out")
+    # Records of equal time keep their order.
+    assert [number for _, _, number in found] == [2, 5, 4, 1, 3]
+
+
+class UnkeyedWatermarks(ProcessFunction):
+    def process_element(self, value, ctx):
+        yield (value[1], ctx.timer_service().current_watermark())
+
+
+def test_watermarks_assigned_behind_an_exchange_cross_the_switch():
+    env = job(
+        MIXED,
+        history_then_live([("a", 50)], [("a", 60), ("a", 70)]),
+        lambda s: (
+            s.key_by(lambda r: r[0])
+            .map(lambda r: r)
+            .assign_timestamps_and_watermarks(by_time())
+            .process(UnkeyedWatermarks())
+        ),
+        strategy=WatermarkStrategy.no_watermarks(),
+    )
+    found = run_in_process(env, Schedule(batch_sizes=(1,), restart_every=1)).of("out")
+    assert found == [(50, MIN), (60, 49), (70, 59)]
 
 
 def test_first_live_split_does_not_pull_the_watermark_below_the_hand_over():

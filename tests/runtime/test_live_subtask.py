@@ -54,8 +54,11 @@ def _fresh_counters():
 @pytest.fixture
 def program():
     env = job(
-        STREAMING, history_then_live(["a"], ["b"]), lambda s: s.key_by(lambda v: v).map(Count()),
-        parallelism=1, strategy=WatermarkStrategy.no_watermarks(),
+        STREAMING,
+        history_then_live(["a"], ["b"]),
+        lambda s: s.key_by(lambda v: v).map(Count()),
+        parallelism=1,
+        strategy=WatermarkStrategy.no_watermarks(),
     )
     plan = env.plan()
     return programs_of(
@@ -78,7 +81,9 @@ def frames(program):
     def make(values=(), control=()):
         made = []
         writer = ChannelWriter(
-            program[0].outputs[0], program[0].settings, FrameSequence(0),
+            program[0].outputs[0],
+            program[0].settings,
+            FrameSequence(0),
             lambda _, frame: made.append(frame),
         )
         if values:

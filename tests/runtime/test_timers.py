@@ -70,14 +70,19 @@ def test_watermark_in_mixed_mode_is_the_proposals():
     assert same_answer(
         found,
         [
-            ("record", "a", 0, MIN), ("record", "b", 3, MIN), ("record", "a", 10, MIN),
-            ("timer", "a", 5, last_of_backlog), ("timer", "a", 7, last_of_backlog),
+            ("record", "a", 0, MIN),
+            ("record", "b", 3, MIN),
+            ("record", "a", 10, MIN),
+            ("timer", "a", 5, last_of_backlog),
+            ("timer", "a", 7, last_of_backlog),
             ("timer", "b", 3, last_of_backlog),
             ("record", "b", 20, last_of_backlog),
             ("timer", "b", 10, 19),
             ("record", "a", 22, 19),
             ("timer", "b", 21, 21),
-            ("timer", "a", 22, MAX), ("timer", "a", 25, MAX), ("timer", "b", 30, MAX),
+            ("timer", "a", 22, MAX),
+            ("timer", "a", 25, MAX),
+            ("timer", "b", 30, MAX),
         ],
     )
 
@@ -91,8 +96,13 @@ def test_watermark_in_batch_mode_is_minimum_then_maximum():
 def test_timers_of_a_key_follow_its_records_in_batch_mode():
     found = run(BATCH, HISTORY, LIVE)
     assert [entry[:3] for entry in found if entry[1] == "a"] == [
-        ("record", "a", 0), ("record", "a", 10), ("record", "a", 22),
-        ("timer", "a", 5), ("timer", "a", 7), ("timer", "a", 22), ("timer", "a", 25),
+        ("record", "a", 0),
+        ("record", "a", 10),
+        ("record", "a", 22),
+        ("timer", "a", 5),
+        ("timer", "a", 7),
+        ("timer", "a", 22),
+        ("timer", "a", 25),
     ]
 
 
@@ -102,7 +112,14 @@ def test_timers_of_a_key_follow_its_records_in_batch_mode():
 def test_each_timer_fires_once_in_every_mode(settings, schedule, parallelism):
     found = run(settings, HISTORY, LIVE, schedule, parallelism=parallelism)
     assert sorted(fired(found)) == [
-        ("a", 5), ("a", 7), ("a", 22), ("a", 25), ("b", 3), ("b", 10), ("b", 21), ("b", 30),
+        ("a", 5),
+        ("a", 7),
+        ("a", 22),
+        ("a", 25),
+        ("b", 3),
+        ("b", 10),
+        ("b", 21),
+        ("b", 30),
     ]
 
 
@@ -121,15 +138,21 @@ def test_a_deleted_timer_does_not_fire(settings, schedule):
     history = [("a", 0, [20, 30, 40]), ("b", 0, [20])]
     live = [("a", 10, [], [20, 40, 99]), ("a", 11, [40])]
     assert sorted(fired(run(settings, history, live, schedule))) == [
-        ("a", 30), ("a", 40), ("b", 20),
+        ("a", 30),
+        ("a", 40),
+        ("b", 20),
     ]
 
 
 @pytest.mark.parametrize("schedule", [Schedule(batch_sizes=(1,)), EVERYTHING_GOES_WRONG])
 def test_a_timer_deleted_after_the_watermark_began_to_move_does_not_fire(schedule):
     records = [
-        ("a", 0, [20, 30, 40]), ("a", 5, []), ("a", 10, [], [20, 40]), ("a", 11, [40]),
-        ("b", 35, []), ("b", 50, []),
+        ("a", 0, [20, 30, 40]),
+        ("a", 5, []),
+        ("a", 10, [], [20, 40]),
+        ("a", 11, [40]),
+        ("b", 35, []),
+        ("b", 50, []),
     ]
     assert fired(run(STREAMING, [], records, schedule)) == [("a", 30), ("a", 40)]
 
@@ -163,7 +186,9 @@ def test_timers_registered_by_timers_fire_too(settings, schedule):
 
 
 def test_a_late_timer_fires_with_the_next_watermark():
-    found = run(STREAMING, [("a", 50, [])], [("a", 55, [3]), ("a", 60, [])], Schedule(batch_sizes=(1,)))
+    found = run(
+        STREAMING, [("a", 50, [])], [("a", 55, [3]), ("a", 60, [])], Schedule(batch_sizes=(1,))
+    )
     assert [entry for entry in found if entry[0] == "timer"] == [("timer", "a", 3, 54)]
 
 

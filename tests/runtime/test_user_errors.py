@@ -36,7 +36,9 @@ def by_key(record):
 
 def run(then, *, settings=STREAMING, records=RECORDS, strategy=None):
     env = job(
-        settings, history_then_live([], records), then,
+        settings,
+        history_then_live([], records),
+        then,
         strategy=strategy or WatermarkStrategy.no_watermarks(),
     )
     return run_in_process(env, Schedule(batch_sizes=(10,))).of("out")
@@ -105,7 +107,9 @@ def test_a_reduce_names_record_and_key(stamped, settings):
     records = [("a", 1, 1), ("a", 2, 2), ("a", 3, 0), ("a", 4, 1)]
     with pytest.raises(UserFunctionError) as caught:
         run(
-            lambda s: s.key_by(by_key).reduce(DivideSum()), settings=settings, records=records,
+            lambda s: s.key_by(by_key).reduce(DivideSum()),
+            settings=settings,
+            records=records,
             strategy=by_time() if stamped else None,
         )
     assert "('a', 3, 0) (number 3 of 4 in its batch), key 'a'" in caught.value.problem
@@ -137,7 +141,8 @@ def test_failures_outside_records_are_named(where, named, settings):
     with pytest.raises(UserFunctionError, match="no luck") as caught:
         run(
             lambda s: s.key_by(by_key).process(FailsIn(where)).name("guard"),
-            settings=settings, records=RECORDS[:1],
+            settings=settings,
+            records=RECORDS[:1],
         )
     assert f"operator 'guard' failed on {named}" in caught.value.problem
 
@@ -147,7 +152,9 @@ def test_failures_outside_records_are_named(where, named, settings):
 def test_flat_map_must_not_return_none(keyed, stamped):
     with pytest.raises(UserFunctionError, match="NoneType") as caught:
         run(
-            lambda s: (s.key_by(by_key) if keyed else s).flat_map(lambda r: None if r[2] == 0 else [r]),
+            lambda s: (s.key_by(by_key) if keyed else s).flat_map(
+                lambda r: None if r[2] == 0 else [r]
+            ),
             strategy=by_time() if stamped else None,
         )
     assert "('b', 2, 0)" in caught.value.problem
@@ -217,9 +224,7 @@ def test_a_key_selector_that_raises_names_the_record_and_the_line():
     assert caught.value.origin.function == "divide"
 
 
-@pytest.mark.parametrize(
-    "key", [[1], {"a": 1}, {1}, float("nan"), (1, [2]), object()], ids=repr
-)
+@pytest.mark.parametrize("key", [[1], {"a": 1}, {1}, float("nan"), (1, [2]), object()], ids=repr)
 def test_what_cannot_be_a_key_is_refused_with_its_record(key):
     with pytest.raises(KeyTypeError) as caught:
         run(lambda s: s.key_by(lambda r: key if r[2] == 0 else r[0]).map(by_key))
@@ -253,7 +258,9 @@ def test_a_value_that_cannot_be_stored_names_its_state():
 
 def test_mixed_mode_reports_failures_of_the_history_too():
     env = job(
-        MIXED, history_then_live(RECORDS, []), lambda s: s.key_by(by_key).map(divide),
+        MIXED,
+        history_then_live(RECORDS, []),
+        lambda s: s.key_by(by_key).map(divide),
         strategy=WatermarkStrategy.no_watermarks(),
     )
     with pytest.raises(UserFunctionError, match="key 'b'"):

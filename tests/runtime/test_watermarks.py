@@ -78,9 +78,7 @@ def test_a_handed_over_watermark_counts_until_splits_pass_it():
 
 groups = [(0, 2), (1, 0), (2, 1)]
 elements = st.one_of(
-    st.builds(
-        Watermark, st.integers(0, 2), st.integers(0, 1), st.integers(-5, 50), st.booleans()
-    ),
+    st.builds(Watermark, st.integers(0, 2), st.integers(0, 1), st.integers(-5, 50), st.booleans()),
     st.builds(EndOfInput, st.integers(0, 2)),
 )
 

@@ -29,7 +29,14 @@ HEADER = FrameHeader(task=0, sequence=5, channel=2, target_level=1, kind=FrameKi
 def test_golden_bytes_of_the_worked_example():
     frame = encode_records(HEADER, ["a"], [1])
     assert frame.hex() == (
-        "01" "00000000" "0000000000000005" "00" "01" "01" "00000002" "00000001"
+        "01"
+        "00000000"
+        "0000000000000005"
+        "00"
+        "01"
+        "01"
+        "00000002"
+        "00000001"
         "0100000000000000" + pickle.dumps(["a"], 5).hex()
     )
 
@@ -37,7 +44,7 @@ def test_golden_bytes_of_the_worked_example():
 def test_golden_bytes_of_a_control_frame():
     header = FrameHeader(258, 1, 3, 255, FrameKind.REPORT, 1)
     frame = encode_payload(header, b"xyz")
-    assert frame.hex() == "01" "00000102" "0000000000000001" "03" "00" "ff" "00000003" "00000001" "78797a"
+    assert frame.hex() == "010000010200000000000000010300ff000000030000000178797a"
 
 
 def deleted(**values):
@@ -122,7 +129,9 @@ def test_arbitrary_payloads_decode_or_raise_decode_error(header, flags, payload)
         decode_whatever(bytes(frame))
 
 
-@pytest.mark.parametrize("loaded", [5, None, "ab", {"a": 1}, (1, 2), (("a",), 5), (5, [[1]])], ids=repr)
+@pytest.mark.parametrize(
+    "loaded", [5, None, "ab", {"a": 1}, (1, 2), (("a",), 5), (5, [[1]])], ids=repr
+)
 @pytest.mark.parametrize("flags", [0, 2])
 def test_a_payload_of_another_shape_is_named(loaded, flags):
     header = FrameHeader(0, 0, 0, 1, FrameKind.RECORDS, 2)

@@ -103,7 +103,10 @@ def test_equal_keys_have_equal_hashes(one, other):
 
 
 numbers = st.one_of(
-    st.integers(), st.booleans(), st.floats(allow_nan=False), st.fractions(),
+    st.integers(),
+    st.booleans(),
+    st.floats(allow_nan=False),
+    st.fractions(),
     st.decimals(allow_nan=False),
 )
 
@@ -121,8 +124,16 @@ def test_equal_numbers_have_equal_hashes(numerator, denominator):
 
 keys = st.recursive(
     st.one_of(
-        numbers, st.text(), st.binary(), st.none(), st.dates(), st.datetimes(), st.times(),
-        st.timedeltas(), st.uuids(), st.sampled_from(Color),
+        numbers,
+        st.text(),
+        st.binary(),
+        st.none(),
+        st.dates(),
+        st.datetimes(),
+        st.times(),
+        st.timedeltas(),
+        st.uuids(),
+        st.sampled_from(Color),
     ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3).map(tuple),
@@ -143,8 +154,18 @@ def test_every_supported_key_has_a_group(key, max_parallelism):
 @pytest.mark.parametrize(
     "key",
     [
-        float("nan"), Decimal("nan"), Decimal("snan"), complex(0, float("nan")),
-        ("a", float("nan")), [1], {"a": 1}, {1}, (1, [2]), Row(a=[1]), object(), Changeable(1),
+        float("nan"),
+        Decimal("nan"),
+        Decimal("snan"),
+        complex(0, float("nan")),
+        ("a", float("nan")),
+        [1],
+        {"a": 1},
+        {1},
+        (1, [2]),
+        Row(a=[1]),
+        object(),
+        Changeable(1),
         bytearray(b"a"),
     ],
     ids=repr,

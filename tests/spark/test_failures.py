@@ -33,9 +33,7 @@ def numbers(env: StreamExecutionEnvironment, history: int, live: int) -> DataStr
 
 
 def visible(directory: Path) -> list[dict[str, Any]]:
-    return [
-        row for path in directory.glob("*.parquet") for row in pq.read_table(path).to_pylist()
-    ]
+    return [row for path in directory.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
 
 
 def halves(n: int) -> tuple[int, int]:
@@ -204,7 +202,8 @@ def test_two_drivers_on_one_directory_one_is_refused(
     (tmp_path / "job").mkdir()
     other = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "job" / "lock")],
-        stdout=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     try:
         assert other.stdout is not None
@@ -230,7 +229,7 @@ def test_no_java_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     java = tmp_path / "java"
-    java.write_text('#!/bin/sh\necho \'openjdk version "11.0.2"\' >&2\n')
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n")
     java.chmod(0o755)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

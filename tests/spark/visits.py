@@ -73,7 +73,8 @@ def expected_quiet(visits: list[Visit]) -> Counter[tuple[str, int]]:
 def written_totals(out: Path) -> tuple[int, dict[str, tuple[int, int]]]:
     """Return the number of rolling results, and the last one of each page."""
     rows = [
-        row for path in sorted((out / "totals").glob("*.parquet"))
+        row
+        for path in sorted((out / "totals").glob("*.parquet"))
         for row in pq.read_table(path).to_pylist()
     ]
     last: dict[str, tuple[int, int]] = {}
@@ -86,7 +87,8 @@ def written_totals(out: Path) -> tuple[int, dict[str, tuple[int, int]]]:
 def written_quiet(out: Path) -> Counter[tuple[str, int]]:
     """Return what the second sink holds."""
     rows = [
-        json.loads(line) for path in (out / "quiet").glob("*.json")
+        json.loads(line)
+        for path in (out / "quiet").glob("*.json")
         for line in path.read_text().splitlines()
     ]
     return Counter((row["page"], row["quiet_since"]) for row in rows)
@@ -107,5 +109,8 @@ def start_job(
     environ: dict[str, Any] = {**os.environ, **extra, "PYTHONPATH": f"{root / 'src'}:{root}"}
     return subprocess.Popen(
         [sys.executable, "-m", "penstock", "run", str(JOB), *options, "--", str(data), str(out)],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environ,
     )

@@ -62,8 +62,11 @@ class ChangeLogMachine(RuleBasedStateMachine):
     )
 
     @rule(
-        worker=st.integers(0, 2), changes=changes, memory=st.binary(max_size=3),
-        committed=st.booleans(), compact_bytes=st.sampled_from([1, 100, 10_000]),
+        worker=st.integers(0, 2),
+        changes=changes,
+        memory=st.binary(max_size=3),
+        committed=st.booleans(),
+        compact_bytes=st.sampled_from([1, 100, 10_000]),
         compact_now=st.booleans(),
     )
     def micro_batch(self, worker, changes, memory, committed, compact_bytes, compact_now):
@@ -168,7 +171,9 @@ def test_a_missing_entry_is_named():
 def test_golden_bytes_of_a_blob():
     blob = encode_blob(7, [Section("agg", "count", {"a": 3}, [])])
     assert blob.hex() == (
-        "50535331" "17b0b477" "07000000"
+        "50535331"
+        "17b0b477"
+        "07000000"
         "80059520000000000000005d94288c03616767948c05636f756e74947d948c01"
         "61944b03735d947494612e"
     )

@@ -12,9 +12,14 @@ from penstock.types.row import RowKind
 
 records = st.lists(
     st.one_of(
-        st.integers(-2, 2), st.booleans(), st.floats(), st.text(max_size=2),
-        st.lists(st.integers(0, 1), max_size=2), st.dictionaries(st.integers(0, 1), st.none()),
-        st.sets(st.integers(0, 2)), st.tuples(st.integers(0, 1), st.lists(st.booleans())),
+        st.integers(-2, 2),
+        st.booleans(),
+        st.floats(),
+        st.text(max_size=2),
+        st.lists(st.integers(0, 1), max_size=2),
+        st.dictionaries(st.integers(0, 1), st.none()),
+        st.sets(st.integers(0, 2)),
+        st.tuples(st.integers(0, 1), st.lists(st.booleans())),
     ),
     max_size=6,
 )

@@ -69,8 +69,14 @@ def test_an_endless_source_needs_an_end():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"tasks": 0}, {"batch_sizes": ()}, {"batch_sizes": (0, 0)}, {"batch_sizes": (-1, 2)},
-        {"frame_records": 0}, {"restart_every": 0}, {"workers": 0}, {"fail_every": 0},
+        {"tasks": 0},
+        {"batch_sizes": ()},
+        {"batch_sizes": (0, 0)},
+        {"batch_sizes": (-1, 2)},
+        {"frame_records": 0},
+        {"restart_every": 0},
+        {"workers": 0},
+        {"fail_every": 0},
         {"stop_after": 0},
     ],
     ids=repr,
@@ -149,6 +155,7 @@ def test_accidents_happen(schedule, opened):
 
 class AtTheEnd(KeyedProcessFunction):
     def process_element(self, value, ctx):
+        assert ctx.timer_service().current_watermark() < ctx.timestamp() == value
         ctx.timer_service().register_event_time_timer(1000)
 
     def on_timer(self, timestamp, ctx):

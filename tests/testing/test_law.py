@@ -44,9 +44,7 @@ programs = st.builds(
 schedules = st.builds(
     Schedule,
     tasks=st.one_of(st.none(), st.integers(1, 4)),
-    batch_sizes=st.lists(st.integers(0, 15), min_size=1, max_size=4)
-    .filter(any)
-    .map(tuple),
+    batch_sizes=st.lists(st.integers(0, 15), min_size=1, max_size=4).filter(any).map(tuple),
     frame_records=st.sampled_from([1, 2, 5, 4096]),
     restart_every=st.one_of(st.none(), st.integers(1, 4)),
     workers=st.integers(1, 3),
@@ -70,7 +68,9 @@ def check(program, found, cut, schedule, options):
     results = run_in_process(env, schedule)
     wanted = expected(program, found)
     for sink, answer in answers(program, results).items():
-        assert difference(answer, wanted[sink]) is None, f"{sink}: {difference(answer, wanted[sink])}"
+        assert difference(answer, wanted[sink]) is None, (
+            f"{sink}: {difference(answer, wanted[sink])}"
+        )
     return results
 
 

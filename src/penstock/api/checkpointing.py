@@ -27,9 +27,7 @@ class CheckpointConfig:
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> None:
         """Set the time between two micro-batches, in milliseconds."""
-        self._configuration.set(
-            CHECKPOINT_INTERVAL, timedelta(milliseconds=checkpoint_interval)
-        )
+        self._configuration.set(CHECKPOINT_INTERVAL, timedelta(milliseconds=checkpoint_interval))
 
     def get_checkpoint_interval(self) -> int:
         """Return the time between two micro-batches, in milliseconds."""

@@ -124,14 +124,10 @@ class DataStream:
         )
         return self._apply(NodeKind.PROCESS, "process", func, method, output_type)
 
-    def assign_timestamps_and_watermarks(
-        self, watermark_strategy: WatermarkStrategy
-    ) -> DataStream:
+    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give records timestamps and the stream watermarks; replaces earlier ones."""
         marks = watermark_strategy.watermarking()
-        return self._derive(
-            NodeKind.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks
-        )
+        return self._derive(NodeKind.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Return all records of this stream and the others, in no particular order.
@@ -141,9 +137,7 @@ class DataStream:
         """
         origin = CallSite.of_caller()
         if not streams:
-            raise GraphError(
-                "union got no other stream", hint="Pass at least one.", origin=origin
-            )
+            raise GraphError("union got no other stream", hint="Pass at least one.", origin=origin)
         for other in streams:
             if other._environment is not self._environment:
                 raise GraphError(
@@ -249,15 +243,22 @@ class DataStream:
         output_type: TypeInformation | None,
     ) -> DataStream:
         return self._derive(
-            kind, name_of(func, operation), output_type or Types.PICKLED_BYTE_ARRAY(),
-            function=func, method=method,
+            kind,
+            name_of(func, operation),
+            output_type or Types.PICKLED_BYTE_ARRAY(),
+            function=func,
+            method=method,
         )
 
     def _derive(
         self, kind: NodeKind, name: str, type_info: TypeInformation, **fields: Any
     ) -> DataStream:
         node_id = self._environment.graph.add(
-            kind, name, (self._node_id,), type_info=type_info, origin=CallSite.of_caller(),
+            kind,
+            name,
+            (self._node_id,),
+            type_info=type_info,
+            origin=CallSite.of_caller(),
             **fields,
         )
         return DataStream(self._environment, node_id)

@@ -80,9 +80,7 @@ class StreamExecutionEnvironment:
         """Return the number of key groups."""
         return self._configuration.get(MAX_PARALLELISM)
 
-    def set_runtime_mode(
-        self, execution_mode: RuntimeExecutionMode
-    ) -> StreamExecutionEnvironment:
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
         """Set the runtime mode."""
         self._configuration.set(RUNTIME_MODE, execution_mode)
         return self

@@ -90,7 +90,7 @@ class KeyedStream(DataStream):
         """The record with the greatest value of a field; the first of equal ones."""
         return self._aggregate(Aggregation.MAX_BY, position_to_max_by)
 
-    def name(self, name: str) -> NoReturn:  # type: ignore[override]
+    def name(self, name: str) -> NoReturn:
         """Refuse: key_by is not an operator.
 
         Raises:
@@ -98,7 +98,7 @@ class KeyedStream(DataStream):
         """
         self._refuse(f"name({name!r})")
 
-    def uid(self, uid: str) -> NoReturn:  # type: ignore[override]
+    def uid(self, uid: str) -> NoReturn:
         """Refuse: key_by is not an operator.
 
         Raises:

@@ -25,7 +25,7 @@ class PlanReady(BaseException):
 class PlanOnlyExecutor:
     """Ends the program at its first `execute`."""
 
-    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> NoReturn:  # noqa: ARG002
+    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> NoReturn:
         """Stop here.
 
         Raises:

@@ -55,11 +55,11 @@ class CollectionSource(SplitSource):
         """Return the declared type."""
         return self.type_info
 
-    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:  # noqa: ARG002
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return one split over everything."""
         return ((0, len(self.values)),)
 
-    def read(self, split: int, start: int, end: int) -> Sequence[Any]:  # noqa: ARG002
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the elements of a range."""
         return list(self.values[start:end])
 

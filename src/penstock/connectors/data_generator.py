@@ -70,7 +70,7 @@ class DataGeneratorSource(SplitSource):
             return [(0, None)]
         return even_splits(self.count, parallelism)
 
-    def read(self, split: int, start: int, end: int) -> Sequence[Any]:  # noqa: ARG002
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records at positions `[start, end)`.
 
         Raises:
@@ -91,4 +91,3 @@ class DataGeneratorSource(SplitSource):
         count = "endless" if self.count is None else str(self.count)
         rate = f", {self.records_per_second}/s" if self.records_per_second else ""
         return f"{count} generated records{rate}"
-

@@ -48,7 +48,7 @@ class NumberSequenceSource(SplitSource):
         """Return one contiguous range per subtask."""
         return even_splits(self.end - self.start + 1, parallelism)
 
-    def read(self, split: int, start: int, end: int) -> Sequence[Any]:  # noqa: ARG002
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the integers at positions `[start, end)`."""
         return list(range(self.start + start, self.start + end))
 

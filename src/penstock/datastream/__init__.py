@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from penstock.api.checkpointing import CheckpointConfig, CheckpointingMode
 from penstock.api.collecting import CloseableIterator
+from penstock.api.context import RuntimeContext, TimerService
 from penstock.api.data_stream import DataStream
 from penstock.api.environment import StreamExecutionEnvironment
 from penstock.api.functions import (
@@ -20,7 +21,6 @@ from penstock.api.job import JobClient, JobExecutionResult, JobStatus
 from penstock.api.keyed_stream import KeyedStream
 from penstock.api.sink_stream import DataStreamSink
 from penstock.api.state import ValueState, ValueStateDescriptor
-from penstock.api.context import RuntimeContext, TimerService
 from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.types import TimeDomain

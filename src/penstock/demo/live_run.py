@@ -51,8 +51,10 @@ def run_live(
         # The rest follows once the first is processed, so that it arrives at a job at work.
         feeder.start(listener.first_processed)
         client = env.execute_async("departures")
-        _wait(client, listener, feeder)
-        client.cancel()
+        try:
+            _wait(client, listener, feeder)
+        finally:
+            client.cancel()
     finally:
         feeder.stop()
         set_listeners(LogListener())
@@ -67,14 +69,12 @@ def _wait(client: JobClient, listener: StoryListener, feeder: Feeder) -> None:
         if client.get_job_status().is_globally_terminal_state():
             return
         if feeder.error is not None:
-            client.cancel()
             raise DemoDataError(
                 f"a live file could not be delivered: {feeder.error}",
                 hint="Make room in the data directory, or choose another one.",
             ) from feeder.error
         silent_seconds = time.monotonic() - listener.last_event
         if silent_seconds > STALL_SECONDS:
-            client.cancel()
             raise DemoStalledError(
                 f"the job has said nothing for {silent_seconds:.0f} s",
                 hint="Look at the log of the job, or give it fewer subtasks with --parallelism.",

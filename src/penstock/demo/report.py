@@ -24,10 +24,11 @@ def story_text(story: Story) -> str:
         _speed_row("history", story.history_records, story.history_seconds),
         _speed_row("live", story.live_records, story.live_seconds),
     ]
-    until = f", history known until {_time(reached)}" if reached is not None else ""
+    until = f" until {_time(reached)}" if reached is not None else ""
     return (
         f"{columns(rows)}\n"
-        f"  switch from history to live in {story.switch_seconds:.1f} s{until}\n"
+        f"  the switch took {story.switch_seconds:.1f} s, from the end of history to the first live "
+        f"commit; history is complete{until}\n"
         f"  live seconds are those of the {story.live_batches} micro-batches, "
         "without the time spent waiting for files"
     )

@@ -25,7 +25,7 @@ class Story:
     Attributes:
         history_records: Records read as history.
         history_seconds: Wall clock of that.
-        switch_seconds: Wall clock of the hand-over.
+        switch_seconds: Wall clock from the end of history to the first live commit.
         switch_watermark_ms: How far history went in event time.
         live_records: Records read as they arrived.
         live_seconds: Wall clock of the micro-batches that read any.
@@ -48,26 +48,34 @@ class StoryListener(JobListener):
         story: What happened so far.
         first_processed: Set when the live run has committed its first records.
         all_processed: Set when it has committed the last record.
-        last_event: Time of the last event, on the monotonic clock, in seconds.
+        last_event: When the last event came, by the clock.
     """
 
-    def __init__(self, live_records: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        live_records: int,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Make a listener.
 
         Args:
             live_records: Records that will arrive.
             say: Prints a line.
+            clock: Returns seconds.
         """
         self.story = Story()
         self.first_processed = Event()
         self.all_processed = Event()
-        self.last_event = time.monotonic()
+        self.last_event = clock()
+        self._clock = clock
+        self._history_ended = self.last_event
         self._expected = live_records
         self._say = say
 
     def on_event(self, event: JobEvent) -> None:
         """Take note of an event."""
-        self.last_event = time.monotonic()
+        self.last_event = self._clock()
         note = _NOTES.get(type(event))
         if note is not None:
             note(self, event)
@@ -79,6 +87,8 @@ class StoryListener(JobListener):
         if not event.records:
             return
         story = self.story
+        if not story.live_batches:
+            story.switch_seconds = self._clock() - self._history_ended
         story.live_records += event.records
         story.live_seconds += event.seconds
         story.live_batches += 1
@@ -91,11 +101,11 @@ class StoryListener(JobListener):
             self.all_processed.set()
 
     def _switched(self, event: Switched) -> None:
-        self.story.switch_seconds = event.seconds
         self.story.switch_watermark_ms = event.watermark_ms
 
     def _run_finished(self, event: RunFinished) -> None:
         if event.kind == "batch":
+            self._history_ended = self._clock()
             self.story.history_records = event.records
             self.story.history_seconds = event.seconds
 

@@ -104,9 +104,11 @@ def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
         target = plan.graph.node(channel.target_operator)
         hashed = channel.partitioner is Partitioner.HASH
         reason = (
-            f"{target.name!r} keeps state by key" if hashed
+            f"{target.name!r} keeps state by key"
+            if hashed
             else f"{target.name!r} runs one level later, beside an input that is exchanged"
-            if plan.options.chaining else "pipeline.operator-chaining.enabled is false"
+            if plan.options.chaining
+            else "pipeline.operator-chaining.enabled is false"
         )
         subject = f"channel {channel.id} to {target.name!r}"
         decision = Decision(subject, "hash exchange" if hashed else "forward", reason)
@@ -187,8 +189,11 @@ def _channel(
         source_level=levels[edge.producer.id],
         target_level=SINK_LEVEL if to_sink else levels[node.id],
         target_operator=sinks[node.id] if to_sink else node.id,
-        partitioner=Partitioner.NONE if to_sink
-        else Partitioner.HASH if hashed else Partitioner.FORWARD,
+        partitioner=Partitioner.NONE
+        if to_sink
+        else Partitioner.HASH
+        if hashed
+        else Partitioner.FORWARD,
         key_selector=None if to_sink else edge.key_selector,
         origin=edge.origin_node.origin,
         sources=_sources_of(graph, edge.producer),

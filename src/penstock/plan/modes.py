@@ -55,21 +55,28 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
         )
         return _live_only(plan, reason)
     history = RunPlan(
-        0, "history", RunKind.BATCH,
+        0,
+        "history",
+        RunKind.BATCH,
         tuple(Reading(s.id, tuple(range(len(s.parts) - 1)), ends=False) for s in plan.sources),
-        final_results_only=False, hands_over=True,
+        final_results_only=False,
+        hands_over=True,
     )
     live = RunPlan(
-        1, "live", RunKind.LIVE,
+        1,
+        "live",
+        RunKind.LIVE,
         tuple(
             Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded) for s in plan.sources
         ),
-        final_results_only=False, hands_over=False,
+        final_results_only=False,
+        hands_over=False,
     )
     decided = _decided(
         replace(plan, runs=(history, live)),
         Decision(
-            "run 0 (history)", "batch",
+            "run 0 (history)",
+            "batch",
             "execution.checkpointing.interval-during-backlog is 0 and every source has backlog",
         ),
     )
@@ -81,9 +88,12 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
     run = RunPlan(
-        0, "batch", RunKind.BATCH,
+        0,
+        "batch",
+        RunKind.BATCH,
         tuple(Reading(s.id, tuple(range(len(s.parts))), ends=True) for s in plan.sources),
-        final_results_only=True, hands_over=False,
+        final_results_only=True,
+        hands_over=False,
     )
     return _decided(
         replace(plan, runs=(run,)),
@@ -110,8 +120,12 @@ def _live_only(plan: PhysicalPlan, reason: str) -> PhysicalPlan:
         name = "live" if is_last else "history"
         runs.append(
             RunPlan(
-                index, name, RunKind.LIVE, tuple(readings),
-                final_results_only=False, hands_over=not is_last,
+                index,
+                name,
+                RunKind.LIVE,
+                tuple(readings),
+                final_results_only=False,
+                hands_over=not is_last,
             )
         )
     plan = replace(plan, runs=tuple(runs))

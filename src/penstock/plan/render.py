@@ -75,8 +75,10 @@ def _run(plan: PhysicalPlan, run: RunPlan) -> str:
         + ")"
         for r in run.readings
     )
-    end = "then hands its state over" if run.hands_over else (
-        "then ends" if run.is_bounded else "and goes on until it is stopped"
+    end = (
+        "then hands its state over"
+        if run.hands_over
+        else ("then ends" if run.is_bounded else "and goes on until it is stopped")
     )
     return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}, {end}"
 

@@ -15,9 +15,7 @@ class LevelWatermarks:
     def __init__(self, program: LevelProgram) -> None:
         initial = program.settings.initial_watermarks
         self._channels = {
-            spec.id: ChannelWatermarks(
-                program.watermark_groups[spec.id], initial.get(spec.id, {})
-            )
+            spec.id: ChannelWatermarks(program.watermark_groups[spec.id], initial.get(spec.id, {}))
             for spec in program.inputs
         }
         self._from_sources = {spec.id for spec in program.inputs if spec.source_level == 0}

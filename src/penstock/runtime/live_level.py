@@ -98,9 +98,7 @@ class LiveLevel:
             number = self._sequence.take()
             header = FrameHeader(self._subtask, number, level, SINK_LEVEL, FrameKind.STATE, 1)
             self._emit(own_route, encode_payload(header, blob))
-        report = Report(
-            watermarks=self._watermarks.for_hand_over(), memory=self._chain.memory()
-        )
+        report = Report(watermarks=self._watermarks.for_hand_over(), memory=self._chain.memory())
         self._emit(own_route, encode_report(report, self._subtask, self._sequence.take()))
         out, self._out = self._out, []
         return out

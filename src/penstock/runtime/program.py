@@ -13,7 +13,6 @@ from typing import Any
 
 from penstock.errors import CallSite
 
-
 SINK_LEVEL = 255
 """Target level of what goes to the sink stage behind the last level: the records of sinks,
 state and reports."""

@@ -15,6 +15,7 @@ from bisect import insort
 from collections.abc import Callable
 from typing import Any
 
+from penstock.errors import TypeMismatchError
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.state.backend import StateTable
 from penstock.state.key_context import KeyContext
@@ -56,7 +57,15 @@ class TimerService:
         """Fire for the current key once the watermark reaches `timestamp`.
 
         Registering the same timestamp again for a key changes nothing.
+
+        Raises:
+            TypeMismatchError: `timestamp` is not an int.
         """
+        if type(timestamp) is not int:
+            raise TypeMismatchError(
+                f"a timer was registered for {timestamp!r}",
+                hint="Pass epoch milliseconds as an int.",
+            )
         key = self._keys.key
         pending = self._entries.get(key, ())
         if timestamp in pending:

@@ -96,8 +96,14 @@ def encode_records(
         flags |= _ROWS
         payload = (*shared, rows_to_values(values))
     head = _HEADER.pack(
-        VERSION, header.task, header.sequence, header.kind, flags, header.target_level,
-        header.channel, len(values),
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        flags,
+        header.target_level,
+        header.channel,
+        len(values),
     )
     return b"".join((head, stamps, pickle.dumps(payload, 5)))
 
@@ -105,8 +111,14 @@ def encode_records(
 def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
     """Encode a control, state or report frame around its payload."""
     head = _HEADER.pack(
-        VERSION, header.task, header.sequence, header.kind, 0, header.target_level,
-        header.channel, header.count,
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        0,
+        header.target_level,
+        header.channel,
+        header.count,
     )
     return head + payload
 

@@ -81,9 +81,7 @@ class BatchRun:
         programs = job.programs(run, self._tasks, HandOver())
         frames = batch_frames(job.read_context(run, programs, pinned))
         for program in programs[1:]:
-            frames = self._exchanged(frames).mapInArrow(
-                BatchLevelTask(Payload.of(program)), DDL
-            )
+            frames = self._exchanged(frames).mapInArrow(BatchLevelTask(Payload.of(program)), DDL)
         staged = self._run_spark_job(frames, snapshot)
         failpoint("batch.ran")
         job.check_pinned(run, pinned)

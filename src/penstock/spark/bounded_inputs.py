@@ -55,9 +55,7 @@ class BoundedInputs:
         if isinstance(part, SplitSource):
             splits = self._splits[reading.source, reading.parts[0]]
             at = positions[str(reading.source)]
-            return all(
-                position == end for position, (_, end) in zip(at, splits, strict=True)
-            )
+            return all(position == end for position, (_, end) in zip(at, splits, strict=True))
         stream = offsets[self._streams[reading.source]]
         return bool(stream.startOffset == stream.endOffset)
 

@@ -11,13 +11,13 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import Resumed, RunFinished, RunStarted, Switched, publish
+from penstock.metrics.listener import Resumed, RunFinished, RunStarted, publish
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver
 from penstock.runtime.program import RunKind
 from penstock.spark.batch_run import BatchRun
 from penstock.spark.failures import translate
-from penstock.spark.hand_over import greatest_watermark, read_hand_over
+from penstock.spark.hand_over import read_hand_over
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.live_run import LiveRun
 from penstock.spark.run_context import JobContext
@@ -126,17 +126,17 @@ class SparkJobClient:
         self._settle_sinks()
         summaries = []
         handed, state_files = HandOver(), list[str]()
+        ended: float | None = None
         for run in job.plan.runs:
             done = self._directory.step(f"run-{run.index}.done")
             if done is None:
                 job.check_cancelled()
-                summaries.append(self._execute(run, handed, state_files))
+                summaries.append(self._execute(run, handed, state_files, ended))
+                ended = time.monotonic()
                 done = self._directory.step(f"run-{run.index}.done")
             if done is not None and run.hands_over:
-                ended = time.monotonic()
                 job.remember_files(job.pin(run))
                 handed, state_files = read_hand_over(done), done["state_files"]
-                publish(Switched(time.monotonic() - ended, greatest_watermark(handed)))
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")
         return summaries
@@ -151,9 +151,14 @@ class SparkJobClient:
                 BatchRun(job, run).execute()
             if done is not None or staged is not None:
                 publish(Resumed(f"run {run.index} ({run.name}) was complete"))
+            elif self._directory.step(f"run-{run.index}.pinned") is not None:
+                how = "begins again" if run.kind is RunKind.BATCH else "goes on"
+                publish(Resumed(f"run {run.index} ({run.name}) {how}"))
         job.sinks.recover()
 
-    def _execute(self, run: RunPlan, handed: HandOver, state_files: list[str]) -> RunSummary:
+    def _execute(
+        self, run: RunPlan, handed: HandOver, state_files: list[str], ended: float | None
+    ) -> RunSummary:
         reads = ", ".join(
             self._job.plan.source(r.source).parts[part].describe()
             for r in run.readings
@@ -164,7 +169,7 @@ class SparkJobClient:
         if run.kind is RunKind.BATCH:
             summary = BatchRun(self._job, run).execute()
         else:
-            live = LiveRun(self._job, run, handed, state_files)
+            live = LiveRun(self._job, run, handed, state_files, predecessor_ended=ended)
             summary = live.execute()
             self._add(live.operator_records)
         publish(RunFinished(run.name, kind, summary.records, summary.seconds))

@@ -42,8 +42,10 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         "job runs.",
     ),
     (
-        re.compile(r"(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|"
-                   r"CANNOT_PARSE|UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"),
+        re.compile(
+            r"(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|"
+            r"CANNOT_PARSE|UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"
+        ),
         SourceError,
         "Correct the file, or declare the type_info that it has.",
     ),

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.errors import DecodeError, JobDirectoryError, JobLockedError, JobMismatchError
-from penstock.plan.fingerprint import describe_shape, first_difference, fingerprint
+from penstock.plan.fingerprint import describe_shape, fingerprint, first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.serde.atomic_file import create_directory, read_verified, write_verified
 
@@ -169,8 +169,11 @@ class JobDirectory:
             self.record(
                 "job",
                 {
-                    "format": _FORMAT, "job_id": self.job_id, "name": job_name,
-                    "fingerprint": fingerprint(plan), "shape": shape,
+                    "format": _FORMAT,
+                    "job_id": self.job_id,
+                    "name": job_name,
+                    "fingerprint": fingerprint(plan),
+                    "shape": shape,
                 },
             )
             return

@@ -11,7 +11,6 @@ driver process that holds the job's lock is the one that makes output visible.
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
@@ -22,8 +21,7 @@ from penstock.api.job import RunSummary
 from penstock.config.options import CHECKPOINT_INTERVAL
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.graph.endpoints import SplitSource
-from penstock.metrics.listener import MicroBatch, publish
+from penstock.metrics.listener import MicroBatch, Switched, publish
 from penstock.plan.physical import RunPlan
 from penstock.plan.programs import HandOver
 from penstock.runtime.program import LevelProgram
@@ -32,7 +30,7 @@ from penstock.runtime.routing import live_routes
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
-from penstock.spark.hand_over import describe_hand_over, initial_state
+from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
 from penstock.spark.payload import Payload
 from penstock.spark.positions import ControlLog, PositionsSource
@@ -46,12 +44,29 @@ class LiveRun:
     """Executes one live run of a job."""
 
     def __init__(
-        self, job: JobContext, run: RunPlan, handed: HandOver, state_files: list[str]
+        self,
+        job: JobContext,
+        run: RunPlan,
+        handed: HandOver,
+        state_files: list[str],
+        *,
+        predecessor_ended: float | None,
     ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            job: The job.
+            run: The run.
+            handed: Watermarks and memory of the run before.
+            state_files: Its snapshot.
+            predecessor_ended: When it ended, on the monotonic clock; None if this process
+                did not execute it.
+        """
         self._job = job
         self._run = run
         self._handed = handed
         self._state_files = state_files
+        self._predecessor_ended = predecessor_ended
         self._control = ControlLog(job.directory.run_directory(run.index, "control"))
         self._total = Report()
         self._hand_over: dict[str, Any] | None = None
@@ -76,6 +91,9 @@ class LiveRun:
         for program in programs[1:]:
             frames = self._level(frames, program)
         query = self._start(frames)
+        if self._predecessor_ended is not None:
+            seconds = time.monotonic() - self._predecessor_ended
+            publish(Switched(seconds, greatest_watermark(self._handed)))
         failpoint("live.started")
         try:
             self._follow(query, pinned.splits)
@@ -98,19 +116,23 @@ class LiveRun:
         run_id = f"{self._job.directory.job_id}-{self._run.index}"
         payload = Payload.of(program)
         processor = LevelProcessor(
-            payload, f"{run_id}-{payload.digest}", program.level,
+            payload,
+            f"{run_id}-{payload.digest}",
+            program.level,
             {route: subtask for subtask, route in enumerate(routes)},
         )
         initial = None
         if self._run.index > 0:
             snapshot = self._job.directory.path / f"run-{self._run.index - 1}" / "snapshot"
             initial = initial_state(
-                self._job.session, snapshot, self._state_files, program.level,
-                options.parallelism, options.max_parallelism,
+                self._job.session,
+                snapshot,
+                self._state_files,
+                program.level,
+                options.parallelism,
+                options.max_parallelism,
             ).groupBy("route")
-        return frames.groupBy("route").transformWithState(
-            processor, DDL, "append", "none", initial
-        )
+        return frames.groupBy("route").transformWithState(processor, DDL, "append", "none", initial)
 
     def _start(self, frames: DataFrame) -> StreamingQuery:
         interval = self._job.configuration.get(CHECKPOINT_INTERVAL).total_seconds()
@@ -142,11 +164,11 @@ class LiveRun:
         self._publish(number, staged.report, time.monotonic() - started)
 
     def _publish(self, number: int, report: Report, seconds: float) -> None:
+        if report.records_read == 0:
+            return  # a control event or a tick: nothing a user waits for
         greatest = report.greatest_timestamp_ms
         lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
-        publish(
-            MicroBatch(number, report.records_read, self._total.records_read, seconds, lag)
-        )
+        publish(MicroBatch(number, report.records_read, self._total.records_read, seconds, lag))
 
     def _follow(
         self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]

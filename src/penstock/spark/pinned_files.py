@@ -37,8 +37,10 @@ class PinnedFiles:
 
     def to_json(self) -> dict[str, object]:
         """Return the form that is recorded."""
-        return {"files": {uri: list(facts) for uri, facts in self.files.items()},
-                "schema": self.schema}
+        return {
+            "files": {uri: list(facts) for uri, facts in self.files.items()},
+            "schema": self.schema,
+        }
 
     @classmethod
     def from_json(cls, recorded: dict[str, object]) -> PinnedFiles:
@@ -119,7 +121,7 @@ def declared_schema(source: FileSource) -> StructType | None:
 
 
 def _schema_of_arrow(schema: object) -> StructType:
-    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - needs pandas
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)  # type: ignore[arg-type]
 

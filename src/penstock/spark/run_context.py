@@ -104,8 +104,7 @@ class JobContext:
         pinned = Pinned(
             files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
             splits={
-                _key(k): [(start, end) for start, end in v]
-                for k, v in recorded["splits"].items()
+                _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
             },
         )
         self.check_pinned(run, pinned)

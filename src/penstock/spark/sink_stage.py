@@ -48,9 +48,7 @@ class SinkStage:
         self._contexts = tuple(
             (
                 sink.sink,
-                SinkContext(
-                    job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch
-                ),
+                SinkContext(job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch),
             )
             for sink in plan.sinks
         )

@@ -148,8 +148,11 @@ class _StateFile:
                 self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
                 self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
             batch = pa.RecordBatch.from_arrays(
-                [pa.array(levels, pa.int32()), pa.array(groups, pa.int32()),
-                 pa.array(blobs, pa.binary())],
+                [
+                    pa.array(levels, pa.int32()),
+                    pa.array(groups, pa.int32()),
+                    pa.array(blobs, pa.binary()),
+                ],
                 schema=STATE_SCHEMA,
             )
             self._writer.write_batch(batch)

@@ -167,7 +167,9 @@ def _batch_rows(context: ReadContext, source: int, part: int, described: Source)
         base = {}
     else:
         base = {"basePath": described.path}  # keeps partition columns of the directory names
-    return made.options(**base).schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
+    return (
+        made.options(**base).schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
+    )
 
 
 def _live_rows(context: ReadContext, source: int, part: int, described: Source) -> DataFrame:
@@ -202,9 +204,7 @@ def _overlaps(path: str, uri: str) -> bool:
     return Path(fixed).name in unquote(uri)
 
 
-def _live_schema(
-    context: ReadContext, source: int, part: int, described: FileSource
-) -> StructType:
+def _live_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
     """Return the declared schema, that of the pinned files, or that of an earlier part.
 
     Raises:

@@ -94,9 +94,7 @@ class LogStorage(Protocol):
 class ChangeLog:
     """Reads and appends the log of one subtask within one micro-batch."""
 
-    def __init__(
-        self, storage: LogStorage, *, min_compact_bytes: int = MIN_COMPACT_BYTES
-    ) -> None:
+    def __init__(self, storage: LogStorage, *, min_compact_bytes: int = MIN_COMPACT_BYTES) -> None:
         self._storage = storage
         self._min_compact_bytes = min_compact_bytes
         data = storage.read_head()

@@ -58,11 +58,7 @@ def _level(program: LevelProgram, data: bytes, rows: list[Row]) -> list[Row]:
     settings = program.settings
     arriving: list[list[Row]] = [[] for _ in range(settings.parallelism)]
     for route, frame in rows:
-        task = (
-            -route - 1
-            if route < 0
-            else route * settings.parallelism // settings.max_parallelism
-        )
+        task = -route - 1 if route < 0 else route * settings.parallelism // settings.max_parallelism
         arriving[task].append((route, frame))
     leaving: list[Row] = []
     for task, own in enumerate(arriving):

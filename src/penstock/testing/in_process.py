@@ -48,9 +48,7 @@ def run_in_process(
 class _Job:
     """One execution of a plan."""
 
-    def __init__(
-        self, plan: PhysicalPlan, schedule: Schedule, parameters: dict[str, str]
-    ) -> None:
+    def __init__(self, plan: PhysicalPlan, schedule: Schedule, parameters: dict[str, str]) -> None:
         self._plan = plan
         self._schedule = schedule
         self._parameters = parameters
@@ -79,8 +77,13 @@ class _Job:
             run_batch(self._plan, run, programs, self._schedule, stage)
             return
         self._results.micro_batches = run_live(
-            self._plan, run, programs, self._schedule, stage,
-            state=self._state, first_batch=self._results.micro_batches,
+            self._plan,
+            run,
+            programs,
+            self._schedule,
+            stage,
+            state=self._state,
+            first_batch=self._results.micro_batches,
         )
 
     def _programs(self, run: RunPlan) -> tuple[LevelProgram, ...]:

@@ -79,9 +79,7 @@ class _Sources:
 class _Level:
     """All subtasks of one level, with a log each and a copy per worker."""
 
-    def __init__(
-        self, program: LevelProgram, blobs: list[bytes], schedule: Schedule
-    ) -> None:
+    def __init__(self, program: LevelProgram, blobs: list[bytes], schedule: Schedule) -> None:
         settings = program.settings
         self._data = user_code.dump(program)
         self._routes = settings.routes
@@ -89,9 +87,7 @@ class _Level:
         self._logs = [MemoryLog() for _ in self._routes]
         self._initial: list[list[bytes]] = [[] for _ in self._routes]
         for blob in blobs:
-            owner = subtask_of(
-                key_group_of(blob), settings.parallelism, settings.max_parallelism
-            )
+            owner = subtask_of(key_group_of(blob), settings.parallelism, settings.max_parallelism)
             self._initial[owner].append(blob)
         self._workers: list[list[LiveSubtask]] = []
         self.lose_workers()
@@ -100,9 +96,7 @@ class _Level:
         """Start new workers; the old ones are gone, as if killed."""
         self._workers = [
             [
-                LiveSubtask(
-                    self._data, subtask, min_compact_bytes=self._schedule.compact_bytes
-                )
+                LiveSubtask(self._data, subtask, min_compact_bytes=self._schedule.compact_bytes)
                 for subtask in range(len(self._routes))
             ]
             for _ in range(self._schedule.workers)

@@ -57,7 +57,12 @@ class Schedule:
         least_one = {
             name: getattr(self, name)
             for name in (
-                "tasks", "frame_records", "restart_every", "workers", "fail_every", "stop_after",
+                "tasks",
+                "frame_records",
+                "restart_every",
+                "workers",
+                "fail_every",
+                "stop_after",
             )
         }
         wrong = {name: n for name, n in least_one.items() if n is not None and n < 1}

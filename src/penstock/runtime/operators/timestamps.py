@@ -67,9 +67,7 @@ class TimestampsOperator(Operator):
         if watermark == MAX_WATERMARK:
             super().restore_watermark(watermark)
 
-    def _assign(
-        self, assigner: Any, values: list[Any], timestamps: list[int] | None
-    ) -> list[int]:
+    def _assign(self, assigner: Any, values: list[Any], timestamps: list[int] | None) -> list[int]:
         position = iter(values)
         previous = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
         try:
@@ -78,7 +76,9 @@ class TimestampsOperator(Operator):
             raise self.failed(cause, values, position) from cause
         if set(map(type, assigned)) != {int} or not _fits(assigned):
             index = next(
-                i for i, stamp in enumerate(assigned) if type(stamp) is not int or not _fits([stamp])
+                i
+                for i, stamp in enumerate(assigned)
+                if type(stamp) is not int or not _fits([stamp])
             )
             raise TypeMismatchError(
                 f"the timestamp assigner of {self.spec.name!r} returned {assigned[index]!r} for "
