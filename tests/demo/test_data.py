@@ -39,10 +39,10 @@ def test_event_time_is_the_schedule_plus_the_delay_and_the_schedule_if_cancelled
     assert departures["tailnum"].to_pylist() == ["N1", "N2", None, "N1", "N1"]
 
 
-def test_files_are_months_of_history_and_days_of_live_by_the_date_planned(prepared):
-    assert names(prepared.history) == ["2013-01.parquet", "2013-10.parquet"]
+def test_a_file_is_a_day_by_the_date_planned(prepared):
+    assert names(prepared.history) == ["2013-01-01.parquet", "2013-01-31.parquet", "2013-10-05.parquet"]
     assert names(prepared.feed) == ["2013-11-01.parquet", "2013-12-31.parquet"]
-    assert pq.read_metadata(prepared.history / "2013-01.parquet").num_rows == 2
+    assert pq.read_metadata(prepared.history / "2013-01-01.parquet").num_rows == 1
 
 
 def test_files_have_the_columns_of_the_program(prepared):
@@ -61,7 +61,7 @@ def test_fresh_prepares_again(prepared):
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "other rows"])
 def test_a_damaged_file_is_made_again(prepared, flights, damage):
-    file = prepared.history / "2013-01.parquet"
+    file = prepared.history / "2013-01-01.parquet"
     whole = pq.read_table(file)
     if damage == "missing":
         file.unlink()

@@ -123,8 +123,12 @@ MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
 MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-files-per-batch",
     parse=INTEGER,
-    default=1000,
-    description="Largest number of new files one micro-batch takes from each file source.",
+    default=8,
+    description=(
+        "Largest number of new files one micro-batch takes from each file source. Workers hold a "
+        "micro-batch in memory, and a file often has a hundred megabytes. Batch runs have no "
+        "such limit."
+    ),
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 

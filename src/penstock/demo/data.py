@@ -11,9 +11,11 @@ is null, an ordinary key.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, time
 from importlib import metadata
 from pathlib import Path
 
@@ -63,7 +65,7 @@ def read_flights() -> pa.Table:
 
 
 def departures_of(flights: pa.Table) -> pa.Table:
-    """Return one record per flight, ordered by `dep_ms`, with the `month` and `day` planned."""
+    """Return one record per flight, ordered by `dep_ms`, with the `day` planned."""
     year, month, day, hour, minute = (
         flights[name].to_numpy() for name in ("year", "month", "day", "hour", "minute")
     )
@@ -76,7 +78,6 @@ def departures_of(flights: pa.Table) -> pa.Table:
         "dep_ms": dep_ms,
         **{name: flights[name] for name in _KEPT},
         "cancelled": pc.is_null(flights["dep_time"]),
-        "month": month,
         "day": days,
     }
     return pa.table(columns).sort_by([("dep_ms", "ascending"), ("tailnum", "ascending")])
@@ -108,26 +109,26 @@ def prepare(layout: Layout, *, fresh: bool, load: Callable[[], pa.Table] = read_
     if sum(written.values()) != flights.num_rows:
         raise DemoDataError(
             f"{sum(written.values()):,} of {flights.num_rows:,} flights were prepared",
-            hint="Report this: a month of the year is in no file.",
+            hint="Report this: a day of the year is in no file.",
         )
     layout.manifest.write_text(json.dumps({"rows": written}, indent=1), encoding="utf-8")
     return sum(written.values())
 
 
 def _files(layout: Layout, departures: pa.Table) -> Iterator[tuple[Path, pa.Table]]:
-    is_live = pc.greater_equal(departures["month"], FIRST_LIVE_MONTH)
-    history, live = departures.filter(pc.invert(is_live)), departures.filter(is_live)
     # By the date planned: a file holds what one day's planning became, delays included.
-    for month in pc.unique(history["month"]).to_pylist():
-        part = history.filter(pc.equal(history["month"], month))
-        yield layout.history / f"2013-{month:02}.parquet", part
-    for day in pc.unique(live["day"]).to_pylist():
-        part = live.filter(pc.equal(live["day"], day))
-        yield layout.feed / f"{day:%Y-%m-%d}.parquet", part
+    for day in pc.unique(departures["day"]).to_pylist():
+        directory = layout.history if day.month < FIRST_LIVE_MONTH else layout.feed
+        part = departures.filter(pc.equal(departures["day"], day))
+        yield directory / f"{day:%Y-%m-%d}.parquet", part
 
 
 def _write(part: pa.Table, path: Path) -> int:
-    pq.write_table(part.drop_columns(["month", "day"]), path)
+    pq.write_table(part.drop_columns(["day"]), path)
+    # Spark's file stream takes files in order of modification time, and 365 files written at
+    # once share milliseconds: each gets the time of its day.
+    stamp = datetime.combine(part["day"][0].as_py(), time(), UTC).timestamp()
+    os.utime(path, (stamp, stamp))
     return len(part)
 
 

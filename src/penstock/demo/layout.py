@@ -2,7 +2,7 @@
 
     <data_dir>/
       penstock-demo.json         what was prepared; marks the directory as the demo's
-      history/2013-01.parquet    January to October, a file per month
+      history/2013-01-01.parquet January to October, a file per day
       feed/2013-11-01.parquet    November and December, a file per day
       live/                      the files of feed/, as they arrive while the job runs
       checkpoint/                progress and state of the job

@@ -181,6 +181,8 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
     schema = _live_schema(context, source, part, described)
     stream = (
         context.session.readStream.format(described.format)
+        # Spark would silently skip a file that is a week older than the newest one.
+        .option("maxFileAge", "36500d")
         .options(**dict(described.options))
         .option("maxFilesPerTrigger", str(context.configuration.get(MAX_FILES_PER_BATCH)))
         .schema(schema)

@@ -198,9 +198,10 @@ class Row:
     # while a row is being copied or unpickled its slots are still empty.
     def __getattr__(self, name: str) -> Any:
         if name[0] != "_":
-            fields = self._fields
-            if fields is not None and name in fields:
-                return self._values[fields.index(name)]
+            try:
+                return self._values[self._fields.index(name)]  # type: ignore[union-attr]
+            except (AttributeError, ValueError):  # no names at all, or not this one
+                pass
         raise AttributeError(f"row has no field {name!r}")
 
     def __iter__(self) -> Iterator[Any]:
