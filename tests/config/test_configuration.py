@@ -94,7 +94,7 @@ def test_unset_options_have_their_defaults():
         "pipeline.operator-chaining.enabled": True,
         "execution.frame.max-records": 4096,
         "execution.live.max-records-per-batch": 1_000_000,
-        "execution.live.max-files-per-batch": 1000,
+        "execution.live.max-files-per-batch": 8,
     }
     assert {conf.source_of(option) for option in ALL_OPTIONS} == {"default"}
 

@@ -40,7 +40,11 @@ def test_event_time_is_the_schedule_plus_the_delay_and_the_schedule_if_cancelled
 
 
 def test_a_file_is_a_day_by_the_date_planned(prepared):
-    assert names(prepared.history) == ["2013-01-01.parquet", "2013-01-31.parquet", "2013-10-05.parquet"]
+    assert names(prepared.history) == [
+        "2013-01-01.parquet",
+        "2013-01-31.parquet",
+        "2013-10-05.parquet",
+    ]
     assert names(prepared.feed) == ["2013-11-01.parquet", "2013-12-31.parquet"]
     assert pq.read_metadata(prepared.history / "2013-01-01.parquet").num_rows == 1
 

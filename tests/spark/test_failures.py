@@ -131,7 +131,7 @@ def test_history_that_changes_before_a_restart_is_refused(
     def job(fail: bool) -> StreamExecutionEnvironment:
         env = environment("batch")
         rows = env.from_source(FileSource.parquet(str(path.parent)), NO_TIME, "rows")
-        rows.map(lambda row: 1 // (0 if fail else 1)).name("divide").print()
+        rows.map(lambda _: 1 // (0 if fail else 1)).name("divide").print()
         return env
 
     with pytest.raises(PenstockError):

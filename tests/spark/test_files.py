@@ -103,7 +103,7 @@ def test_an_empty_directory_is_an_empty_stream(
     (tmp_path / "empty").mkdir()
     env = environment(mode)
     rows = env.from_source(FileSource.parquet(str(tmp_path / "empty"), ROW), NO_TIME, "none")
-    assert list(rows.key_by(lambda row: row[0]).reduce(lambda a, b: a).execute_and_collect()) == []
+    assert list(rows.key_by(lambda row: row[0]).reduce(max).execute_and_collect()) == []
 
 
 def test_a_job_that_is_finished_does_nothing_when_started_again(

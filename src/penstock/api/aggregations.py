@@ -83,7 +83,8 @@ class RecordAggregate:
         """Return the better one; the first of equal ones."""
         better = _BETTER[self.aggregation]
         if isinstance(aggregate, tuple | list | Row):
-            new, old = record[self.position], aggregate[self.position]
+            position: Any = self.position
+            new, old = record[position], aggregate[position]
         else:
             new, old = record, aggregate
         return record if better(new, old) else aggregate

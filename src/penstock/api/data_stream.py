@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
 
 from penstock.api.collecting import CloseableIterator, collect_stream
 from penstock.api.functions import (
@@ -139,7 +139,7 @@ class DataStream:
         if not streams:
             raise GraphError("union got no other stream", hint="Pass at least one.", origin=origin)
         for other in streams:
-            if other._environment is not self._environment:
+            if other.get_execution_environment() is not self._environment:
                 raise GraphError(
                     "the streams belong to different environments",
                     hint="Create all streams of a job in one environment.",
@@ -151,7 +151,7 @@ class DataStream:
                     hint="Map them to one type first.",
                     origin=origin,
                 )
-        inputs = (self._node_id, *(other._node_id for other in streams))
+        inputs = (self._node_id, *(other.node_id for other in streams))
         node_id = self._environment.graph.add(
             NodeKind.UNION, "union", inputs, type_info=self.get_type(), origin=origin
         )
@@ -213,6 +213,16 @@ class DataStream:
         """
         parallel = self._environment.get_parallelism() > 1
         return self.sink_to(PrintSink(sink_identifier, show_subtask=parallel))
+
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, limit: None = None
+    ) -> CloseableIterator: ...
+
+    @overload
+    def execute_and_collect(
+        self, job_execution_name: str | None = None, *, limit: int
+    ) -> list[Any]: ...
 
     def execute_and_collect(
         self, job_execution_name: str | None = None, limit: int | None = None

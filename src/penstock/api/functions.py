@@ -9,17 +9,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
 from penstock.api.context import (
     KeyedProcessContext,
-    OnTimerContext,
     RuntimeContext,
     UnkeyedProcessContext,
 )
+from penstock.api.context import (
+    OnTimerContext as TimerContext,
+)
 
 
-class Function(ABC):
+class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
     """Base of all function classes."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -72,7 +74,7 @@ class KeySelector(Function):
 class ProcessFunction(Function):
     """Any number of results per record, with access to time."""
 
-    Context = UnkeyedProcessContext
+    Context: TypeAlias = UnkeyedProcessContext
 
     @abstractmethod
     def process_element(self, value: Any, ctx: UnkeyedProcessContext) -> Iterable[Any] | None:
@@ -87,13 +89,13 @@ class KeyedProcessFunction(Function):
     at or before the timer if the answer must not depend on it.
     """
 
-    Context = KeyedProcessContext
-    OnTimerContext = OnTimerContext
+    Context: TypeAlias = KeyedProcessContext
+    OnTimerContext: TypeAlias = TimerContext
 
     @abstractmethod
     def process_element(self, value: Any, ctx: KeyedProcessContext) -> Iterable[Any] | None:
         """Return or yield the results for `value`; None is no result."""
 
-    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Iterable[Any] | None:
+    def on_timer(self, timestamp: int, ctx: TimerContext) -> Iterable[Any] | None:
         """Return or yield the results of a timer; called once per key and timestamp."""
         return None

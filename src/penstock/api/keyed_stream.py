@@ -133,4 +133,4 @@ class KeyedStream(DataStream):
         )
 
 
-DataStream._keyed = KeyedStream
+DataStream._keyed = KeyedStream  # noqa: SLF001 - see there

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from penstock.types import TypeInformation, Types
@@ -18,7 +18,7 @@ class ValueStateDescriptor:
     """
 
     name: str
-    value_type_info: TypeInformation = Types.PICKLED_BYTE_ARRAY()
+    value_type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
 
     def get_name(self) -> str:
         """Return the name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import length_hint
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ class DataGeneratorSource(SplitSource):
     generator: Callable[[int], Any]
     count: int | None = None
     records_per_second: int | None = None
-    type_info: TypeInformation = Types.PICKLED_BYTE_ARRAY()
+    type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
 
     def __post_init__(self) -> None:
         """Check the arguments.

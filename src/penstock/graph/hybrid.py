@@ -35,7 +35,7 @@ class HybridSource(Source):
                 that differ.
         """
         origin = CallSite.of_caller()
-        if len(self.parts) < 2:
+        if len(self.parts) < 2:  # noqa: PLR2004 - hybrid means more than one
             raise GraphError(
                 f"a hybrid source needs at least two sources, got {len(self.parts)}",
                 hint="Add the source that follows with add_source.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import SINK_LEVEL, OperatorSpec, Partitioner
 
@@ -12,8 +14,10 @@ def render_text(plan: PhysicalPlan) -> str:
     """Return runs, levels, channels and the reason of each decision."""
     mode = plan.mode.name if plan.mode else "undecided"
     lines = [
-        f"mode {mode}, parallelism {plan.options.parallelism}, "
-        f"{plan.options.max_parallelism} key groups",
+        (
+            f"mode {mode}, parallelism {plan.options.parallelism}, "
+            f"{plan.options.max_parallelism} key groups"
+        ),
         "",
         "runs",
     ]
@@ -36,36 +40,33 @@ def render_text(plan: PhysicalPlan) -> str:
 def render_mermaid(plan: PhysicalPlan) -> str:
     """Return a Mermaid flowchart: one box per level, labelled arrows between levels."""
     lines = ["flowchart LR"]
-    names: dict[int, str] = {}
     for level in plan.levels:
         lines.append(f'  subgraph L{level.level}["level {level.level}"]')
         if level.level == 0:
-            for source in plan.sources:
-                names[source.id] = f"n{source.id}"
-                lines.append(f'    n{source.id}[("{_label(source.name)}")]')
-        for op in level.operators:
-            names[op.id] = f"n{op.id}"
-            lines.append(f'    n{op.id}["{_label(op.name)}"]')
+            lines += [f'    n{source.id}[("{_label(source.name)}")]' for source in plan.sources]
+        lines += [f'    n{op.id}["{_label(op.name)}"]' for op in level.operators]
         lines.append("  end")
     lines += [f'  s{sink.index}[/"{_label(sink.name)}"/]' for sink in plan.sinks]
-    producers = dict(plan.source_channels) | {
-        op.id: op.channels for level in plan.levels for op in level.operators
-    }
-    for source_id, targets in plan.source_operators:
-        lines += [f"  {names[source_id]} --> {names[target]}" for target in targets]
-    for level in plan.levels:
-        for op in level.operators:
-            lines += [f"  {names[op.id]} --> {names[target]}" for target in op.chained_to]
-    for producer, channels in producers.items():
-        for number in channels:
-            channel = plan.channels[number]
+    return "\n".join([*lines, *_chained_arrows(plan), *_channel_arrows(plan)]) + "\n"
+
+
+def _chained_arrows(plan: PhysicalPlan) -> Iterator[str]:
+    chained = dict(plan.source_operators)
+    chained |= {op.id: op.chained_to for level in plan.levels for op in level.operators}
+    for producer, targets in chained.items():
+        yield from (f"  n{producer} --> n{target}" for target in targets)
+
+
+def _channel_arrows(plan: PhysicalPlan) -> Iterator[str]:
+    channels = dict(plan.source_channels)
+    channels |= {op.id: op.channels for level in plan.levels for op in level.operators}
+    for producer, numbers in channels.items():
+        for channel in (plan.channels[number] for number in numbers):
             if channel.target_level == SINK_LEVEL:
-                lines.append(f"  {names[producer]} --> s{channel.target_operator}")
+                yield f"  n{producer} --> s{channel.target_operator}"
             else:
                 arrow = _ARROWS[channel.partitioner]
-                target = names[channel.target_operator]
-                lines.append(f'  {names[producer]} == "{arrow}" ==> {target}')
-    return "\n".join(lines) + "\n"
+                yield f'  n{producer} == "{arrow}" ==> n{channel.target_operator}'
 
 
 def _run(plan: PhysicalPlan, run: RunPlan) -> str:

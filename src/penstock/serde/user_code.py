@@ -25,13 +25,14 @@ def dump(obj: Any) -> bytes:
         UserCodeError: Something `obj` refers to cannot be pickled.
     """
     try:
-        return cloudpickle.dumps((_script_classes(), obj))
+        pickled: bytes = cloudpickle.dumps((_script_classes(), obj))
     except Exception as cause:  # whatever a user's __reduce__ raises
         raise UserCodeError(
             f"the program cannot be shipped to the workers: {cause}",
             hint="Create connections, locks and files in open(), not in the constructor or "
             "as a global that a function uses.",
         ) from cause
+    return pickled
 
 
 def load(data: bytes) -> Any:

@@ -135,7 +135,7 @@ class SparkJobClient:
                 ended = time.monotonic()
                 done = self._directory.step(f"run-{run.index}.done")
             if done is not None and run.hands_over:
-                job.remember_files(job.pin(run))
+                job.earlier |= job.pinned_by(run).files
                 handed, state_files = read_hand_over(done), done["state_files"]
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")

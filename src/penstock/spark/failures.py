@@ -38,13 +38,12 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
     (
         re.compile(r"(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
         SourceError,
-        "Make sure every file of the source exists, is complete and does not change while the "
-        "job runs.",
+        "Every file of the source must exist, be complete and not change while the job runs.",
     ),
     (
         re.compile(
-            r"(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|"
-            r"CANNOT_PARSE|UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"
+            "(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|CANNOT_PARSE|"
+            "UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\\n]*"
         ),
         SourceError,
         "Correct the file, or declare the type_info that it has.",

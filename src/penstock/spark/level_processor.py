@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import Row
-from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from penstock.runtime.live_subtask import LiveSubtask
 from penstock.serde.frame import FrameKind, payload_of, read_header

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.job import RunSummary
 from penstock.config.options import CHECKPOINT_INTERVAL

@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.connectors.file_source import FileSource
@@ -116,14 +118,7 @@ def declared_schema(source: FileSource) -> StructType | None:
     """Return the schema the user declared, None if Spark is to infer it."""
     if source.type_info is None:
         return None
-    from_arrow = _schema_of_arrow
-    return from_arrow(arrow_schema(source.type_info))
-
-
-def _schema_of_arrow(schema: object) -> StructType:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return from_arrow_schema(schema, prefer_timestamp_ntz=True)  # type: ignore[arg-type]
+    return from_arrow_schema(arrow_schema(source.type_info), prefer_timestamp_ntz=True)
 
 
 def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, int]:
@@ -132,7 +127,9 @@ def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, in
         if parsed.scheme in {"", "file"}:
             found = Path(unquote(parsed.path)).stat()
             return found.st_size, found.st_mtime_ns // 1_000_000
-        jvm, conf = session._jvm, session._jsparkSession.sessionState().newHadoopConf()  # noqa: SLF001
+        jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
+        java_session: Any = session._jsparkSession  # noqa: SLF001
+        conf = java_session.sessionState().newHadoopConf()
         path = jvm.org.apache.hadoop.fs.Path(uri)
         status = path.getFileSystem(conf).getFileStatus(path)
         return int(status.getLen()), int(status.getModificationTime())

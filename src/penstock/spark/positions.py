@@ -117,7 +117,9 @@ class PositionsReader(DataSourceStreamReader):
 
 def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:
     """Share a budget of records evenly among the splits that have not ended."""
-    ends = [position if stop is None else stop for position, (_, stop) in zip(at, splits)]
+    ends = [
+        position if stop is None else stop for position, (_, stop) in zip(at, splits, strict=True)
+    ]
     open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
     result = list(at)
     left = budget

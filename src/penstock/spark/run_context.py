@@ -35,7 +35,7 @@ class JobContext:
         directory: The checkpoint directory, locked.
         sinks: The sink stage.
         cancelled: Set when the job should stop.
-        earlier_files: Source id to URIs that finished runs have read.
+        earlier: What finished runs have read of files, by (source id, part index).
     """
 
     session: SparkSession
@@ -44,7 +44,7 @@ class JobContext:
     directory: JobDirectory
     sinks: SinkStage
     cancelled: threading.Event
-    earlier_files: dict[int, frozenset[str]] = field(default_factory=dict)
+    earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.
@@ -84,7 +84,7 @@ class JobContext:
             program=programs[0],
             levels=len(programs),
             pinned=pinned,
-            earlier_files=self.earlier_files,
+            earlier=self.earlier,
             directory=self.directory.path / f"run-{run.index}",
             configuration=self.configuration,
         )
@@ -96,19 +96,23 @@ class JobContext:
             SourceError: A source cannot be read.
             HistoryChangedError: Files are not what they were when they were pinned.
         """
-        step = f"run-{run.index}.pinned"
-        recorded = self.directory.step(step)
-        if recorded is None:
-            recorded = self._decide(run)
-            self.directory.record(step, recorded)
-        pinned = Pinned(
+        step = _step(run)
+        if self.directory.step(step) is None:
+            self.directory.record(step, self._decide(run))
+        pinned = self.pinned_by(run)
+        self.check_pinned(run, pinned)
+        return pinned
+
+    def pinned_by(self, run: RunPlan) -> Pinned:
+        """Return what was decided for a run that has begun, whatever became of the files."""
+        recorded = self.directory.step(_step(run))
+        assert recorded is not None, f"run {run.index} was pinned before it began"
+        return Pinned(
             files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
             splits={
                 _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
             },
         )
-        self.check_pinned(run, pinned)
-        return pinned
 
     def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
         """Compare pinned files with what is there.
@@ -120,12 +124,6 @@ class JobContext:
             described = self.plan.source(source).parts[part]
             if isinstance(described, FileSource):
                 check_unchanged(self.session, described, files)
-
-    def remember_files(self, pinned: Pinned) -> None:
-        """Note which files a finished run has read, so that no later run reads them again."""
-        for (source, _), files in pinned.files.items():
-            known = self.earlier_files.get(source, frozenset())
-            self.earlier_files[source] = known | frozenset(files.files)
 
     def _decide(self, run: RunPlan) -> dict[str, Any]:
         files: dict[str, Any] = {}
@@ -140,6 +138,10 @@ class JobContext:
                 elif isinstance(described, FileSource) and described.is_bounded:
                     files[name] = pin_files(self.session, described, source.origin).to_json()
         return {"files": files, "splits": splits}
+
+
+def _step(run: RunPlan) -> str:
+    return f"run-{run.index}.pinned"
 
 
 def _key(name: str) -> tuple[int, int]:

@@ -74,7 +74,9 @@ def check_java() -> None:
     if java is None or not Path(java).exists():
         where = f"JAVA_HOME={home}" if home else "PATH"
         raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=hint)
-    ran = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
+        [java, "-version"], capture_output=True, text=True, check=False
+    )
     found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
     if found is None or int(found[1]) < _MIN_JAVA:
         version = found[1] if found else "unknown"
@@ -99,7 +101,7 @@ def _make_session(configuration: Configuration) -> SparkSession:
     conf = SparkConf().setAll(list(settings.items()))
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        gateway = launch_gateway(conf, popen_kwargs=pipes)
+        gateway = launch_gateway(conf, popen_kwargs=pipes)  # type: ignore[no-untyped-call]
         pass_on(gateway.proc.stdout, "stdout")
         pass_on(gateway.proc.stderr, "stderr")
         SparkContext(conf=conf, gateway=gateway)

@@ -67,7 +67,7 @@ class ReadContext:
         program: Of level 0.
         levels: Number of levels, level 0 included.
         pinned: What this run reads.
-        earlier_files: Source id to URIs that earlier runs read.
+        earlier: What earlier runs read of files, by (source id, part index).
         directory: Of the run, for what must be written down.
         configuration: Of the job.
     """
@@ -78,7 +78,7 @@ class ReadContext:
     program: LevelProgram
     levels: int
     pinned: Pinned
-    earlier_files: dict[int, frozenset[str]]
+    earlier: dict[tuple[int, int], PinnedFiles]
     directory: Path
     configuration: Configuration
 
@@ -192,8 +192,8 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
     if described.is_bounded:
         only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
         return stream.where(path.isin(only)).select(*schema.names)
-    earlier = sorted(context.earlier_files.get(source, frozenset()))
-    inside = [uri for uri in earlier if _overlaps(described.path, uri)]
+    earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
+    inside = [uri for pinned in earlier for uri in pinned.files if _overlaps(described.path, uri)]
     if not inside:
         return stream
     read_already = [metadata_path(uri) for uri in inside]
@@ -215,12 +215,12 @@ def _live_schema(context: ReadContext, source: int, part: int, described: FileSo
     declared = declared_schema(described)
     if declared is not None:
         return declared
-    for known in (part, *range(part)):
-        pinned = context.pinned.files.get((source, known))
-        if pinned is not None:
-            return StructType.fromJson(json.loads(pinned.schema))
+    known = context.pinned.files | context.earlier
+    for number in range(part, -1, -1):
+        if (source, number) in known:
+            return StructType.fromJson(json.loads(known[source, number].schema))
     try:
-        return reader(context.session, described).load(described.path).schema
+        inferred: StructType = reader(context.session, described).load(described.path).schema
     except Exception as cause:
         raise SourceError(
             f"the columns of {described.describe()} are unknown: "
@@ -228,6 +228,7 @@ def _live_schema(context: ReadContext, source: int, part: int, described: FileSo
             hint="Declare type_info, because there is no file yet to infer it from.",
             origin=context.plan.source(source).origin,
         ) from cause
+    return inferred
 
 
 def _materialised(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
