@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import ClassVar
 
 from penstock.errors import ArgumentError, CallSite
@@ -21,7 +22,8 @@ class FileSource(Source):
     rename) and must not change afterwards.
 
     Attributes:
-        path: A file, directory or glob, in any file system Spark can read.
+        path: A file, directory or glob, in any file system Spark can read. A relative path
+            is resolved against the working directory.
         format: A Spark format: `parquet`, `csv`, `json`, `text`, `orc`, `avro`, ….
         type_info: Type of the rows; None lets Spark infer it, for which a first file must
             exist.
@@ -37,11 +39,15 @@ class FileSource(Source):
     continuous: bool = False
 
     def __post_init__(self) -> None:
-        """Check the arguments.
+        """Check the arguments and resolve a relative path.
+
+        Spark would resolve it against the directory in which its JVM was started.
 
         Raises:
             ArgumentError: The type is not a row with field names.
         """
+        if "://" not in self.path and not self.path.startswith("file:"):
+            object.__setattr__(self, "path", str(Path(self.path).expanduser().absolute()))
         if self.type_info is not None and not isinstance(self.type_info, RowTypeInfo):
             raise ArgumentError(
                 f"the type of files is a row, got {self.type_info!r}",
@@ -50,13 +56,13 @@ class FileSource(Source):
             )
 
     @classmethod
-    def parquet(cls, path: str, type_info: RowTypeInfo | None = None) -> FileSource:
+    def parquet(cls, path: str | Path, type_info: RowTypeInfo | None = None) -> FileSource:
         """Return a source of Parquet files."""
         return cls(str(path), "parquet", type_info)
 
     @classmethod
     def csv(
-        cls, path: str, type_info: RowTypeInfo | None = None, *, header: bool = True
+        cls, path: str | Path, type_info: RowTypeInfo | None = None, *, header: bool = True
     ) -> FileSource:
         """Return a source of CSV files.
 
@@ -71,12 +77,12 @@ class FileSource(Source):
         return cls(str(path), "csv", type_info, options)
 
     @classmethod
-    def json(cls, path: str, type_info: RowTypeInfo | None = None) -> FileSource:
+    def json(cls, path: str | Path, type_info: RowTypeInfo | None = None) -> FileSource:
         """Return a source of files with one JSON object per line."""
         return cls(str(path), "json", type_info, {"mode": "FAILFAST"})
 
     @classmethod
-    def text(cls, path: str) -> FileSource:
+    def text(cls, path: str | Path) -> FileSource:
         """Return a source of the lines of text files."""
         return cls(str(path), "text")
 

@@ -36,14 +36,14 @@ def carrying() -> Iterator[None]:
 
 _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
     (
-        re.compile(r"(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
+        re.compile(r"\[?(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
         SourceError,
         "Every file of the source must exist, be complete and not change while the job runs.",
     ),
     (
         re.compile(
-            "(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|CANNOT_PARSE|"
-            "UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\\n]*"
+            r"\[?(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|CANNOT_PARSE|"
+            r"UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"
         ),
         SourceError,
         "Correct the file, or declare the type_info that it has.",
@@ -54,7 +54,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         "Free some space and start the same command again.",
     ),
     (
-        re.compile(r"(STATE_STORE|CANNOT_LOAD_STATE_STORE|STDS_)[^\n]*"),
+        re.compile(r"\[?(STATE_STORE|CANNOT_LOAD_STATE_STORE|STDS_)[^\n]*"),
         StateError,
         "Restore the checkpoint directory from a copy, or start the job in a new one.",
     ),

@@ -1,0 +1,41 @@
+"""Every Python block of the documentation runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+RUN_ELSEWHERE = {"README.md"}
+"""Pages whose program needs Spark; `tests/spark/test_readme.py` runs it."""
+
+
+def blocks() -> list[tuple[str, str]]:
+    return [
+        (page.name, block)
+        for page in PAGES
+        if page.name not in RUN_ELSEWHERE
+        for block in _BLOCK.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+@pytest.mark.parametrize(("page", "block"), blocks(), ids=[name for name, _ in blocks()])
+def test_a_block_runs(page: str, block: str) -> None:
+    namespace: dict[str, object] = {"__name__": page}
+    exec(compile(block, page, "exec"), namespace)  # noqa: S102 - our own documentation
+    assert len(namespace) > 2
+
+
+def test_there_are_blocks_to_run() -> None:
+    assert {name for name, _ in blocks()} >= {"semantics.md", "configuration.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    links = _LINK.findall(page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
