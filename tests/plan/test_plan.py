@@ -298,9 +298,10 @@ sinks
   all: discard of PickledByteArray
 
 decisions
-  job: STREAMING, because execution.runtime-mode says so
+  job: STREAMING, because execution.runtime-mode is STREAMING (from program)
   run 0 (history): batch, because execution.checkpointing.interval-during-backlog is 0 and every source has backlog
   run 1 (live): live, because it follows the backlog and starts with its state
+  'total' to 'show': chained, because both run at level 1, so nothing has to be exchanged
   channel 0 to 'total': hash exchange, because 'total' keeps state by key
 """
 

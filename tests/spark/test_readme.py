@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 README = Path(__file__).parents[2] / "README.md"
-FLIGHTS = {
+FLIGHTS: dict[str, list[tuple[Any, ...]]] = {
     "history": [("UA", 5, False), ("AA", 1, False), ("UA", None, True)],
     "live": [("UA", 10, False), ("AA", 2, False)],
 }

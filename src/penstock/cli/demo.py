@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from penstock.cli.failures import exit_status
+from penstock.cli.progress import job_progress
 from penstock.cli.script import Verbose, settings
 from penstock.config.overrides import set_process_overrides
 from penstock.demo.options import DEFAULT_DATA_DIR, DemoOptions
@@ -35,7 +36,7 @@ def demo(
     fresh: Annotated[
         bool,
         typer.Option(
-            "--fresh/--resume", help="Prepare the data again, or use what is there already."
+            "--fresh/--reuse", help="Prepare the data again, or use what is there already."
         ),
     ] = False,
     verbose: Verbose = False,
@@ -52,7 +53,8 @@ def demo(
 
     def action() -> int:
         run_demo: Callable[[DemoOptions], int] = resolve_name(RUN_DEMO)
-        return run_demo(options)
+        with job_progress(console, plain=verbose):
+            return run_demo(options)
 
     console = Console(stderr=True)
     status = exit_status(

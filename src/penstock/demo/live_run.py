@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from penstock.common import Configuration, JobClient, JobStatus
 from penstock.datastream import StreamExecutionEnvironment
@@ -13,7 +12,7 @@ from penstock.demo.feeder import Feeder
 from penstock.demo.job import DEPARTURE, build
 from penstock.demo.layout import Layout
 from penstock.demo.story import Story, StoryListener
-from penstock.metrics.listener import LogListener, set_listeners
+from penstock.metrics.listener import also_listening
 
 STALL_SECONDS = 300.0
 """Without any event for so long, the job is given up."""
@@ -21,9 +20,7 @@ STALL_SECONDS = 300.0
 _POLL_SECONDS = 0.2
 
 
-def run_live(
-    layout: Layout, configuration: Configuration, live_records: int, say: Callable[[str], None]
-) -> Story:
+def run_live(layout: Layout, configuration: Configuration, live_records: int) -> Story:
     """Run the job until it has processed everything, and stop it cleanly.
 
     Args:
@@ -31,7 +28,6 @@ def run_live(
         configuration: Settings; the checkpoint directory and the batch run of history are
             added.
         live_records: Records in the files that arrive.
-        say: Prints a line.
 
     Raises:
         PenstockError: The job failed, or the files could not be delivered.
@@ -44,20 +40,19 @@ def run_live(
     history = FileSource.parquet(str(layout.history), DEPARTURE)
     build(env, HybridSource.builder(history).add_source(live).build(), layout.out)
 
-    listener = StoryListener(live_records, say)
+    listener = StoryListener(live_records)
     feeder = Feeder(layout.feed_files(), layout.live)
-    set_listeners(listener)
-    try:
-        # The rest follows once the first is processed, so that it arrives at a job at work.
-        feeder.start(listener.first_processed)
-        client = env.execute_async("departures")
+    with also_listening(listener):
         try:
-            _wait(client, listener, feeder)
+            # The rest follows once the first is processed, so that it meets a job at work.
+            feeder.start(listener.first_processed)
+            client = env.execute_async("departures")
+            try:
+                _wait(client, listener, feeder)
+            finally:
+                client.cancel()
         finally:
-            client.cancel()
-    finally:
-        feeder.stop()
-        set_listeners(LogListener())
+            feeder.stop()
     if client.get_job_status() is not JobStatus.CANCELED:
         client.get_job_execution_result()  # raises what went wrong
     return listener.story

@@ -13,7 +13,6 @@ from penstock.metrics.listener import (
     JobListener,
     MicroBatch,
     RunFinished,
-    RunStarted,
     Switched,
 )
 
@@ -42,7 +41,7 @@ class Story:
 
 
 class StoryListener(JobListener):
-    """Writes the story, and says when all that will ever arrive has been processed.
+    """Gathers the story, and knows when all that will ever arrive has been processed.
 
     Attributes:
         story: What happened so far.
@@ -54,14 +53,12 @@ class StoryListener(JobListener):
     def __init__(
         self,
         live_records: int,
-        say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make a listener.
 
         Args:
             live_records: Records that will arrive.
-            say: Prints a line.
             clock: Returns seconds.
         """
         self.story = Story()
@@ -71,7 +68,6 @@ class StoryListener(JobListener):
         self._clock = clock
         self._history_ended = self.last_event
         self._expected = live_records
-        self._say = say
 
     def on_event(self, event: JobEvent) -> None:
         """Take note of an event."""
@@ -79,9 +75,6 @@ class StoryListener(JobListener):
         note = _NOTES.get(type(event))
         if note is not None:
             note(self, event)
-
-    def _run_started(self, event: RunStarted) -> None:
-        self._say(f"  {event.name}: {event.reads}")
 
     def _micro_batch(self, event: MicroBatch) -> None:
         if not event.records:
@@ -93,10 +86,6 @@ class StoryListener(JobListener):
         story.live_seconds += event.seconds
         story.live_batches += 1
         self.first_processed.set()
-        self._say(
-            f"  live: micro-batch {event.number}, {event.records:,} records in "
-            f"{event.seconds:.1f} s, {story.live_records:,} of {self._expected:,}"
-        )
         if story.live_records >= self._expected:
             self.all_processed.set()
 
@@ -111,8 +100,7 @@ class StoryListener(JobListener):
 
 
 _NOTES: dict[type, Callable[[StoryListener, Any], None]] = {
-    RunStarted: StoryListener._run_started,  # noqa: SLF001 - its own methods
-    MicroBatch: StoryListener._micro_batch,  # noqa: SLF001
+    MicroBatch: StoryListener._micro_batch,  # noqa: SLF001 - its own methods
     Switched: StoryListener._switched,  # noqa: SLF001
     RunFinished: StoryListener._run_finished,  # noqa: SLF001
 }

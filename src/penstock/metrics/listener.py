@@ -7,6 +7,8 @@ there is one, which writes log lines; the command line replaces it by progress b
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 _logger = logging.getLogger("penstock")
@@ -132,7 +134,17 @@ def set_listeners(*listeners: JobListener) -> None:
     _listeners[:] = listeners
 
 
+@contextmanager
+def also_listening(listener: JobListener) -> Iterator[None]:
+    """Add a listener to those there are, for a while."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
+
+
 def publish(event: JobEvent) -> None:
     """Tell every listener."""
-    for listener in _listeners:
+    for listener in tuple(_listeners):
         listener.on_event(event)

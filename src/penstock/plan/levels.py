@@ -95,6 +95,20 @@ def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
+def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say which operators call each other directly. After `assign_levels`."""
+    decisions = list(plan.decisions)
+    for level in plan.levels:
+        for op in level.operators:
+            for target in op.chained_to:
+                subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
+                reason = f"both run at level {level.level}, so nothing has to be exchanged"
+                decision = Decision(subject, "chained", reason)
+                if decision not in decisions:
+                    decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
 def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
     """Say why each exchange is there. After `assign_levels`."""
     decisions = list(plan.decisions)

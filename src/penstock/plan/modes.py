@@ -33,7 +33,8 @@ def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
             origin=source.origin,
         )
     if asked is not RuntimeExecutionMode.AUTOMATIC:
-        decision = Decision("job", asked.name, "execution.runtime-mode says so")
+        reason = f"execution.runtime-mode is {asked.name} (from {plan.options.mode_from})"
+        decision = Decision("job", asked.name, reason)
         return _decided(replace(plan, mode=asked), decision)
     mode = RuntimeExecutionMode.STREAMING if unbounded else RuntimeExecutionMode.BATCH
     why = f"source {unbounded[0].name!r} never ends" if unbounded else "every source ends"

@@ -29,6 +29,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         parallelism = min(len(os.sched_getaffinity(0)), max_parallelism)
     return PlanOptions(
         mode=configuration.get(RUNTIME_MODE),
+        mode_from=configuration.source_of(RUNTIME_MODE),
         backlog_as_batch=configuration.get(INTERVAL_DURING_BACKLOG) == timedelta(0),
         chaining=configuration.get(OPERATOR_CHAINING),
         parallelism=parallelism,

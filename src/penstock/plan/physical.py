@@ -22,6 +22,7 @@ class PlanOptions:
 
     Attributes:
         mode: Requested runtime mode.
+        mode_from: Layer of the configuration that decided the mode.
         backlog_as_batch: `execution.checkpointing.interval-during-backlog` is 0.
         chaining: Operators may be chained.
         parallelism: Number of subtasks.
@@ -29,6 +30,7 @@ class PlanOptions:
     """
 
     mode: RuntimeExecutionMode
+    mode_from: str
     backlog_as_batch: bool
     chaining: bool
     parallelism: int

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.endpoints import find_endpoints
-from penstock.plan.levels import assign_levels, explain_channels
+from penstock.plan.levels import assign_levels, explain_chains, explain_channels
 from penstock.plan.modes import choose_mode, choose_runs
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
@@ -19,7 +19,8 @@ PHASES: tuple[Phase, ...] = (
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
     choose_runs,  # after choose_mode: BATCH is always one run
     assign_levels,
-    explain_channels,  # after assign_levels: channels exist then
+    explain_chains,  # after assign_levels: so do these two
+    explain_channels,
 )
 
 
