@@ -16,8 +16,9 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import FileSink, Source
 
-OUT_OF_ORDER = Duration.of_hours(24)
-"""No flight of the package is more than 22 hours late."""
+OUT_OF_ORDER = Duration.of_days(4)
+"""No flight of the package is more than 22 hours late, and the files of three days arrive at
+once, in any order."""
 
 SILENCE = Duration.of_days(14)
 """An aircraft that has not departed for longer is reported."""

@@ -34,6 +34,9 @@ def carrying() -> Iterator[None]:
         raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
 
 
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)
+"""The last line of a Python traceback."""
+
 _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
     (
         re.compile(r"\[?(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
@@ -78,8 +81,15 @@ def translate(error: BaseException, doing: str) -> PenstockError:
         found = pattern.search(text)
         if found is not None:
             return made(f"{doing} failed: {found[0].strip()}", hint=hint)
-    first = next((line.strip() for line in text.splitlines() if line.strip()), repr(error))
     return JobFailedError(
-        f"{doing} failed: {first}",
+        f"{doing} failed: {_essence(text) or repr(error)}",
         hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log.",
     )
+
+
+def _essence(text: str) -> str:
+    """Return one line of an exception's text: the end of a Python traceback, or the first."""
+    raised = _RAISED.findall(text)
+    if "Traceback (most recent call last)" in text and raised:
+        return str(raised[-1]).strip()
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
