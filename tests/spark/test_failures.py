@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,18 @@ def test_a_record_that_does_not_fit_the_sink_is_named(
     assert caught.value.code == "TYPE_MISMATCH"
     assert "half" in caught.value.problem
     assert visible(tmp_path / "out") == []
+
+
+def test_a_function_that_cannot_be_shipped_names_its_operator(environment: Environment) -> None:
+    env = environment("batch")
+    lock = threading.Lock()
+    numbers(env, 1, 1).map(lambda n: (n, lock)).name("locked").print()
+    with pytest.raises(PenstockError) as caught:
+        env.execute()
+    assert caught.value.code == "USER_CODE"
+    assert "'locked'" in caught.value.problem
+    assert caught.value.origin is not None
+    assert caught.value.origin.filename == __file__
 
 
 def test_a_missing_path_names_it(environment: Environment, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -94,6 +95,24 @@ def test_history_and_live_may_share_a_directory(environment: Environment, tmp_pa
     found = totals.execute_and_collect(limit=3)
     feeder.join()
     assert found == [("a", 1), ("a", 3), ("a", 13)]
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_a_live_file_months_older_than_the_newest_is_read(
+    environment: Environment, tmp_path: Path, watched: bool
+) -> None:
+    """Spark skips files a week older than the newest, silently, unless told otherwise."""
+    now = time.time()
+    for days in (0, 1, 30, 200):
+        write_parquet(tmp_path / "in" / f"{days}.parquet", [("a", days)])
+        stamp = now - days * 86_400
+        os.utime(tmp_path / "in" / f"{days}.parquet", (stamp, stamp))
+    env = environment("streaming", **{"execution.live.max-files-per-batch": 1})
+    source = FileSource.parquet(tmp_path / "in", ROW)
+    rows = env.from_source(source.monitor_continuously() if watched else source, NO_TIME, "rows")
+    found = rows.map(lambda row: row.n).execute_and_collect(limit=4)
+    assert isinstance(found, list)
+    assert sorted(found) == [0, 1, 30, 200]
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

@@ -10,6 +10,7 @@ A record is (key, time, value, number).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.datastream.connectors import HybridSource
+from penstock.datastream.connectors import HybridSource, Sink
 from tests.runtime.jobs import Splits
 
 WINDOW = 10
@@ -185,6 +186,7 @@ def build(
     cut: int,
     settings: Configuration,
     splits: int = 1,
+    sink_named: Callable[[str], Sink] = lambda _: DiscardingSink(),
 ) -> StreamExecutionEnvironment:
     """Return the program over history `records[:cut]` and then the rest, live."""
     env = StreamExecutionEnvironment.get_execution_environment(settings)
@@ -206,7 +208,7 @@ def build(
         else:
             stream = STEPS[step](stream)
     for sink in program.sinks:
-        SINKS[sink](stream).sink_to(DiscardingSink()).name(sink)
+        SINKS[sink](stream).sink_to(sink_named(sink)).name(sink)
     return env
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError, CallSite, UnknownFieldError
 from penstock.types import Row
 
 
@@ -55,16 +55,16 @@ class FieldAggregate:
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the aggregate with `record` added."""
         combine = _COMBINE[self.aggregation]
-        position = self.position
+        at = _field_of(aggregate, self.position)
+        if at is None:
+            return combine(aggregate, record)
+        combined = combine(aggregate[at], record[at])
         if isinstance(aggregate, tuple):
-            index = int(position)
-            combined = combine(aggregate[index], record[index])
-            return (*aggregate[:index], combined, *aggregate[index + 1 :])
-        if isinstance(aggregate, Row | list):
-            result: Any = copy(aggregate)
-            result[position] = combine(aggregate[position], record[position])  # type: ignore[index]
-            return result
-        return combine(aggregate, record)
+            fields = (*aggregate[:at], combined, *aggregate[at + 1 :])
+            return fields if type(aggregate) is tuple else aggregate._make(fields)  # type: ignore[attr-defined]
+        result = copy(aggregate)
+        result[at] = combined
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,35 @@ class RecordAggregate:
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the better one; the first of equal ones."""
         better = _BETTER[self.aggregation]
-        if isinstance(aggregate, tuple | list | Row):
-            position: Any = self.position
-            new, old = record[position], aggregate[position]
-        else:
-            new, old = record, aggregate
+        at = _field_of(aggregate, self.position)
+        new, old = (record, aggregate) if at is None else (record[at], aggregate[at])
         return record if better(new, old) else aggregate
+
+
+def _field_of(record: Any, position: int | str) -> Any:
+    """Return what to index `record` with, None if it is the field itself.
+
+    Raises:
+        UnknownFieldError: The record has no such field.
+    """
+    if type(record) is tuple and type(position) is int and position < len(record):
+        return position
+    if isinstance(record, Row):
+        return position
+    if isinstance(record, tuple) and isinstance(position, str):
+        names: tuple[str, ...] = getattr(record, "_fields", ())
+        if position in names:
+            return names.index(position)
+    elif isinstance(record, tuple | list):
+        if isinstance(position, int) and position < len(record):
+            return position
+    elif position == 0:
+        return None
+    raise UnknownFieldError(
+        f"a record of class {type(record).__name__} has no field {position!r}",
+        hint="Aggregate rows by name, tuples by position, and plain values without either; map "
+        "other records to one of these.",
+    )
 
 
 def aggregate_function(
@@ -96,8 +119,14 @@ def aggregate_function(
     """Return the reduce function of an aggregation.
 
     Raises:
-        ArgumentError: `position` is neither an int nor a str.
+        ArgumentError: `position` is neither an int nor a str, or negative.
     """
+    if isinstance(position, int) and position < 0:
+        raise ArgumentError(
+            f"{aggregation.name.lower()} got the field position {position}",
+            hint="Count fields from 0, at the front.",
+            origin=CallSite.of_caller(),
+        )
     if isinstance(position, bool) or not isinstance(position, int | str):
         raise ArgumentError(
             f"{aggregation.name.lower()} takes a field position or name, got {position!r}",

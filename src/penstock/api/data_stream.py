@@ -8,18 +8,19 @@ from penstock.api.collecting import CloseableIterator, collect_stream
 from penstock.api.functions import (
     FilterFunction,
     FlatMapFunction,
+    KeyedProcessFunction,
     KeySelector,
     MapFunction,
     ProcessFunction,
 )
 from penstock.api.sink_stream import DataStreamSink
-from penstock.api.user_code import method_of, name_of
-from penstock.api.watermark import WatermarkStrategy
+from penstock.api.user_code import checked_label, checked_type, method_of, name_of
+from penstock.api.watermark import WatermarkStrategy, checked_strategy
 from penstock.connectors.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import NodeKind
-from penstock.types import TypeInformation, Types
+from penstock.types import TypeInformation
 
 if TYPE_CHECKING:
     from penstock.api.environment import StreamExecutionEnvironment
@@ -51,7 +52,7 @@ class DataStream:
             NodeKind.SOURCE, name, (), type_info=type_info, origin=origin, source=source
         )
         stream = DataStream(environment, node_id)
-        if strategy.watermarking() is None:
+        if checked_strategy(strategy).watermarking() is None:
             return stream
         return stream.assign_timestamps_and_watermarks(strategy)
 
@@ -65,13 +66,21 @@ class DataStream:
         return self._environment.graph.node(self._node_id).name
 
     def name(self, name: str) -> Self:
-        """Name the operator, for plans, progress and messages."""
-        self._environment.graph.change(self._node_id, name=name)
+        """Name the operator, for plans, progress and messages.
+
+        Raises:
+            ArgumentError: `name` is not a string, or blank.
+        """
+        self._environment.graph.change(self._node_id, name=checked_label(name, "name"))
         return self
 
     def uid(self, uid: str) -> Self:
-        """Give the operator a stable identity, under which its state is kept."""
-        self._environment.graph.change(self._node_id, uid=uid)
+        """Give the operator a stable identity, under which its state is kept.
+
+        Raises:
+            ArgumentError: `uid` is not a string, or blank.
+        """
+        self._environment.graph.change(self._node_id, uid=checked_label(uid, "uid"))
         return self
 
     def get_type(self) -> TypeInformation:
@@ -87,10 +96,11 @@ class DataStream:
 
         Args:
             func: A callable or `MapFunction`.
-            output_type: Type of the results; None is any Python object.
+            output_type: Type the results are brought to; None is any Python object, left as
+                it is.
 
         Raises:
-            ArgumentError: `func` is neither.
+            ArgumentError: `func` is neither, or `output_type` is no type.
         """
         method = method_of(func, MapFunction, "map", "map")
         return self._apply(NodeKind.MAP, "map", func, method, output_type)
@@ -120,25 +130,39 @@ class DataStream:
             ArgumentError: `func` is not a `ProcessFunction`.
         """
         method = method_of(
-            func, ProcessFunction, "process_element", "process", allow_callable=False
+            func,
+            ProcessFunction,
+            "process_element",
+            "process",
+            allow_callable=False,
+            hints={KeyedProcessFunction: "Call key_by before process: this function needs a key."},
         )
         return self._apply(NodeKind.PROCESS, "process", func, method, output_type)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
-        """Give records timestamps and the stream watermarks; replaces earlier ones."""
-        marks = watermark_strategy.watermarking()
+        """Give records timestamps and the stream watermarks; replaces earlier ones.
+
+        Raises:
+            ArgumentError: `watermark_strategy` is not a strategy.
+        """
+        marks = checked_strategy(watermark_strategy).watermarking()
         return self._derive(NodeKind.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
 
     def union(self, *streams: DataStream) -> DataStream:
         """Return all records of this stream and the others, in no particular order.
 
         Raises:
+            ArgumentError: One of `streams` is no stream.
             GraphError: No other stream, one of another environment, or of another type.
         """
         origin = CallSite.of_caller()
         if not streams:
             raise GraphError("union got no other stream", hint="Pass at least one.", origin=origin)
         for other in streams:
+            if not isinstance(other, DataStream):
+                raise ArgumentError(
+                    f"{other!r} is not a stream", hint="Pass DataStreams.", origin=origin
+                )
             if other.get_execution_environment() is not self._environment:
                 raise GraphError(
                     "the streams belong to different environments",
@@ -167,9 +191,10 @@ class DataStream:
             key_type: Accepted for PyFlink's sake; Python's own equality decides.
 
         Raises:
-            ArgumentError: `key_selector` is neither.
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
         """
         method = method_of(key_selector, KeySelector, "get_key", "key_by")
+        checked_type(key_type, "key_by")
         node_id = self._environment.graph.add(
             NodeKind.KEY_BY,
             "key_by",
@@ -255,7 +280,7 @@ class DataStream:
         return self._derive(
             kind,
             name_of(func, operation),
-            output_type or Types.PICKLED_BYTE_ARRAY(),
+            checked_type(output_type, operation),
             function=func,
             method=method,
         )

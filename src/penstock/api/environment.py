@@ -11,6 +11,7 @@ from penstock.api.checkpointing import CheckpointConfig, CheckpointingMode
 from penstock.api.data_stream import DataStream
 from penstock.api.execution_plan import execution_plan_json
 from penstock.api.job import JobClient, JobExecutionResult, executor_for
+from penstock.api.user_code import checked_type
 from penstock.api.watermark import WatermarkStrategy
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
@@ -28,7 +29,7 @@ from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.render import render_text
-from penstock.types import TypeInformation, Types
+from penstock.types import TypeInformation
 
 
 class StreamExecutionEnvironment:
@@ -117,9 +118,9 @@ class StreamExecutionEnvironment:
                 they are.
 
         Raises:
-            ArgumentError: An element does not have the type.
+            ArgumentError: An element does not have the type, or it is no type.
         """
-        source = CollectionSource.of(collection, type_info or Types.PICKLED_BYTE_ARRAY())
+        source = CollectionSource.of(collection, checked_type(type_info, "from_collection"))
         return self._source(source, WatermarkStrategy.no_watermarks(), "Collection", type_info)
 
     def from_source(
@@ -135,10 +136,11 @@ class StreamExecutionEnvironment:
             source: What to read.
             watermark_strategy: How its records get timestamps and watermarks.
             source_name: For messages and plans.
-            type_info: Overrides the type the source says it produces.
+            type_info: Overrides the type the source says it produces; its records are
+                brought to it.
 
         Raises:
-            ArgumentError: `source` is not a source.
+            ArgumentError: `source`, the strategy or the type is none.
         """
         return self._source(source, watermark_strategy, source_name, type_info)
 
@@ -201,6 +203,7 @@ class StreamExecutionEnvironment:
                 hint="Pass a FileSource, NumberSequenceSource, SparkSource or another Source.",
                 origin=origin,
             )
+        declared = source.get_produced_type() if type_info is None else type_info
         return DataStream.of_source(
-            self, source, strategy, name, type_info or source.get_produced_type(), origin
+            self, source, strategy, name, checked_type(declared, "from_source"), origin
         )

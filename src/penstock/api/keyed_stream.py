@@ -11,6 +11,7 @@ from penstock.api.functions import (
     FlatMapFunction,
     KeyedProcessFunction,
     MapFunction,
+    ProcessFunction,
     ReduceFunction,
 )
 from penstock.api.user_code import method_of
@@ -48,7 +49,12 @@ class KeyedStream(DataStream):
             ArgumentError: `func` is not a `KeyedProcessFunction`.
         """
         method = method_of(
-            func, KeyedProcessFunction, "process_element", "process", allow_callable=False
+            func,
+            KeyedProcessFunction,
+            "process_element",
+            "process",
+            allow_callable=False,
+            hints={ProcessFunction: "Derive it from KeyedProcessFunction: this stream has a key."},
         )
         return self._apply(NodeKind.KEYED_PROCESS, "process", func, method, output_type)
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from penstock.errors import ArgumentError, CallSite
+from penstock.types import TypeInformation, Types
 
 
 def method_of(
-    function: Any, base: type, method: str, operation: str, *, allow_callable: bool = True
+    function: Any,
+    base: type,
+    method: str,
+    operation: str,
+    *,
+    allow_callable: bool = True,
+    hints: Mapping[type, str] | None = None,
 ) -> str | None:
     """Return the method to call on `function`, None if it is called directly.
 
@@ -18,6 +26,7 @@ def method_of(
         method: Its method.
         operation: Name of the API method, for messages.
         allow_callable: Whether a plain callable will do.
+        hints: Class of a function that belongs elsewhere to what to do with it.
 
     Raises:
         ArgumentError: `function` is neither; says what was probably meant.
@@ -28,14 +37,47 @@ def method_of(
     if allow_callable and callable(function) and not forgotten:
         return None
     wanted = f"a {base.__name__}" + (" or a callable" if allow_callable else "")
+    meant = (hint for other, hint in (hints or {}).items() if isinstance(function, other))
     guess = (
         f"Did you forget the parentheses? Pass {function.__name__}() instead."
         if forgotten
-        else f"Pass {wanted}."
+        else next(meant, f"Pass {wanted}.")
     )
     raise ArgumentError(
         f"{operation} takes {wanted}, got {_named(function)}",
         hint=guess,
+        origin=CallSite.of_caller(),
+    )
+
+
+def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInformation:
+    """Return the declared type, `PICKLED_BYTE_ARRAY` if there is none.
+
+    Raises:
+        ArgumentError: `type_info` is no type; `Types.INT` without parentheses, for example.
+    """
+    if type_info is None:
+        return Types.PICKLED_BYTE_ARRAY()
+    if isinstance(type_info, TypeInformation):
+        return type_info
+    raise ArgumentError(
+        f"{operation} got {_named(type_info)} as a type",
+        hint="Call a factory of Types, with its parentheses: Types.INT().",
+        origin=CallSite.of_caller(),
+    )
+
+
+def checked_label(label: str, operation: str) -> str:
+    """Return a name or uid.
+
+    Raises:
+        ArgumentError: It is not a string, or blank.
+    """
+    if isinstance(label, str) and label.strip():
+        return label
+    raise ArgumentError(
+        f"{operation} got {label!r}",
+        hint="Pass a string that is not blank.",
         origin=CallSite.of_caller(),
     )
 

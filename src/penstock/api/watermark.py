@@ -44,7 +44,17 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Return a strategy for records at most that much out of order."""
+        """Return a strategy for records at most that much out of order.
+
+        Raises:
+            ArgumentError: It is not a `Duration`.
+        """
+        if not isinstance(max_out_of_orderness, Duration):
+            raise ArgumentError(
+                f"the out-of-orderness is {max_out_of_orderness!r}",
+                hint="Pass a Duration, for example Duration.of_seconds(5).",
+                origin=CallSite.of_caller(),
+            )
         return WatermarkStrategy(max_out_of_orderness.to_millis())
 
     @staticmethod
@@ -56,9 +66,16 @@ class WatermarkStrategy:
         """Take timestamps from a `TimestampAssigner` or a function of (value, timestamp).
 
         Raises:
-            ArgumentError: It is neither.
+            ArgumentError: It is neither, or a class instead of an object of it.
         """
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
+        if isinstance(timestamp_assigner, type):
+            name = timestamp_assigner.__name__
+            raise ArgumentError(
+                f"the timestamp assigner is the class {name}",
+                hint=f"Did you forget the parentheses? Pass {name}() instead.",
+                origin=CallSite.of_caller(),
+            )
         if not callable(extract):
             raise ArgumentError(
                 f"{timestamp_assigner!r} is not a timestamp assigner",
@@ -72,3 +89,18 @@ class WatermarkStrategy:
         if self.assigner is None and self.out_of_orderness_ms is None:
             return None
         return Watermarking(self.assigner, self.out_of_orderness_ms)
+
+
+def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:
+    """Return the strategy.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(strategy, WatermarkStrategy):
+        return strategy
+    raise ArgumentError(
+        f"{strategy!r} is not a watermark strategy",
+        hint="Pass WatermarkStrategy.no_watermarks() if event time does not matter.",
+        origin=CallSite.of_caller(),
+    )

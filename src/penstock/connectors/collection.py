@@ -21,6 +21,7 @@ class CollectionSource(SplitSource):
     """
 
     kind: ClassVar[str] = "collection"
+    has_declared_form: ClassVar[bool] = True
     values: tuple[Any, ...]
     type_info: TypeInformation
 
@@ -31,15 +32,22 @@ class CollectionSource(SplitSource):
         """Return a source of the elements, brought to `type_info`.
 
         Raises:
-            ArgumentError: An element does not have the type; names its position.
+            ArgumentError: `collection` cannot be iterated, or an element does not have the
+                type; names its position.
         """
+        if not isinstance(collection, Iterable):
+            raise ArgumentError(
+                f"{collection!r} is not a collection",
+                hint="Pass a list or another iterable.",
+                origin=CallSite.of_caller(),
+            )
         values = list(collection)
         declared = type_info or Types.PICKLED_BYTE_ARRAY()
         refused = find_mismatch(declared, values)
         if refused is not None:
             index, reason = refused
             raise ArgumentError(
-                f"element {index} of the collection, {values[index]!r}, is not a {declared}: "
+                f"element {index} of the collection, {values[index]!r}, is not of type {declared}: "
                 f"{reason}",
                 hint="Correct the element or the type.",
                 origin=CallSite.of_caller(),

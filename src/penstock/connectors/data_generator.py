@@ -35,7 +35,7 @@ class DataGeneratorSource(SplitSource):
         """Check the arguments.
 
         Raises:
-            ArgumentError: No callable, a negative count, or a rate below 1.
+            ArgumentError: No callable, a negative count, a rate below 1, or no integers.
         """
         origin = CallSite.of_caller()
         if not callable(self.generator):
@@ -44,6 +44,12 @@ class DataGeneratorSource(SplitSource):
                 hint="Pass a function from index to record.",
                 origin=origin,
             )
+        for name in ("count", "records_per_second"):
+            number = getattr(self, name)
+            if number is not None and type(number) is not int:
+                raise ArgumentError(
+                    f"{name} is {number!r}", hint="Pass an integer, or None.", origin=origin
+                )
         if self.count is not None and self.count < 0:
             raise ArgumentError(
                 f"count is {self.count}", hint="Pass 0 or more, or None.", origin=origin

@@ -19,6 +19,7 @@ class NumberSequenceSource(SplitSource):
     """
 
     kind: ClassVar[str] = "sequence"
+    has_declared_form: ClassVar[bool] = True
     start: int
     end: int
 
@@ -26,8 +27,15 @@ class NumberSequenceSource(SplitSource):
         """Check the bounds.
 
         Raises:
-            ArgumentError: `end` is less than `start`.
+            ArgumentError: A bound is not an integer, or `end` is less than `start`.
         """
+        for bound in (self.start, self.end):
+            if type(bound) is not int:
+                raise ArgumentError(
+                    f"a bound of a number sequence is {bound!r}",
+                    hint="Pass integers.",
+                    origin=CallSite.of_caller(),
+                )
         if self.end < self.start:
             raise ArgumentError(
                 f"a number sequence ends ({self.end}) before it starts ({self.start})",

@@ -52,6 +52,10 @@ class SplitSource(Source):
     records_per_second: int | None = None
     """Rate limit over all splits in a live run; None reads as fast as it can."""
 
+    has_declared_form: ClassVar[bool] = False
+    """Whether every record has the form of `get_produced_type` already. If not, and if that
+    type is declared, records are brought to it when they are read."""
+
     @abstractmethod
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return `[start, end)` positions per split; `end` None is unbounded.

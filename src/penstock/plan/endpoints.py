@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from urllib.parse import quote
 
 from penstock.graph.hybrid import parts_of
 from penstock.graph.logical import NodeKind
@@ -33,4 +34,8 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def _file_safe(uid: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.-]", lambda m: f"%{ord(m[0]):02x}", uid)
+    """Return a name that no other uid gives, that is no path, and no default's name."""
+    quoted = quote(uid, safe="")
+    if quoted.startswith(".") or re.fullmatch(r"sink-\d+", quoted):
+        return f"%{ord(quoted[0]):02X}{quoted[1:]}"
+    return quoted

@@ -22,6 +22,7 @@ from penstock.runtime.program import (
     Partitioner,
     TimestampSpec,
 )
+from penstock.types.information import TypeInformation
 
 OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
     NodeKind.MAP: OperatorKind.MAP,
@@ -38,6 +39,10 @@ OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
 """Nodes that become operators; sources, sinks, unions and key_by do not."""
 
 _KEYED = frozenset(kind for kind in NodeKind if kind.name.startswith("KEYED_"))
+
+
+_PASSING_ON = frozenset({NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER})
+"""Operators that make no records of their own, so that none needs to be checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +190,13 @@ def _operator(graph: LogicalGraph, node: Node, uid: str) -> OperatorSpec:
         origin=node.origin,
         key_selector=selector,
         timestamps=TimestampSpec(marks.assigner, marks.out_of_orderness_ms) if marks else None,
+        result_type=_result_type(node),
     )
+
+
+def _result_type(node: Node) -> TypeInformation | None:
+    needed = node.kind not in _PASSING_ON and node.type_info.need_conversion()
+    return node.type_info if needed else None
 
 
 def _channel(

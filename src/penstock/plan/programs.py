@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from penstock.graph.endpoints import SplitSource
+from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import (
     ChannelSpec,
     LevelProgram,
     RunKind,
     RunSettings,
+    SourceType,
     WatermarkGroup,
 )
 from penstock.runtime.routing import live_routes
+from penstock.types.information import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +80,26 @@ def programs_of(
                 if c.target_level == level.level
             },
             settings=settings,
+            source_types=_source_types(plan) if level.level == 0 else {},
         )
         for level in plan.levels
     )
+
+
+def _source_types(plan: PhysicalPlan) -> dict[int, SourceType]:
+    """Return the declared types of sources whose records may not have them."""
+    return {
+        source.id: SourceType(source.name, source.type_info, source.origin)
+        for source in plan.sources
+        if source.type_info.need_conversion()
+        and any(_may_differ(part, source.type_info) for part in source.parts)
+    }
+
+
+def _may_differ(part: Source, declared: TypeInformation) -> bool:
+    if isinstance(part, SplitSource) and not part.has_declared_form:
+        return True
+    return part.get_produced_type() != declared
 
 
 def _groups(

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.runtime.channel_writer import ChannelWriter, Emit, FrameSequence
+from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output, output_to
@@ -92,7 +93,11 @@ class OperatorChain:
                 continue
             outputs: list[Output] = [built[target].add() for target in spec.chained_to]
             outputs += [self.writers[channel] for channel in spec.channels]
-            operator = make_operator(spec, output_to(outputs), settings, subtask, store)
+            output = output_to(outputs)
+            if spec.result_type is not None:
+                subject = f"operator {spec.name!r}"
+                output = CoercingOutput(output, spec.result_type, subject, spec.origin)
+            operator = make_operator(spec, output, settings, subtask, store)
             built[spec.id] = _Inputs(operator)
         self.operators = {key: built[key].operator for key in reversed(built)}
         self.entries: dict[int, Output] = {key: built[key].add() for key in entries}

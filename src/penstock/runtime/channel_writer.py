@@ -13,10 +13,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.errors import KeyTypeError, PenstockError
+from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
 from penstock.runtime.program import ChannelSpec, Partitioner, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes, forward_route
-from penstock.runtime.user_failure import failing_record, user_failure
+from penstock.runtime.user_failure import failing_record, short, user_failure
 from penstock.serde.elements import MIN_TIMESTAMP, ControlElement, Watermark
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, encode_records
 
@@ -147,7 +147,8 @@ class ChannelWriter:
         if "unhashable type" in str(cause) and frame is not None and frame.tb_next is None:
             return KeyTypeError(
                 f"the key of {record} can be changed, so it cannot be a key: {cause}",
-                hint="Return a tuple instead of a list from the key selector.",
+                hint="Return a tuple instead of a list, or a frozen dataclass instead of another, "
+                "from the key selector.",
                 origin=origin,
             )
         return user_failure("the key selector", record, cause, origin)
@@ -173,10 +174,32 @@ class ChannelWriter:
 
     def _send(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
         header = self._header(FrameKind.RECORDS, len(values))
-        self._emit(route, encode_records(header, values, timestamps))
+        try:
+            frame = encode_records(header, values, timestamps)
+        except Exception as cause:  # whatever a user's __reduce__ raises
+            raise _unpicklable(cause, values, self._spec.origin) from cause
+        self._emit(route, frame)
 
     def _header(self, kind: FrameKind, count: int) -> FrameHeader:
         spec = self._spec
         return FrameHeader(
             self._sequence.task, self._sequence.take(), spec.id, spec.target_level, kind, count
         )
+
+
+def _unpicklable(cause: Exception, values: list[Any], origin: CallSite | None) -> PenstockError:
+    record = next((value for value in values if not _can_be_pickled(value)), values[0])
+    return UserCodeError(
+        f"the record {short(record)} of type {type(record).__name__} cannot be sent on: {cause}",
+        hint="Records between operators must be picklable: no lambdas, generators, locks or open "
+        "files in them.",
+        origin=origin,
+    )
+
+
+def _can_be_pickled(value: Any) -> bool:
+    try:
+        pickle.dumps(value, 5)
+    except Exception:  # noqa: BLE001 - that is the question
+        return False
+    return True

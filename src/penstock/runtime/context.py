@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import UnkeyedStateError
+from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.runtime.program import OperatorSpec, RunSettings
 from penstock.state.backend import KeyedStore
 from penstock.state.key_context import KeyContext
@@ -63,8 +63,15 @@ class OperatorContext:
         """Return the value state of `state_descriptor`.
 
         Raises:
+            ArgumentError: `state_descriptor` is no descriptor.
             UnkeyedStateError: The operator has no key.
         """
+        if not hasattr(state_descriptor, "get_name"):
+            raise ArgumentError(
+                f"{self._spec.name!r} asked for state with {state_descriptor!r}",
+                hint="Pass a ValueStateDescriptor(name).",
+                origin=self._spec.origin,
+            )
         if self._keyed is None:
             raise UnkeyedStateError(
                 f"{self._spec.name!r} asked for state {state_descriptor.get_name()!r}, but its "

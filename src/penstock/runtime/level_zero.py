@@ -11,6 +11,7 @@ from typing import Any
 
 from penstock.runtime.chain import OperatorChain, reachable
 from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.output import Output, output_to
 from penstock.runtime.program import LevelProgram, Partitioner
 from penstock.runtime.report import Report, encode_report
@@ -34,6 +35,10 @@ class _SourceChain:
         outputs: list[Output] = [self.chain.entries[operator] for operator in entries]
         outputs += [self.chain.writers[channel] for channel in direct]
         self.output = output_to(outputs)
+        declared = program.source_types.get(source)
+        if declared is not None:
+            subject = f"source {declared.name!r}"
+            self.output = CoercingOutput(self.output, declared.type_info, subject, declared.origin)
         self.fed = [
             self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
         ]

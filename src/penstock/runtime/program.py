@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite
+from penstock.types import TypeInformation
 
 SINK_LEVEL = 255
 """Target level of what goes to the sink stage behind the last level: the records of sinks,
@@ -85,6 +86,7 @@ class OperatorSpec:
         origin: The user's line that created the operator.
         key_selector: Value to key, for keyed kinds.
         timestamps: For TIMESTAMPS.
+        result_type: Type the results are brought to; None leaves them as they are.
         chained_to: Ids of operators in the same level that take the output.
         channels: Ids of channels that take the output.
     """
@@ -98,6 +100,7 @@ class OperatorSpec:
     origin: CallSite | None
     key_selector: Callable[[Any], Any] | None = None
     timestamps: TimestampSpec | None = None
+    result_type: TypeInformation | None = None
     chained_to: tuple[int, ...] = ()
     channels: tuple[int, ...] = ()
 
@@ -174,6 +177,21 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceType:
+    """The declared type of a source whose records may not have it.
+
+    Attributes:
+        name: Name of the source.
+        type_info: What its records are brought to.
+        origin: The user's line that created the source.
+    """
+
+    name: str
+    type_info: TypeInformation
+    origin: CallSite | None
+
+
+@dataclass(frozen=True, slots=True)
 class LevelProgram:
     """Everything a level runs in one run.
 
@@ -186,6 +204,8 @@ class LevelProgram:
         outputs: Channels this level writes.
         watermark_groups: Input channel to the groups it waits for.
         settings: Of the run.
+        source_types: Source id to declared type, of sources whose records may lack it; level
+            0 only.
     """
 
     level: int
@@ -196,3 +216,4 @@ class LevelProgram:
     outputs: tuple[ChannelSpec, ...]
     watermark_groups: dict[int, tuple[WatermarkGroup, ...]]
     settings: RunSettings
+    source_types: dict[int, SourceType] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from operator import length_hint
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import CallSite, UserFunctionError
+from penstock.errors import CallSite, PenstockError, UserFunctionError
 
 _PACKAGE = str(Path(__file__).parents[1])
 _REPR_CHARS = 300
@@ -39,11 +39,7 @@ def user_failure(
         created: The user's line that created the operator.
     """
     lines = "".join(traceback.format_exception_only(cause)).strip()
-    frames = [
-        frame
-        for frame in traceback.extract_tb(cause.__traceback__)
-        if not frame.filename.startswith(_PACKAGE)
-    ]
+    frames = _user_frames(cause)
     stack = "".join(traceback.format_list(frames)).rstrip()
     problem = f"{subject} failed on {where}: {lines}"
     if stack:
@@ -54,6 +50,32 @@ def user_failure(
     if created:
         hint += f" The operator was created at {created}."
     return UserFunctionError(problem, hint=hint, origin=origin)
+
+
+def placed(
+    cause: PenstockError, subject: str, where: str, created: CallSite | None
+) -> PenstockError:
+    """Return an error of ours that does not say where it happened, saying it.
+
+    Args:
+        cause: The error, without an origin.
+        subject: Whose function raised it.
+        where: On what.
+        created: The user's line that created the operator.
+    """
+    frames = _user_frames(cause)
+    site = frames[-1] if frames else None
+    origin = CallSite(site.filename, site.lineno or 0, site.name) if site else created
+    problem = f"{subject} failed on {where}: {cause.problem}"
+    return type(cause)(problem, hint=cause.hint, origin=origin)
+
+
+def _user_frames(cause: BaseException) -> list[traceback.FrameSummary]:
+    return [
+        frame
+        for frame in traceback.extract_tb(cause.__traceback__)
+        if not frame.filename.startswith(_PACKAGE)
+    ]
 
 
 def short(value: Any) -> str:

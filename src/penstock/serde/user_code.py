@@ -15,11 +15,16 @@ from typing import Any
 
 import cloudpickle
 
-from penstock.errors import UserCodeError
+from penstock.errors import CallSite, UserCodeError
 
 
-def dump(obj: Any) -> bytes:
+def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) -> bytes:
     """Pickle `obj` with everything of the user's script it needs.
+
+    Args:
+        obj: What to pickle.
+        what: Its name in an error.
+        origin: The user's line, for an error.
 
     Raises:
         UserCodeError: Something `obj` refers to cannot be pickled.
@@ -28,9 +33,10 @@ def dump(obj: Any) -> bytes:
         pickled: bytes = cloudpickle.dumps((_script_classes(), obj))
     except Exception as cause:  # whatever a user's __reduce__ raises
         raise UserCodeError(
-            f"the program cannot be shipped to the workers: {cause}",
+            f"{what} cannot be shipped to the workers: {cause}",
             hint="Create connections, locks and files in open(), not in the constructor or "
             "as a global that a function uses.",
+            origin=origin,
         ) from cause
     return pickled
 

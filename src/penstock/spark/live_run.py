@@ -35,9 +35,14 @@ from penstock.spark.level_processor import LevelProcessor
 from penstock.spark.payload import Payload
 from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
+from penstock.spark.session import shuffle_partitions
 from penstock.spark.source_reads import live_frames
 
 _POLL_SECONDS = 0.05
+
+
+class _MicroBatchFailedError(Exception):
+    """Tells Spark that a micro-batch failed; the failure itself is kept beside it."""
 
 
 class LiveRun:
@@ -86,7 +91,6 @@ class LiveRun:
         self._control.append("start")
         programs = job.programs(run, job.plan.options.parallelism, self._handed)
         job.session.dataSource.register(PositionsSource)
-        job.session.conf.set("spark.sql.shuffle.partitions", job.plan.options.parallelism)
         frames = live_frames(job.read_context(run, programs, pinned))
         for program in programs[1:]:
             frames = self._level(frames, program)
@@ -137,13 +141,14 @@ class LiveRun:
     def _start(self, frames: DataFrame) -> StreamingQuery:
         interval = self._job.configuration.get(CHECKPOINT_INTERVAL).total_seconds()
         directory = self._job.directory.run_directory(self._run.index, "spark")
-        return (
+        writer = (
             frames.writeStream.foreachBatch(self._commit)
             .option("checkpointLocation", str(directory))
             .queryName(f"{self._run.name}-{self._job.directory.job_id}")
             .trigger(processingTime=f"{interval} seconds")
-            .start()
         )
+        with shuffle_partitions(self._job.session, self._job.plan.options.parallelism):
+            return writer.start()
 
     def _commit(self, frames: DataFrame, number: int) -> None:
         """Stage and commit one micro-batch; called by Spark in a thread of this process."""
@@ -157,9 +162,11 @@ class LiveRun:
                 hand_over = describe_hand_over(staged.report, staged.state_files)
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
             failpoint("live.committed")
-        except BaseException as cause:
+        except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
             self._failure = cause
-            raise
+            # Spark searches the text of what leaves here with a recursive pattern, and a Java
+            # stack in it would overflow its own.
+            raise _MicroBatchFailedError(type(cause).__name__) from None
         self._total.merge(staged.report)
         self._publish(number, staged.report, time.monotonic() - started)
 

@@ -16,6 +16,7 @@ from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver, programs_of
 from penstock.runtime.program import LevelProgram
+from penstock.serde import user_code
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.pinned_files import PinnedFiles, check_unchanged, pin_files
 from penstock.spark.sink_stage import SinkStage
@@ -58,12 +59,17 @@ class JobContext:
             )
 
     def programs(self, run: RunPlan, tasks: int, handed: HandOver) -> tuple[LevelProgram, ...]:
-        """Return the programs of a run."""
+        """Return the programs of a run.
+
+        Raises:
+            UserCodeError: A function cannot be shipped; names its operator.
+        """
         parameters = {
             key.removeprefix(_JOB_PARAMETERS): value
             for key, value in self.configuration.to_dict().items()
             if key.startswith(_JOB_PARAMETERS)
         }
+        _check_shippable(self.plan)
         return programs_of(
             self.plan,
             run,
@@ -138,6 +144,18 @@ class JobContext:
                 elif isinstance(described, FileSource) and described.is_bounded:
                     files[name] = pin_files(self.session, described, source.origin).to_json()
         return {"files": files, "splits": splits}
+
+
+def _check_shippable(plan: PhysicalPlan) -> None:
+    """Refuse functions that cannot be pickled, one by one, so that the error names which.
+
+    Raises:
+        UserCodeError: An operator has such a function.
+    """
+    for level in plan.levels:
+        for op in level.operators:
+            code = (op.function, op.key_selector, op.timestamps)
+            user_code.dump(code, f"operator {op.name!r}", op.origin)
 
 
 def _step(run: RunPlan) -> str:

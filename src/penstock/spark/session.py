@@ -7,6 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -20,6 +23,8 @@ from penstock.plan.options import plan_options
 from penstock.spark.jvm_output import pass_on
 
 _MIN_JAVA = 17
+_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+_settings_lock = threading.Lock()
 
 _STATIC = {
     "spark.ui.enabled": "false",
@@ -46,17 +51,35 @@ RUNTIME = {
 
 
 def get_session(configuration: Configuration) -> SparkSession:
-    """Return the active session, or make a local one.
+    """Return the user's session, or make a local one.
 
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use.
     """
     session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
+        session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
         session = _make_session(configuration)
     for key, value in RUNTIME.items():
         session.conf.set(key, value)
     return session
+
+
+@contextmanager
+def shuffle_partitions(session: SparkSession, count: int) -> Iterator[None]:
+    """Set the number of shuffle partitions for the queries that are started inside.
+
+    A query copies the settings of its session when it starts. One job at a time, so that no
+    query gets the number of another job, and the user's own setting comes back.
+    """
+    with _settings_lock:
+        before = str(session.conf.get(_SHUFFLE_PARTITIONS))
+        session.conf.set(_SHUFFLE_PARTITIONS, count)
+        try:
+            yield
+        finally:
+            session.conf.set(_SHUFFLE_PARTITIONS, before)
 
 
 def check_java() -> None:

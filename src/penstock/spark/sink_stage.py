@@ -58,6 +58,7 @@ class SinkStage:
             if channel.target_level == SINK_LEVEL
         }
         self._payload = Payload.of(self._contexts)
+        self._parallelism = plan.options.parallelism
         self._committers: list[Committer] = [
             sink.create_committer(context) for sink, context in self._contexts
         ]
@@ -72,7 +73,7 @@ class SinkStage:
 
         Nothing is visible afterwards.
         """
-        task = SinkTask(self._payload, self._sink_of_channel, str(snapshot))
+        task = SinkTask(self._payload, self._sink_of_channel, str(snapshot), self._parallelism)
         epoch = StagedEpoch()
         for row in frames.mapInArrow(task, MESSAGE_DDL).collect():
             epoch.add(pickle.loads(bytes(row[0])))

@@ -63,11 +63,14 @@ class SinkTask:
         payload: Packs a tuple of (sink, context), in order of index.
         sink_of_channel: Channel to index of its sink.
         snapshot: Directory for state.
+        parallelism: Of the job. A batch run may have more tasks; writers are told the task
+            modulo this.
     """
 
     payload: Payload
     sink_of_channel: dict[int, int]
     snapshot: str
+    parallelism: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage everything of one task."""
@@ -92,7 +95,7 @@ class SinkTask:
                     writer = writers.get(index)
                     if writer is None:
                         sink, context = sinks[index]
-                        context = replace(context, subtask=task_id())
+                        context = replace(context, subtask=task_id() % self.parallelism)
                         writer = writers[index] = sink.create_writer(context)
                     writer.write(decode_records(header, frame)[0])
             for index, writer in writers.items():

@@ -50,6 +50,15 @@ class TypeInformation(ABC):
             ValueError: Some value cannot be coerced; which one is not said.
         """
 
+    def has_form(self, value: Any) -> bool:
+        """Return whether `value` is known at a glance to have the outward declared form.
+
+        The outward form is the class and, of a row, the names. False is always safe: then
+        `coerce` decides.
+        """
+        del value
+        return False
+
     def coerce_batch(self, values: list[Any]) -> list[Any]:
         """Return the declared forms of `values`; the same list if nothing changes.
 

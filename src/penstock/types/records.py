@@ -73,6 +73,10 @@ class RowTypeInfo(TypeInformation):
             )
         return self.field_names.index(field_name)
 
+    def has_form(self, value: Any) -> bool:
+        """Return whether `value` is a row with the declared names."""
+        return type(value) is Row and value._fields == self.field_names
+
     def coerce(self, value: Any) -> Row:
         """Return a row with the declared names, kind kept; fields are matched by name.
 
@@ -146,6 +150,10 @@ class TupleTypeInfo(TypeInformation):
     def get_field_types(self) -> list[TypeInformation]:
         """Return the types in order."""
         return list(self.field_types)
+
+    def has_form(self, value: Any) -> bool:
+        """Return whether `value` is a plain tuple with as many fields."""
+        return type(value) is tuple and len(value) == len(self.field_types)
 
     def coerce(self, value: Any) -> tuple[Any, ...]:
         """Return a plain tuple of a tuple, list or row, by position."""

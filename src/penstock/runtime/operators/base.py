@@ -9,7 +9,7 @@ from penstock.errors import PenstockError, UserFunctionError
 from penstock.runtime.context import OperatorContext
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
-from penstock.runtime.user_failure import failing_record, short, user_failure
+from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.serde.elements import MIN_TIMESTAMP
 
 
@@ -101,10 +101,13 @@ class Operator:
                 tells which record failed, at no cost per record.
             key: The key, for keyed operators.
         """
-        if isinstance(cause, PenstockError):
+        if isinstance(cause, PenstockError) and cause.origin is not None:
             return cause
         keyed = f", key {short(key)}" if self.spec.key_selector is not None else ""
-        return self.failed_in(failing_record(values, position) + keyed, cause)
+        where = failing_record(values, position) + keyed
+        if isinstance(cause, PenstockError):
+            return placed(cause, f"operator {self.spec.name!r}", where, self.spec.origin)
+        return self.failed_in(where, cause)
 
     def failed_in(self, where: str, cause: Exception) -> UserFunctionError:
         """Return the error for a user function that raised outside record processing."""

@@ -10,6 +10,7 @@ from functools import reduce
 from itertools import accumulate, chain
 from typing import Any
 
+from penstock.runtime.coercion import coercing_function
 from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.output import Output
@@ -38,6 +39,9 @@ class KeyedReduceOperator(KeyedOperator):
         self._entries = table.entries
         self._changed = table.changed
         self._final_only = final_results_only
+        if spec.result_type is not None:
+            subject = f"operator {spec.name!r}"
+            self.call = coercing_function(self.call, spec.result_type, subject, spec.origin)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its aggregate: one read and one write."""

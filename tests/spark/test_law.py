@@ -1,0 +1,111 @@
+"""The law on Spark: random programs give the answer of their replay.
+
+The same programs and the same oracle as in `tests/testing/test_law.py`, which has thousands of
+examples without Spark. The few here find what only Spark's part can get wrong: what happens to
+frames between tasks, to state between micro-batches and runs, and to output in the sinks.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from penstock.connectors import collect_sink
+from penstock.connectors.collect_sink import CollectSink
+from penstock.datastream import RuntimeExecutionMode
+from penstock.testing import difference, last_per_key
+from tests.testing.programs import (
+    SINKS,
+    STEPS,
+    UPDATING,
+    Program,
+    build,
+    configuration,
+    expected,
+)
+
+BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
+
+records = st.lists(
+    st.tuples(st.integers(0, 5), st.integers(-30, 60), st.integers(1, 20)), max_size=40
+).map(lambda found: [(*record, number) for number, record in enumerate(found)])
+
+in_time = records.map(lambda found: sorted(found, key=lambda record: record[1]))
+
+programs = st.builds(
+    Program,
+    steps=st.lists(st.sampled_from([*STEPS, "union"]), max_size=3).map(tuple),
+    sinks=st.lists(st.sampled_from(sorted(SINKS)), min_size=1, max_size=4, unique=True).map(tuple),
+).filter(lambda program: program.keeps_order or "alarms" not in program.sinks)
+
+
+def in_order(found: list[Any]) -> bool:
+    return all(one[1] <= other[1] for one, other in pairwise(found))
+
+
+@contextmanager
+def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
+    """Collect what arrives in `CollectSink(name)`."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for name in sinks:
+        collect_sink.register(name, partial(list.extend, found[name]))
+    try:
+        yield found
+    finally:
+        for name in sinks:
+            collect_sink.unregister(name)
+
+
+@pytest.mark.parametrize(
+    ("mode", "backlog"),
+    [(BATCH, False), (STREAMING, False), (STREAMING, True)],
+    ids=["batch", "streaming", "mixed"],
+)
+@settings(max_examples=6, derandomize=True, deadline=None)
+@given(
+    program=programs,
+    found=st.one_of(records, in_time),
+    cut=st.integers(0, 40),
+    splits=st.integers(1, 2),
+    parallelism=st.integers(1, 2),
+    chaining=st.booleans(),
+    frame_records=st.sampled_from([1, 5, 4096]),
+    batch_records=st.sampled_from([15, 1000]),
+)
+def test_answer_is_that_of_the_replay(
+    *,
+    session: SparkSession,
+    mode: RuntimeExecutionMode,
+    backlog: bool,
+    program: Program,
+    found: list[Any],
+    cut: int,
+    splits: int,
+    parallelism: int,
+    chaining: bool,
+    frame_records: int,
+    batch_records: int,
+) -> None:
+    options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
+    options.set("execution.frame.max-records", frame_records)
+    options.set("execution.live.max-records-per-batch", batch_records)
+    if "alarms" in program.sinks or not in_order(found):
+        splits = 1  # records of one key, or the disorder, are only in order within a split
+    env = build(program, found, cut, options, splits, CollectSink)
+    with collecting(program.sinks) as collected:
+        env.execute()
+        wanted = expected(program, found)
+        for sink in program.sinks:
+            answer = collected[sink]
+            if sink in UPDATING:
+                answer = last_per_key(answer, lambda record: record[0])
+            assert difference(answer, wanted[sink]) is None, sink
