@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +105,19 @@ def test_a_cancelled_job_is_resumed_in_the_same_process(
 ) -> None:
     out = tmp_path / "out"
     env = environment("streaming", **SMALL)
-    count_keys(env, 200, out)
+    count_keys(env, 160, out)
     client = env.execute_async()
     try:
         wait_for(lambda: written(out).total() >= 40)
     finally:
         client.cancel()
     assert client.get_job_status() is JobStatus.CANCELED
-    assert written(out).total() < 200
+    assert written(out).total() < 160
     env = environment("streaming", **SMALL)
-    count_keys(env, 200, out)
+    count_keys(env, 160, out)
     resumed = env.execute()
     assert resumed.get_job_id() == client.get_job_id()
-    assert written(out) == counted(200)
+    assert written(out) == counted(160)
 
 
 @pytest.mark.parametrize("how", ["close", "with", "limit"])
@@ -216,12 +216,19 @@ def test_lines_are_printed_as_flink_prints_them(
     assert sorted(lines) == sorted(wanted)
 
 
+@pytest.fixture
+def seven_partitions(session: SparkSession) -> Iterator[None]:
+    session.conf.set("spark.sql.shuffle.partitions", "7")
+    yield
+    session.conf.unset("spark.sql.shuffle.partitions")
+
+
+@pytest.mark.usefixtures("seven_partitions")
 def test_the_session_of_the_user_is_used_as_it_is(
     environment: Environment, session: SparkSession
 ) -> None:
     """Also from a thread, where it is not the active session."""
     session.range(5).createOrReplaceTempView("five")
-    session.conf.set("spark.sql.shuffle.partitions", "7")
     before = session.sparkContext.applicationId
     env = environment("streaming", **{"spark.sql.session.timeZone": "Asia/Tokyo"})
     zone = session.conf.get("spark.sql.session.timeZone")

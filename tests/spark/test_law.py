@@ -70,7 +70,7 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
     [(BATCH, False), (STREAMING, False), (STREAMING, True)],
     ids=["batch", "streaming", "mixed"],
 )
-@settings(max_examples=6, derandomize=True, deadline=None)
+@settings(max_examples=4, derandomize=True, deadline=None)
 @given(
     program=programs,
     found=st.one_of(records, in_time),
@@ -79,7 +79,7 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
     parallelism=st.integers(1, 2),
     chaining=st.booleans(),
     frame_records=st.sampled_from([1, 5, 4096]),
-    batch_records=st.sampled_from([15, 1000]),
+    batch_records=st.sampled_from([20, 1000]),
 )
 def test_answer_is_that_of_the_replay(
     *,

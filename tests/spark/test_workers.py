@@ -24,7 +24,7 @@ from tests.spark.conftest import Environment
 NO_TIME = WatermarkStrategy.no_watermarks()
 ROW = Types.ROW_NAMED(["key", "count", "total"], [Types.INT(), Types.LONG(), Types.LONG()])
 KEYS = 5
-RECORDS = 300
+RECORDS = 240
 
 
 class Accident:

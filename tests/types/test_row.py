@@ -160,3 +160,32 @@ def test_factory_and_values_are_inverse() -> None:
     assert rows_to_values(rows) == lists
     assert schemas_of(rows) == {("id", "name")}
     assert row_factory(None)([[1]]) == [Row(1)]
+
+
+def test_fields_named_like_methods_are_reached_by_index_and_hide_nothing():
+    row = Row(as_dict=1, _private=2, b=3)
+    assert row.as_dict() == {"as_dict": 1, "_private": 2, "b": 3}
+    assert (row["as_dict"], row["_private"], row.b) == (1, 2, 3)
+
+
+def test_new_field_names_replace_the_old_ones():
+    row = Row(a=1, b=2)
+    row.set_field_names(["b", "c"])
+    assert (row.b, row.c) == (1, 2)
+    with pytest.raises(AttributeError):
+        _ = row.a
+    assert pickle.loads(pickle.dumps(row)) == row
+
+
+def test_beyond_the_bound_of_schemas_rows_answer_the_same(monkeypatch):
+    monkeypatch.setattr("penstock.types.row._MAX_SCHEMAS", 0)
+    row = Row(never_seen_before=1, nor_this=2)
+    assert type(row) is Row
+    assert (row.never_seen_before, row["nor_this"]) == (1, 2)
+    assert pickle.loads(pickle.dumps(row)) == row
+
+
+def test_rows_of_all_schemas_have_the_class_name_row():
+    assert type(Row(a=1)).__name__ == "Row"
+    assert isinstance(Row(a=1), Row)
+    assert Row(a=1) != Row(b=1)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from penstock.types.row import Row, schemas_of
+from penstock.types.row import Row, class_of, schemas_of
 from penstock.types.time import Instant
 
 
@@ -36,7 +36,7 @@ JSON_FORMS: dict[type, Callable[[Any], Any]] = {
 
 
 def _to_json(value: Any) -> Any:
-    form = JSON_FORMS.get(type(value))
+    form = JSON_FORMS.get(class_of(value))
     if form is None:
         raise TypeError(f"{type(value).__name__} is not JSON")  # json_text says so
     return form(value)

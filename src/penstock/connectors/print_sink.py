@@ -13,7 +13,7 @@ from penstock.connectors.spool import SpoolCommitter, SpoolWriter
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation
 from penstock.types.records import RowTypeInfo
-from penstock.types.row import Row, RowKind
+from penstock.types.row import Row, RowKind, class_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def text_form(type_info: TypeInformation) -> Callable[[Any], str]:
 
 
 def _text(value: Any) -> str:
-    return FORMS.get(type(value), str)(value)
+    return FORMS.get(class_of(value), str)(value)
 
 
 def _row_text(row: Row | tuple[Any, ...]) -> str:

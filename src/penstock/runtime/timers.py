@@ -124,7 +124,8 @@ class TimerService:
         pending = self._entries.get(key, ())
         if timestamp not in pending:
             return
-        left = tuple(t for t in pending if t != timestamp)
+        first = pending[0] == timestamp
+        left = pending[1:] if first else tuple(t for t in pending if t != timestamp)
         if left:
             self._entries[key] = left
         else:

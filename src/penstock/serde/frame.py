@@ -38,14 +38,13 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.errors import DecodeError
-from penstock.types.row import Row, RowKind, row_factory, rows_to_values
+from penstock.types.row import row_factory, rows_of_one_schema, rows_to_values
 
 VERSION = 1
 
 _HEADER = struct.Struct(">BIQBBBII")
 _TIMESTAMPS = 1
 _ROWS = 2
-_ROW_TYPE = {Row}
 
 
 class FrameKind(IntEnum):
@@ -91,7 +90,7 @@ def encode_records(
         flags |= _TIMESTAMPS
         stamps = array("q", timestamps).tobytes()
     payload: object = values
-    shared = _common_fields(values)
+    shared = rows_of_one_schema(values)
     if shared is not None:
         flags |= _ROWS
         payload = (*shared, rows_to_values(values))
@@ -193,22 +192,6 @@ def _rows(loaded: Any) -> Any:
         return row_factory(fields)(rows)
     except Exception as cause:  # damaged bytes may unpickle to anything
         raise _damaged(f"its payload does not hold rows: {cause!r}") from cause
-
-
-def _common_fields(values: list[Any]) -> tuple[tuple[str, ...] | None] | None:
-    """Return, as a tuple of one, the field names that all values share; None for no names.
-
-    None instead of a tuple: they are not all insert rows of one schema.
-    """
-    if type(values[0]) is not Row or set(map(type, values)) != _ROW_TYPE:
-        return None
-    first = values[0]._fields
-    for row in values:
-        if row._fields is not first and row._fields != first:
-            return None
-        if row._kind is not RowKind.INSERT:  # noqa: SLF001
-            return None
-    return (first,)
 
 
 def _damaged(what: str) -> DecodeError:

@@ -143,6 +143,7 @@ _INHERITED: tuple[tuple[type, Callable[[Any], int]], ...] = (
     (bytes, crc32),
     (Enum, lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode())),
     (tuple, _combine),
+    (Row, _row),  # a row with names has a class of its own
     (datetime, _moment),
     (date, _HASHERS[date]),
 )

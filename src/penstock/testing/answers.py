@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from penstock.types.row import Row, names_of
+from penstock.types.row import Row, class_of, names_of
 
 
 def same_answer(one: Iterable[Any], other: Iterable[Any]) -> bool:
@@ -47,7 +47,7 @@ def last_per_key(records: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]
 
 def _shape(value: Any) -> Any:
     """Return a hashable stand-in: equal exactly if type and content are equal."""
-    kind = type(value)
+    kind = class_of(value)
     content = _CONTENT.get(kind)
     if content is not None:
         return kind, content(value)

@@ -13,7 +13,7 @@ from penstock.types.base import (
     fit_column,
     same_objects,
 )
-from penstock.types.row import Row, RowKind, names_of, row_factory, schemas_of
+from penstock.types.row import Row, RowKind, names_of, only_rows, row_factory, schemas_of
 from penstock.types.shapes import bulk_values, record_values, tuple_values
 
 
@@ -75,7 +75,7 @@ class RowTypeInfo(TypeInformation):
 
     def has_form(self, value: Any) -> bool:
         """Return whether `value` is a row with the declared names."""
-        return type(value) is Row and value._fields == self.field_names
+        return isinstance(value, Row) and names_of(value) == self.field_names
 
     def coerce(self, value: Any) -> Row:
         """Return a row with the declared names, kind kept; fields are matched by name.
@@ -107,13 +107,13 @@ class RowTypeInfo(TypeInformation):
             for t, column in zip(self.field_types, columns, strict=True)
         ]
         unchanged = same_objects(fitted, columns)
-        if unchanged and kinds == {Row} and schemas_of(values) == {self.field_names}:
+        if unchanged and only_rows(kinds) and schemas_of(values) == {self.field_names}:
             return values
         # Copied also when unchanged: two rows must not share a list of values.
         rows = row_factory(self.field_names)(
             map(list, lists if unchanged else zip(*fitted, strict=True))
         )
-        if kinds == {Row}:
+        if only_rows(kinds):
             for row, old in zip(rows, values, strict=True):
                 if old.get_row_kind() is not RowKind.INSERT:
                     row.set_row_kind(old.get_row_kind())

@@ -16,12 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
 from operator import attrgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from penstock.errors import ArgumentError, UnknownFieldError
 
-_MAX_SHARED_NAMES = 4096
-_shared_names: dict[tuple[str, ...], tuple[str, ...]] = {}
+_MAX_SCHEMAS = 4096
 
 
 class RowKind(Enum):
@@ -73,6 +72,9 @@ class Row:
 
     __slots__ = ("_fields", "_kind", "_values")
 
+    # Of the classes `_class_of` makes: the field names all their rows share.
+    _schema: ClassVar[tuple[str, ...] | None] = None
+
     _fields: tuple[str, ...] | None
     _values: list[Any]
     _kind: RowKind
@@ -89,9 +91,8 @@ class Row:
                 hint="Give all fields by position or all by name.",
             )
         if kwargs:
-            names = tuple(kwargs)
-            self._fields = _shared_names.get(names) or _share(names)
             self._values = list(kwargs.values())
+            self._name_fields(tuple(kwargs))
         else:
             self._fields = None
             self._values = list(args)
@@ -127,7 +128,12 @@ class Row:
                 f"{len(field_names)} names for a row of {len(self._values)} fields",
                 hint="Give one name per field.",
             )
-        self._fields = _share(tuple(field_names))
+        self._name_fields(tuple(field_names))
+
+    def _name_fields(self, names: tuple[str, ...]) -> None:
+        made = _class_of(names)
+        self._fields = made._schema or names
+        self.__class__ = made
 
     def get_fields_by_names(self, names: Sequence[str]) -> list[Any]:
         """Return the values of `names` in that order; all values if the row has no names.
@@ -175,7 +181,7 @@ class Row:
                 f"{len(args)} values {args!r} for the {len(self._values)} fields of {self!r}",
                 hint="Give one value per field name.",
             )
-        return _restore(_share(tuple(self._values)), list(args), self._kind)
+        return _restore(tuple(self._values), list(args), self._kind)
 
     def __contains__(self, item: object) -> bool:
         return item in (self._values if self._fields is None else self._fields)
@@ -244,21 +250,39 @@ class Row:
 
 
 def _restore(fields: tuple[str, ...] | None, values: list[Any], kind: RowKind = _INSERT) -> Row:
-    row = object.__new__(Row)
-    row._fields = fields
+    made = Row if fields is None else _classes.get(fields) or _class_of(fields)
+    row = object.__new__(made)
+    row._fields = made._schema or fields
     row._values = values
     row._kind = kind
     return row
 
 
-def _share(names: tuple[str, ...]) -> tuple[str, ...]:
-    # One tuple per schema, so that pickle's memo finds it. Bounded: names may come from data.
-    found = _shared_names.get(names)
+_classes: dict[tuple[str, ...], type[Row]] = {}
+
+
+def _class_of(names: tuple[str, ...]) -> type[Row]:
+    """Return the class of rows with these field names: a `Row` with a property per field.
+
+    One class, and one tuple of names, per schema, so that pickle's memo finds the tuple.
+    Bounded, because names may come from data: beyond the bound it is `Row` itself, whose
+    `__getattr__` gives the same answers.
+    """
+    found = _classes.get(names)
     if found is None:
-        if len(_shared_names) >= _MAX_SHARED_NAMES:
-            return names
-        found = _shared_names.setdefault(names, names)
+        if len(_classes) >= _MAX_SCHEMAS:
+            return Row
+        readers: dict[str, Any] = {}
+        for position, name in enumerate(names):
+            if name[:1] != "_" and not hasattr(Row, name):
+                readers.setdefault(name, property(_reader(position)))
+        hidden = {"__slots__": (), "_schema": names, "__module__": __name__, "__doc__": Row.__doc__}
+        found = _classes.setdefault(names, type("Row", (Row,), readers | hidden))
     return found
+
+
+def _reader(position: int) -> Callable[[Row], Any]:
+    return lambda row: row._values[position]
 
 
 def _as_dicts(value: Any) -> Any:
@@ -279,17 +303,19 @@ def row_factory(
     The lists are adopted, not copied, and their lengths are not checked: the caller gives
     each list away and guarantees one value per name. None makes rows without names.
     """
-    names = None if field_names is None else _share(tuple(field_names))
+    asked = None if field_names is None else tuple(field_names)
+    made = Row if asked is None else _class_of(asked)
+    names = made._schema or asked
 
     def make(value_lists: Iterable[list[Any]]) -> list[Row]:
         new = object.__new__
         rows: list[Row] = []
         append = rows.append
         for values in value_lists:
-            row = new(Row)
+            row = new(made)
             row._fields = names
-            row._values = values  # noqa: SLF001
-            row._kind = _INSERT  # noqa: SLF001
+            row._values = values
+            row._kind = _INSERT
             append(row)
         return rows
 
@@ -298,6 +324,8 @@ def row_factory(
 
 _values_of: Callable[[Row], list[Any]] = attrgetter("_values")
 
+_kind_of: Callable[[Row], RowKind] = attrgetter("_kind")
+
 names_of: Callable[[Row], tuple[str, ...] | None] = attrgetter("_fields")
 """Returns the field names of a row, the shared tuple itself; None if it has none."""
 
@@ -305,6 +333,30 @@ names_of: Callable[[Row], tuple[str, ...] | None] = attrgetter("_fields")
 def rows_to_values(rows: Iterable[Row]) -> list[list[Any]]:
     """Return the value list of every row: the rows' own lists, not copies (15 ns a row)."""
     return list(map(_values_of, rows))
+
+
+def class_of(value: Any) -> type:
+    """Return the class of a value, `Row` for a row of any schema; for tables by class."""
+    return Row if isinstance(value, Row) else type(value)
+
+
+def only_rows(kinds: Iterable[type]) -> bool:
+    """Return whether every class among `kinds` is `Row` or one made for a schema."""
+    return all(issubclass(kind, Row) for kind in kinds)
+
+
+def rows_of_one_schema(values: list[Any]) -> tuple[tuple[str, ...] | None] | None:
+    """Return, as a tuple of one, the field names all values share (None for no names).
+
+    None instead of a tuple: they are not all INSERT rows of one schema.
+    """
+    kinds = set(map(type, values))
+    if len(kinds) != 1 or not only_rows(kinds) or set(map(_kind_of, values)) != {_INSERT}:
+        return None
+    if values[0]._schema is not None:
+        return (values[0]._schema,)
+    schemas = schemas_of(values)
+    return (schemas.pop(),) if len(schemas) == 1 else None
 
 
 def schemas_of(rows: Iterable[Row]) -> set[tuple[str, ...] | None]:

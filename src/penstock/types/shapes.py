@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from penstock.types.basic import refusal
-from penstock.types.row import Row, names_of, rows_to_values, schemas_of
+from penstock.types.row import Row, names_of, only_rows, rows_to_values, schemas_of
 
 _POSITIONAL = {tuple, list}
 
@@ -73,7 +73,7 @@ def bulk_values(
         by_name: Whether names matter.
     """
     lists: Sequence[Sequence[Any]]
-    if kinds == {Row}:
+    if only_rows(kinds):
         if by_name and not schemas_of(records) <= {names, None}:
             return None
         lists = rows_to_values(records)
