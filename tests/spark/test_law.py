@@ -79,7 +79,7 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
     parallelism=st.integers(1, 2),
     chaining=st.booleans(),
     frame_records=st.sampled_from([1, 5, 4096]),
-    batch_records=st.sampled_from([20, 1000]),
+    batch_records=st.sampled_from([10, 1000]),
 )
 def test_answer_is_that_of_the_replay(
     *,
