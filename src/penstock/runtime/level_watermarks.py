@@ -28,11 +28,6 @@ class LevelWatermarks:
         """Take one control element of `channel`."""
         self._channels[channel].accept(element)
 
-    def accept_all(self, element: ControlElement, channels: frozenset[int]) -> None:
-        """Take one control element for several channels."""
-        for channel in channels:
-            self._channels[channel].accept(element)
-
     def of_operators(self) -> dict[int, int]:
         """Return the watermark of each receiving operator, upstream first."""
         return {

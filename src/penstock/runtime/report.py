@@ -10,6 +10,7 @@ import pickle
 from dataclasses import dataclass, field
 
 from penstock.runtime.program import SINK_LEVEL
+from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, load_payload
 
 
@@ -32,7 +33,13 @@ class Report:
     greatest_timestamp_ms: int | None = None
 
     def merge(self, other: Report) -> None:
-        """Add what another task reported: counts add up, times take the greatest."""
+        """Add what another task reported.
+
+        Counts add up and watermarks take the greatest. The memory of an operator takes the
+        least of those that saw records: it is the greatest timestamp of a subtask, and every
+        subtask of the next run goes on from it. From more than its own it would call records
+        late.
+        """
         for source, count in other.source_records.items():
             self.source_records[source] = self.source_records.get(source, 0) + count
         for uid, count in other.operator_records.items():
@@ -42,7 +49,8 @@ class Report:
             for group, mark in groups.items():
                 known[group] = max(known.get(group, mark), mark)
         for uid, memory in other.memory.items():
-            self.memory[uid] = max(self.memory.get(uid, memory), memory)
+            seen = {memory, self.memory.get(uid, memory)} - {MIN_TIMESTAMP}
+            self.memory[uid] = min(seen, default=MIN_TIMESTAMP)
         stamps = [
             t for t in (self.greatest_timestamp_ms, other.greatest_timestamp_ms) if t is not None
         ]

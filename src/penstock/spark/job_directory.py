@@ -43,14 +43,12 @@ class JobDirectory:
         path: The directory.
         job_id: Identifies the job across restarts; safe in file names.
         is_temporary: Nobody asked for the directory, so it is removed at the end.
-        resumed: The directory held an earlier attempt of this job.
     """
 
     def __init__(self, path: Path, *, is_temporary: bool) -> None:
         self.path = path
         self.is_temporary = is_temporary
         self.job_id = ""
-        self.resumed = False
         self._lock: IO[str] | None = None
 
     @classmethod
@@ -194,7 +192,6 @@ class JobDirectory:
                 hint="Restore the earlier graph, or start in a new checkpoint directory.",
             )
         self.job_id = known["job_id"]
-        self.resumed = True
 
 
 def _local_path(configured: str) -> Path:

@@ -74,7 +74,6 @@ class LiveRun:
         self._predecessor_ended = predecessor_ended
         self._control = ControlLog(job.directory.run_directory(run.index, "control"))
         self._total = Report()
-        self._hand_over: dict[str, Any] | None = None
         self._failure: BaseException | None = None
         self._name = f"run {run.index} ({run.name})"
 

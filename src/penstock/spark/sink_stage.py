@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,11 +90,3 @@ class SinkStage:
         """Release what the committers hold."""
         for committer in self._committers:
             committer.close()
-
-
-def merged_reports(reports: Iterable[Report]) -> Report:
-    """Return the sum of reports."""
-    total = Report()
-    for report in reports:
-        total.merge(report)
-    return total
