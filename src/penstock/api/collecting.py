@@ -9,7 +9,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from penstock.api.job import JobClient
+from penstock.api.job import JobClient, JobExecutionResult
 from penstock.connectors import collect_sink
 from penstock.connectors.collect_sink import CollectSink
 
@@ -54,6 +54,15 @@ class CloseableIterator(Iterator[Any]):
     def next(self) -> Any:
         """Return the next record, as `next(iterator)` does (PyFlink's name)."""
         return next(self)
+
+    def job_result(self) -> JobExecutionResult:
+        """Wait for the end of the job and return its result; call it after the last record.
+
+        Raises:
+            PenstockError: The job failed, or was cancelled.
+        """
+        assert self._client is not None, "the iterator is handed out with its job"
+        return self._client.get_job_execution_result()
 
     def close(self) -> None:
         """Stop the job, if it still runs."""
