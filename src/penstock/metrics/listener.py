@@ -68,7 +68,7 @@ class MicroBatch:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """A run ended.
+    """A run ended, or was stopped.
 
     Attributes:
         name: As in `RunStarted`.

@@ -40,11 +40,16 @@ _POLL_SECONDS = 0.2
 
 
 class BatchRun:
-    """Executes one batch run of a job."""
+    """Executes one batch run of a job.
+
+    Attributes:
+        report: What its tasks reported; empty until it is complete.
+    """
 
     def __init__(self, job: JobContext, run: RunPlan) -> None:
         self._job = job
         self._run = run
+        self.report = Report()
         cores = job.session.sparkContext.defaultParallelism
         wanted = max(cores, job.plan.options.parallelism)
         self._tasks = min(wanted, job.plan.options.max_parallelism)
@@ -62,6 +67,7 @@ class BatchRun:
         staged = _staged_from(recorded)
         self._job.sinks.commit(f"{self._run.index}-0", staged)
         failpoint("batch.committed")
+        self.report = staged.report
         records = staged.report.records_read
         done = {
             **describe_hand_over(staged.report, staged.state_files),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 from penstock.api.job import JobExecutionResult, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
@@ -166,15 +165,22 @@ class SparkJobClient:
         )
         kind = run.kind.name.lower()
         publish(RunStarted(run.name, kind, reads, run.is_bounded))
+        started = time.monotonic()
+        executed: BatchRun | LiveRun
         if run.kind is RunKind.BATCH:
-            summary = BatchRun(self._job, run).execute()
+            executed = BatchRun(self._job, run)
         else:
-            live = LiveRun(self._job, run, handed, state_files, predecessor_ended=ended)
-            summary = live.execute()
-            self._add(live.operator_records)
+            executed = LiveRun(self._job, run, handed, state_files, predecessor_ended=ended)
+        try:
+            summary = executed.execute()
+        except JobCancelledError:
+            seconds = time.monotonic() - started
+            publish(RunFinished(run.name, kind, executed.report.records_read, seconds))
+            raise
+        self._add(executed.report.operator_records)
         publish(RunFinished(run.name, kind, summary.records, summary.seconds))
         return summary
 
-    def _add(self, counts: dict[str, Any]) -> None:
+    def _add(self, counts: dict[str, int]) -> None:
         for uid, count in counts.items():
             self._operator_records[uid] = self._operator_records.get(uid, 0) + count

@@ -46,7 +46,11 @@ class _MicroBatchFailedError(Exception):
 
 
 class LiveRun:
-    """Executes one live run of a job."""
+    """Executes one live run of a job.
+
+    Attributes:
+        report: What the micro-batches committed in this process reported.
+    """
 
     def __init__(
         self,
@@ -73,7 +77,7 @@ class LiveRun:
         self._state_files = state_files
         self._predecessor_ended = predecessor_ended
         self._control = ControlLog(job.directory.run_directory(run.index, "control"))
-        self._total = Report()
+        self.report = Report()
         self._failure: BaseException | None = None
         self._name = f"run {run.index} ({run.name})"
 
@@ -105,13 +109,8 @@ class LiveRun:
         if run.hands_over:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
         failpoint("live.done")
-        records = self._total.records_read
+        records = self.report.records_read
         return RunSummary(run.name, "live", records, time.monotonic() - started)
-
-    @property
-    def operator_records(self) -> dict[str, int]:
-        """Records received per uid in this process."""
-        return self._total.operator_records
 
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
@@ -166,7 +165,7 @@ class LiveRun:
             # Spark searches the text of what leaves here with a recursive pattern, and a Java
             # stack in it would overflow its own.
             raise _MicroBatchFailedError(type(cause).__name__) from None
-        self._total.merge(staged.report)
+        self.report.merge(staged.report)
         self._publish(number, staged.report, time.monotonic() - started)
 
     def _publish(self, number: int, report: Report, seconds: float) -> None:
@@ -174,7 +173,7 @@ class LiveRun:
             return  # a control event or a tick: nothing a user waits for
         greatest = report.greatest_timestamp_ms
         lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
-        publish(MicroBatch(number, report.records_read, self._total.records_read, seconds, lag))
+        publish(MicroBatch(number, report.records_read, self.report.records_read, seconds, lag))
 
     def _follow(
         self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
@@ -206,4 +205,4 @@ class LiveRun:
             found = self._job.directory.step(f"run-{self._run.index}.hand-over")
             assert found is not None, "the micro-batch that hands over records it"
             recorded = found
-        return {**recorded, "records": self._total.records_read}
+        return {**recorded, "records": self.report.records_read}
