@@ -231,6 +231,7 @@ def test_validate_accepts_declared_keys_and_open_prefixes():
     conf.set_string("spark.master", "local[2]").set_string("spark.anything.at.all", "")
     conf.set_string("pipeline.global-job-parameters.day", "monday")
     conf.validate()
+    assert conf.get_string("pipeline.global-job-parameters.day", None) == "monday"
 
 
 def test_validate_suggests_the_nearest_key():

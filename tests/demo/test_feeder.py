@@ -47,8 +47,10 @@ def test_stop_before_the_signal_delivers_no_more(tmp_path):
 
 
 def test_stop_before_the_start_is_harmless(tmp_path):
-    feeder, _ = make(tmp_path)
+    feeder, target = make(tmp_path)
     feeder.stop()
+    assert names(target) == []
+    assert feeder.error is None
 
 
 def test_a_file_that_cannot_be_delivered_is_reported(tmp_path):

@@ -25,21 +25,13 @@ from tests.testing.programs import (
     configuration,
     expected,
 )
+from tests.testing.strategies import in_time, records
+from tests.testing.strategies import programs as programs_with
 
 BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
 MODES = [(BATCH, False), (STREAMING, False), (STREAMING, True)]
 
-records = st.lists(
-    st.tuples(st.integers(0, 5), st.integers(-30, 60), st.integers(1, 20)), max_size=40
-).map(lambda found: [(*record, number) for number, record in enumerate(found)])
-
-in_time = records.map(lambda found: sorted(found, key=lambda record: record[1]))
-
-programs = st.builds(
-    Program,
-    steps=st.lists(st.sampled_from([*STEPS, "union"]), max_size=3).map(tuple),
-    sinks=st.lists(st.sampled_from(sorted(SINKS)), min_size=1, max_size=3, unique=True).map(tuple),
-).filter(lambda program: program.keeps_order or "alarms" not in program.sinks)
+programs = programs_with(max_sinks=3)
 
 schedules = st.builds(
     Schedule,

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from penstock.errors import CallSite
+from penstock.errors import CallSite, SourceError
 from penstock.types.information import TypeInformation
 
 
@@ -71,6 +71,22 @@ class SplitSource(Source):
         Called in a worker with a few thousand positions at a time. Must return exactly
         `end - start` records, the same ones whenever it is asked again.
         """
+
+    def read_exactly(self, split: int, start: int, end: int) -> list[Any]:
+        """Return `read(split, start, end)`, checked; for whoever runs the source.
+
+        Raises:
+            SourceError: There are more or fewer records than positions. Positions are what is
+                recorded as done, so records would be lost or doubled in silence.
+        """
+        values = list(self.read(split, start, end))
+        if len(values) != end - start:
+            raise SourceError(
+                f"{self.describe()} gave {len(values)} records for the {end - start} positions "
+                f"[{start}, {end}) of split {split}",
+                hint="Return exactly one record per position from read().",
+            )
+        return values
 
 
 @dataclass(frozen=True, slots=True)

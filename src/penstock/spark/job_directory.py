@@ -68,8 +68,7 @@ class JobDirectory:
             create_directory(made.path)
             made._take_lock()
             made._identify(plan, job_name)
-            for name in ("spool",):
-                (made.path / name).mkdir(exist_ok=True)
+            (made.path / "spool").mkdir(exist_ok=True)
         except OSError as cause:
             made.release()
             raise JobDirectoryError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -114,7 +113,6 @@ class PositionsTask:
         starts = range(row["first"], row["last"], _READ_RECORDS)
         for start in starts:
             end = min(start + _READ_RECORDS, row["last"])
-            values = list(islice(part.read(split, start, end), end - start))
-            level.collect(source, values, None)
+            level.collect(source, part.read_exactly(split, start, end), None)
             yield level.take_output()
         level.finish_split(source, split, finished=row["finished"])

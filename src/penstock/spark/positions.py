@@ -24,8 +24,6 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from penstock.serde.atomic_file import read_verified, write_verified
 from penstock.spark.level_zero_tasks import POSITIONS_DDL
 
-_RANGE_RECORDS = 262_144
-
 
 class ControlLog:
     """Numbered events the driver wants delivered to every subtask."""

@@ -35,7 +35,7 @@ class Piece:
         """Read everything and feed it to level 0, `chunk` records at a time."""
         assert self.end is not None
         for at in range(self.start, self.end, chunk):
-            values = list(self.part.read(self.split, at, min(at + chunk, self.end)))
+            values = self.part.read_exactly(self.split, at, min(at + chunk, self.end))
             level.collect(self.source_id, values, None)
         level.finish_split(self.source_id, self.split, finished=self.finished)
 
