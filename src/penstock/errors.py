@@ -222,6 +222,24 @@ class StateError(PenstockError):
     code = "STATE"
 
 
+class StateMigrationError(StateError):
+    """Stored state cannot be read as the type that the program declares now."""
+
+    code = "STATE_MIGRATION"
+
+
+class SavepointError(PenstockError):
+    """A savepoint cannot be taken, or cannot be read."""
+
+    code = "SAVEPOINT"
+
+
+class SavepointMismatchError(SavepointError):
+    """A savepoint does not fit the program that was to start from it."""
+
+    code = "SAVEPOINT_MISMATCH"
+
+
 class EnvironmentSetupError(PenstockError):
     """The machine lacks something the job needs, such as a Java runtime."""
 

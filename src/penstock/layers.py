@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "plan": _BASE | {"graph", "runtime", "types", "config"},
     "connectors": _BASE | {"graph", "types", "config", "serde"},
     "metrics": _BASE,
-    "api": _BASE | {"graph", "types", "config", "connectors", "plan", "metrics"},
+    "api": _BASE | {"graph", "types", "config", "connectors", "plan", "metrics", "state"},
     "common": _BASE | {"api", "config", "types"},
     "datastream": _BASE | {"api", "config", "connectors", "types", "graph"},
     "testing": _BASE
@@ -54,15 +54,29 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "types",
         "version",
     },
+    "inspection": _BASE | {"spark"},
     "demo": _BASE
     | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
-    "cli": _BASE | {"api", "config", "demo", "metrics", "plan", "spark", "version"},
+    "bench": _BASE
+    | {
+        "api",
+        "common",
+        "config",
+        "connectors",
+        "datastream",
+        "metrics",
+        "spark",
+        "types",
+        "version",
+    },
+    "cli": _BASE | {"api", "bench", "config", "demo", "metrics", "plan", "spark", "version"},
     "__main__": frozenset({"cli"}),
 }
 """Package (or top-level module) to the siblings it may import; itself is always allowed."""
 
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
+    "lmdb": frozenset({"state"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),

@@ -14,6 +14,8 @@ from penstock.metrics.listener import (
     Resumed,
     RunFinished,
     RunStarted,
+    SavepointFailed,
+    SavepointTaken,
     Switched,
 )
 
@@ -36,6 +38,12 @@ SENTENCES = [
     (Switched(0.8, None), "switched in 0.8 s"),
     (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
     (Resumed("history was done"), "resumed: history was done"),
+    (SavepointTaken("/sp/1", 0.41, stops=False), "history: savepoint /sp/1 in 0.4 s"),
+    (
+        SavepointTaken("/sp/1", 0.41, stops=True),
+        "history: savepoint /sp/1 in 0.4 s, and the job stops",
+    ),
+    (SavepointFailed("no room"), "history: no savepoint, no room; the job goes on"),
     (
         MicroBatch(12, 1000, 5000, 0.5, 1500),
         "history: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s",

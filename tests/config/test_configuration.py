@@ -95,6 +95,11 @@ def test_unset_options_have_their_defaults():
         "execution.frame.max-records": 4096,
         "execution.live.max-records-per-batch": 1_000_000,
         "execution.live.max-files-per-batch": 8,
+        "state.backend.type": "hashmap",
+        "execution.checkpointing.savepoint-dir": None,
+        "execution.state-recovery.path": None,
+        "execution.state-recovery.ignore-unclaimed-state": False,
+        "execution.state-recovery.ignore-source-positions": False,
     }
     assert {conf.source_of(option) for option in ALL_OPTIONS} == {"default"}
 

@@ -96,6 +96,13 @@ def frames(program):
     return make
 
 
+def run(subtask, frames, log, snapshots=(), initial=()):
+    """Process one micro-batch to its end, as Spark does."""
+    if initial and log.is_new():
+        LiveSubtask.seed(log, initial)
+    return list(subtask.process(frames, log, snapshots))
+
+
 def records(out):
     return [
         record
@@ -107,84 +114,84 @@ def records(out):
 
 def test_a_copy_is_kept_between_micro_batches(subtask, frames):
     log = MemoryLog()
-    assert records(subtask.process(frames("aa"), log)) == [("a", 1), ("a", 2)]
-    assert records(subtask.process(frames("a"), log)) == [("a", 3)]
+    assert records(run(subtask, frames("aa"), log)) == [("a", 1), ("a", 2)]
+    assert records(run(subtask, frames("a"), log)) == [("a", 3)]
     assert Count.opened == 1
 
 
 def test_another_worker_rebuilds_from_the_log(subtask, other, frames):
     log = MemoryLog()
-    subtask.process(frames("aab"), log)
-    assert records(other.process(frames("ab"), log)) == [("a", 3), ("b", 2)]
+    run(subtask, frames("aab"), log)
+    assert records(run(other, frames("ab"), log)) == [("a", 3), ("b", 2)]
 
 
 def test_a_copy_that_is_behind_catches_up_without_a_new_level(subtask, other, frames):
     log = MemoryLog()
     for number in range(1, 7):
         worker = (subtask, other)[number % 2]
-        assert records(worker.process(frames("a"), log)) == [("a", number)]
+        assert records(run(worker, frames("a"), log)) == [("a", number)]
     assert Count.opened == 2
 
 
 def test_a_copy_that_is_too_far_behind_is_rebuilt(subtask, other, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     for _ in range(12):
-        other.process(frames("a"), log)
-    assert records(subtask.process(frames("a"), log)) == [("a", 14)]
+        run(other, frames("a"), log)
+    assert records(run(subtask, frames("a"), log)) == [("a", 14)]
     assert (Count.opened, Count.closed) == (3, 1)
 
 
 def test_a_copy_older_than_the_snapshot_is_rebuilt(program, subtask, frames):
     compacting = LiveSubtask(user_code.dump(program[1]), 0, min_compact_bytes=1)
     log = MemoryLog()
-    subtask.process(frames("ab"), log)
+    run(subtask, frames("ab"), log)
     for _ in range(6):
-        compacting.process(frames("a"), log)
+        run(compacting, frames("a"), log)
     assert ChangeLog(log).head.first > 0
-    assert records(subtask.process(frames("ab"), log)) == [("a", 8), ("b", 2)]
+    assert records(run(subtask, frames("ab"), log)) == [("a", 8), ("b", 2)]
 
 
 def test_an_attempt_whose_write_failed_leaves_nothing(subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     with pytest.raises(AttemptFailed), log.attempt(fail_on_write=True):
-        subtask.process(frames("a"), log)
+        run(subtask, frames("a"), log)
     assert Count.closed == 1
-    assert records(subtask.process(frames("a"), log)) == [("a", 2)]
+    assert records(run(subtask, frames("a"), log)) == [("a", 2)]
 
 
 def test_an_attempt_that_was_not_committed_leaves_nothing(subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     with suppress(AttemptFailed), log.attempt():
-        subtask.process(frames("a"), log)
+        run(subtask, frames("a"), log)
         raise AttemptFailed
-    assert records(subtask.process(frames("a"), log)) == [("a", 2)]
+    assert records(run(subtask, frames("a"), log)) == [("a", 2)]
 
 
 def test_a_function_that_failed_half_way_leaves_nothing(subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     Count.fail_on = "b"
     with pytest.raises(UserFunctionError), log.attempt():
-        subtask.process(frames("aab"), log)
-    assert records(subtask.process(frames("aab"), log)) == [("a", 2), ("a", 3), ("b", 1)]
+        run(subtask, frames("aab"), log)
+    assert records(run(subtask, frames("aab"), log)) == [("a", 2), ("a", 3), ("b", 1)]
 
 
 def test_nothing_is_written_if_nothing_changed(subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     before = ChangeLog(log).position()
-    subtask.process(frames(), log)
+    run(subtask, frames(), log)
     assert ChangeLog(log).position() == before
-    subtask.process(frames(control=[EndOfInput(0)]), log)
+    run(subtask, frames(control=[EndOfInput(0)]), log)
     assert ChangeLog(log).position() != before
 
 
 def test_initial_state_is_used_once(program, subtask, frames):
     log = MemoryLog()
-    out = subtask.process(frames("aab"), log, hand_over=True)
+    out = run(subtask, frames("aab"), log, ["handover"])
     blobs = [payload_of(f) for _, f in out if read_header(f).kind is FrameKind.STATE]
     assert all(
         read_header(f).channel == 1 and read_header(f).target_level == SINK_LEVEL
@@ -193,23 +200,23 @@ def test_initial_state_is_used_once(program, subtask, frames):
     )
     next_log = MemoryLog()
     following = LiveSubtask(user_code.dump(program[1]), 0)
-    assert records(following.process(frames("a"), next_log, initial=blobs)) == [("a", 3)]
-    assert records(following.process(frames("a"), next_log, initial=blobs)) == [("a", 4)]
+    assert records(run(following, frames("a"), next_log, initial=blobs)) == [("a", 3)]
+    assert records(run(following, frames("a"), next_log, initial=blobs)) == [("a", 4)]
     again = LiveSubtask(user_code.dump(program[1]), 0)
-    assert records(again.process(frames("ab"), next_log, initial=blobs)) == [("a", 5), ("b", 2)]
+    assert records(run(again, frames("ab"), next_log, initial=blobs)) == [("a", 5), ("b", 2)]
 
 
 def test_initial_state_survives_a_first_attempt_that_failed(program, subtask, frames):
-    out = subtask.process(frames("aab"), MemoryLog(), hand_over=True)
+    out = run(subtask, frames("aab"), MemoryLog(), ["handover"])
     blobs = [payload_of(f) for _, f in out if read_header(f).kind is FrameKind.STATE]
     log, following = MemoryLog(), LiveSubtask(user_code.dump(program[1]), 0)
     with pytest.raises(AttemptFailed), log.attempt(fail_on_write=True):
-        following.process(frames("a"), log, initial=blobs)
-    assert records(following.process(frames("a"), log, initial=blobs)) == [("a", 3)]
+        run(following, frames("a"), log, initial=blobs)
+    assert records(run(following, frames("a"), log, initial=blobs)) == [("a", 3)]
 
 
 def test_the_report_of_a_hand_over_has_the_watermarks(subtask, frames):
-    out = subtask.process(frames("a", control=[EndOfInput(0)]), MemoryLog(), hand_over=True)
+    out = run(subtask, frames("a", control=[EndOfInput(0)]), MemoryLog(), ["handover"])
     reports = [decode_report(f) for _, f in out if read_header(f).kind is FrameKind.REPORT]
     assert [report.watermarks for report in reports] == [{}, {0: {0: 2**63 - 1}}]
     assert [report.operator_records for report in reports] == [{"Count-1": 1}, {}]
@@ -221,21 +228,21 @@ def test_two_subtasks_of_a_process_share_no_function(program, frames):
     subtasks = LiveSubtask(data, 0), LiveSubtask(data, 0)
     for number in (1, 2, 3):
         for subtask, log in zip(subtasks, logs, strict=True):
-            assert records(subtask.process(frames("a"), log)) == [("a", number)]
+            assert records(run(subtask, frames("a"), log)) == [("a", number)]
 
 
 def test_a_closed_subtask_can_be_used_again(subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     subtask.close()
     subtask.close()
     assert (Count.opened, Count.closed) == (1, 1)
-    assert records(subtask.process(frames("a"), log)) == [("a", 2)]
+    assert records(run(subtask, frames("a"), log)) == [("a", 2)]
 
 
 def test_a_damaged_log_is_refused(program, subtask, frames):
     log = MemoryLog()
-    subtask.process(frames("a"), log)
+    run(subtask, frames("a"), log)
     log._entries[0] = log._entries[0][:-1] + b"?"
     with pytest.raises(StateError, match="checksum"):
-        LiveSubtask(user_code.dump(program[1]), 0).process(frames("a"), log)
+        run(LiveSubtask(user_code.dump(program[1]), 0), frames("a"), log)

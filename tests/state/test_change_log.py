@@ -1,215 +1,199 @@
-"""The change log against a dictionary: whatever happens, the state is what was committed."""
+"""The change log: positions, bounded entries, the compaction cycle, damage."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from penstock.errors import StateError
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.backend import KeyedStore
-from penstock.state.blob import Section, decode_blob, encode_blob, key_group_of
-from penstock.state.change_log import ChangeLog, join_blobs, split_blobs
+from penstock.state.blob import BLOB_BYTES, Section, encode_blob
+from penstock.state.change_log import ChangeLog, Head, join_blobs, split_blobs
+from penstock.state.hash_backend import HashBackend
+from penstock.state.schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
+from penstock.types import Types
 
-GROUPS = KeyGroups(8)
-
-
-class Copy:
-    """A local copy: a store and how far it is."""
-
-    def __init__(self) -> None:
-        self.store = KeyedStore()
-        self.position: tuple[int, str] | None = None
-
-    def catch_up(self, log: ChangeLog) -> bool:
-        """Return whether the copy could be used."""
-        missing = log.missing_after(self.position)
-        usable = missing is not None
-        if missing is None:
-            self.store.clear()
-            missing = log.entries()
-        for blob in log.blobs(missing):
-            self.store.load(blob)
-        self.position = log.position()
-        return usable
-
-    def content(self) -> dict[tuple[str, object], object]:
-        return {
-            (state, key): value
-            for state in ("s", "t")
-            for key, value in self.store.table("op", state).entries.items()
-        }
+SCHEMA = StateSchema(StateKind.VALUE, Types.LONG())
+GROUPS = 8
 
 
-class ChangeLogMachine(RuleBasedStateMachine):
-    """Micro-batches of writes by workers whose copies are current, stale or from nowhere."""
+def write(storage, backend, changes, *, min_compact_bytes=1 << 20):
+    """One micro-batch: put or remove, drain, append."""
+    log = ChangeLog(storage, min_compact_bytes=min_compact_bytes)
+    backend.catch_up(log)
+    table = backend.table("op", "s", SCHEMA)
+    for key, value in changes.items():
+        if value is None:
+            table[key % GROUPS].remove(key)
+        else:
+            table[key % GROUPS].put(key, value)
+    appended = log.append(backend.drain(), b"", backend)
+    backend.written(appended.position)
+    return appended
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.storage = MemoryLog()
-        self.model: dict[tuple[str, object], object] = {}
-        self.memory = b""
-        self.copies = [Copy(), Copy(), Copy()]
 
-    changes = st.lists(
-        st.tuples(
-            st.sampled_from("st"), st.integers(0, 6), st.one_of(st.none(), st.text(max_size=3))
-        ),
-        max_size=5,
-    )
+def content(storage):
+    backend = HashBackend()
+    backend.catch_up(ChangeLog(storage))
+    table = backend.table("op", "s", SCHEMA)
+    found: dict[int, int] = {}
+    for group in table.groups():
+        keys = table[group].keys()
+        found |= {key: table[group].get(key) for key in keys}
+    return found
 
-    @rule(
-        worker=st.integers(0, 2),
-        changes=changes,
-        memory=st.binary(max_size=3),
-        committed=st.booleans(),
-        compact_bytes=st.sampled_from([1, 100, 10_000]),
-        compact_now=st.booleans(),
-    )
-    def micro_batch(self, worker, changes, memory, committed, compact_bytes, compact_now):
-        copy = self.copies[worker]
-        before = dict(self.model)
-        try:
-            with self.storage.attempt():
-                log = ChangeLog(self.storage, min_compact_bytes=compact_bytes)
-                copy.catch_up(log)
-                assert copy.content() == before
-                self._write(copy, changes)
-                drained = copy.store.drain(GROUPS.__getitem__)
-                if log.wants_compaction or compact_now:
-                    log.compact(copy.store.snapshot(GROUPS.__getitem__), memory)
-                else:
-                    log.append(drained, memory)
-                copy.position = log.position()
-                if not committed:
-                    raise InterruptedError
-                self.memory = memory
-        except InterruptedError:
-            self.model = before
 
-    @rule(worker=st.integers(0, 2))
-    def restart(self, worker):
-        self.copies[worker] = Copy()
-
-    @rule(worker=st.integers(0, 2))
-    def read_only(self, worker):
-        self.copies[worker].catch_up(ChangeLog(self.storage))
-        assert self.copies[worker].content() == self.model
-
-    @precondition(lambda self: self.model)
-    @invariant()
-    def log_holds_the_model(self):
-        fresh = Copy()
-        log = ChangeLog(self.storage)
-        fresh.catch_up(log)
-        assert fresh.content() == self.model
-        assert log.head.meta == self.memory
-
-    @invariant()
-    def nothing_older_than_the_snapshot_is_kept(self):
-        log = ChangeLog(self.storage)
-        assert sorted(self.storage._entries) == list(log.entries())
-
-    def _write(self, copy, changes):
-        for state, key, value in changes:
-            table = copy.store.table("op", state)
-            table.changed.add(key)
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 30), st.none() | st.integers(), max_size=12), max_size=40
+    ),
+    st.sampled_from([1, 300, 3000]),
+)
+def test_the_log_holds_what_was_written_whatever_is_compacted(batches, min_compact_bytes):
+    storage, backend = MemoryLog(), HashBackend()
+    model: dict[int, int] = {}
+    for changes in batches:
+        write(storage, backend, changes, min_compact_bytes=min_compact_bytes)
+        for key, value in changes.items():
             if value is None:
-                table.entries.pop(key, None)
-                self.model.pop((state, key), None)
+                model.pop(key, None)
             else:
-                table.entries[key] = value
-                self.model[state, key] = value
+                model[key] = value
+        assert content(storage) == model
 
 
-ChangeLogMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=25)
-TestChangeLog = ChangeLogMachine.TestCase
+def test_a_cycle_rewrites_a_bounded_part_per_micro_batch_and_then_drops_the_old(monkeypatch):
+    monkeypatch.setattr("penstock.state.change_log._MIN_REWRITE_BYTES", 1)
+    storage, backend = MemoryLog(), HashBackend()
+    whole = write(storage, backend, dict.fromkeys(range(4000), 7), min_compact_bytes=1 << 30)
+    rewritten, oldest = [], []
+    for number in range(60):
+        appended = write(storage, backend, {number: 0}, min_compact_bytes=1)
+        rewritten.append(appended.rewritten_bytes)
+        oldest.append(ChangeLog(storage).head.first)
+    per_group = whole.change_bytes / GROUPS
+    assert max(rewritten) < 1.5 * per_group
+    assert [bool(size) for size in rewritten[:9]] == [True] * 8 + [False]
+    assert oldest[6] == 0
+    assert oldest[8] > 0
+    assert ChangeLog(storage).head.log_bytes < 2 * whole.change_bytes
+    assert len(content(storage)) == 4000
 
 
-def test_a_copy_a_few_entries_behind_is_of_use():
-    storage, ahead, behind = MemoryLog(), Copy(), Copy()
+def test_the_log_stays_in_proportion_to_the_state():
+    storage, backend = MemoryLog(), HashBackend()
+    live = write(storage, backend, dict.fromkeys(range(1000), 1)).change_bytes
+    for number in range(400):
+        keys = range(number % 10 * 100, number % 10 * 100 + 100)
+        write(storage, backend, dict.fromkeys(keys, number), min_compact_bytes=1)
+        assert storage.size() < 5 * live + 20_000
+    assert content(storage)[999] == 399
+
+
+def test_many_tiny_micro_batches_are_compacted_for_their_number():
+    storage, backend = MemoryLog(), HashBackend()
+    for number in range(2500):
+        write(storage, backend, {1: number})
+    assert len(ChangeLog(storage).entries()) <= 1002
+    assert content(storage) == {1: 2499}
+
+
+def test_a_copy_a_few_micro_batches_behind_is_of_use():
+    storage, ahead, behind = MemoryLog(), HashBackend(), HashBackend()
     for number in range(5):
-        log = ChangeLog(storage)
-        ahead.catch_up(log)
-        table = ahead.store.table("op", "s")
-        table.entries[number] = number
-        table.changed.add(number)
-        log.append(ahead.store.drain(GROUPS.__getitem__), b"")
-        ahead.position = log.position()
+        write(storage, ahead, {number: number})
         if number == 1:
             behind.catch_up(ChangeLog(storage))
-    assert behind.catch_up(ChangeLog(storage))
-    assert behind.content() == {("s", n): n for n in range(5)}
+    log = ChangeLog(storage)
+    assert behind.catch_up(log).name == "CATCH_UP"
+    assert behind.catch_up(log).name == "HIT"
+    table = behind.table("op", "s", SCHEMA)
+    assert [table[n].get(n) for n in range(5)] == list(range(5))
 
 
-def test_drain_costs_in_proportion_to_the_changes():
-    store = KeyedStore()
-    table = store.table("op", "s")
-    for key in range(1000):
-        table.entries[key] = key
-        table.changed.add(key)
-    assert sum(map(len, store.drain(GROUPS.__getitem__))) > 1000
-    table.entries[7] = 8
-    table.changed.add(7)
-    (blob,) = store.drain(GROUPS.__getitem__)
-    assert decode_blob(blob) == (GROUPS[7], [Section("op", "s", {7: 8}, [])])
-    assert store.drain(GROUPS.__getitem__) == []
+def test_a_copy_behind_the_oldest_entry_is_of_no_use():
+    storage, ahead, behind = MemoryLog(), HashBackend(), HashBackend()
+    write(storage, ahead, {1: 1, 2: 2})
+    behind.catch_up(ChangeLog(storage))
+    write(storage, ahead, {2: None})
+    for number in range(3):
+        write(storage, ahead, {3: number}, min_compact_bytes=1)
+    assert ChangeLog(storage).head.first > 1
+    assert behind.catch_up(ChangeLog(storage)).name == "REBUILD"
+    assert behind.table("op", "s", SCHEMA)[2].get(2) is None
+
+
+def test_an_uncommitted_position_is_unknown_to_the_log():
+    storage, backend = MemoryLog(), HashBackend()
+    write(storage, backend, {1: 1})
+    with suppress(InterruptedError), storage.attempt():
+        write(storage, backend, {1: 2})
+        raise InterruptedError
+    assert backend.catch_up(ChangeLog(storage)).name == "REBUILD"
+    assert backend.table("op", "s", SCHEMA)[1].get(1) == 1
+
+
+def test_entries_are_of_bounded_size():
+    storage, backend = MemoryLog(), HashBackend()
+    schema = StateSchema(StateKind.VALUE, Types.PRIMITIVE_ARRAY(Types.BYTE()))
+    table = backend.table("op", "large", schema)
+    for key in range(40):
+        table[3].put(key, bytes(500_000))
+    log = ChangeLog(storage)
+    log.append(backend.drain(), b"", backend)
+    sizes = [len(storage.read_entry(number) or b"") for number in log.entries()]
+    assert len(sizes) >= 5
+    assert max(sizes) <= BLOB_BYTES + 100
+
+
+def test_a_seeded_log_is_a_log():
+    storage = MemoryLog()
+    for key in (1, 2):
+        blob = encode_blob("op", key, [Section("s", SCHEMA.text(), [key], None, [key])])
+        ChangeLog(storage).seed([blob])
+    assert content(storage) == {1: 1, 2: 2}
+    assert not ChangeLog(storage).is_new
 
 
 def test_a_missing_entry_is_named():
-    storage = MemoryLog()
-    log = ChangeLog(storage)
-    log.append([], b"")
-    storage._entries.clear()
-    with pytest.raises(StateError, match="entry 0"):
-        list(log.blobs(log.entries()))
+    storage, backend = MemoryLog(), HashBackend()
+    write(storage, backend, {1: 1})
+    storage.remove_entry(0)
+    with pytest.raises(StateError, match="entry 0 of a change log is missing"):
+        content(storage)
 
 
-def test_golden_bytes_of_a_blob():
-    blob = encode_blob(7, [Section("agg", "count", {"a": 3}, [])])
-    assert blob.hex() == (
-        "50535331"
-        "17b0b477"
-        "07000000"
-        "80059520000000000000005d94288c03616767948c05636f756e74947d948c01"
-        "61944b03735d947494612e"
-    )
+@given(st.lists(st.binary(max_size=50), max_size=5))
+def test_blobs_come_back_from_an_entry(blobs):
+    assert list(split_blobs(3, join_blobs(3, blobs))) == blobs
 
 
-def test_key_group_is_read_without_the_entries():
-    assert key_group_of(encode_blob(300, [])) == 300
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=4), st.data())
+def test_an_entry_cut_or_extended_anywhere_is_noticed(blobs, data):
+    entry = join_blobs(3, blobs)
+    cut = data.draw(st.integers(0, len(entry) - 1))
+    for broken in (entry[:cut], entry + b"x"):
+        with pytest.raises(StateError, match="entry 3"):
+            list(split_blobs(3, broken))
+
+
+def test_an_entry_in_the_place_of_another_is_noticed():
+    with pytest.raises(StateError, match="entry 4 of a change log is entry 3"):
+        list(split_blobs(4, join_blobs(3, [b"a"])))
 
 
 @given(st.data(), st.integers(1, 255))
-def test_every_damaged_byte_is_noticed(data, flipped):
-    blob = bytearray(encode_blob(7, [Section("agg", "count", {"a": [1, 2]}, ["b"])]))
-    blob[data.draw(st.integers(0, len(blob) - 1))] ^= flipped
-    with pytest.raises(StateError) as caught:
-        decode_blob(bytes(blob))
-    assert caught.value.code == "STATE"
+def test_every_damaged_byte_of_a_head_is_noticed(data, flipped):
+    head = bytearray(Head(1, 2, ((2, "ab"),), 10, meta=b"m").encode())
+    head[data.draw(st.integers(0, len(head) - 1))] ^= flipped
+    with pytest.raises(StateError, match="head of a change log"):
+        Head.decode(bytes(head))
 
 
-@pytest.mark.parametrize("size", range(12))
-def test_a_blob_cut_short_is_noticed(size):
-    with pytest.raises(StateError):
-        decode_blob(encode_blob(7, [])[:size])
-
-
-def test_blobs_come_back_from_an_entry():
-    blobs = [b"", b"a", b"bc" * 100]
-    assert list(split_blobs(join_blobs(blobs))) == blobs
-
-
-@pytest.mark.parametrize("cut", [1, 3, 5, 8, 10])
-def test_an_entry_cut_short_is_noticed(cut):
-    data = join_blobs([b"abc", b"defgh"])
-    with pytest.raises(StateError, match="change log"):
-        list(split_blobs(data[:-cut]))
-
-
-def test_a_value_that_does_not_pickle_names_its_state():
-    with pytest.raises(StateError, match="agg/count"):
-        encode_blob(1, [Section("agg", "count", {"a": lambda: 1}, [])])
+def test_golden_bytes_of_an_entry():
+    assert join_blobs(7, [b"ab", b""]).hex() == (
+        "505345310700000000000000020000004881627a02000000616200000000"
+    )

@@ -42,6 +42,7 @@ schedules = st.builds(
     workers=st.integers(1, 3),
     fail_every=st.one_of(st.none(), st.integers(1, 3)),
     compact_bytes=st.sampled_from([1, 300, 1 << 20]),
+    backend=st.sampled_from(["hashmap", "hashmap", "lmdb"]),
 )
 
 

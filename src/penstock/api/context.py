@@ -4,11 +4,50 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from penstock.api.state import ValueState, ValueStateDescriptor
+from penstock.api.state import (
+    AggregatingState,
+    ListState,
+    MapState,
+    ReducingState,
+    ValueState,
+)
+from penstock.api.state_descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from penstock.types.time_domain import TimeDomain
 
 
-class RuntimeContext(Protocol):
+class KeyedStateStore(Protocol):
+    """Gives keyed state; call it in `open`.
+
+    Every method raises `UnkeyedStateError` if the stream has no key, `ArgumentError` if it gets
+    no descriptor of its kind or if the operator uses the name for another kind or type, and
+    `StateMigrationError` if what is stored cannot be read with the declared type.
+    """
+
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]:
+        """Return keyed value state."""
+
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]:
+        """Return keyed list state."""
+
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]:
+        """Return keyed map state."""
+
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]:
+        """Return keyed reducing state."""
+
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor
+    ) -> AggregatingState[Any, Any]:
+        """Return keyed aggregating state."""
+
+
+class RuntimeContext(KeyedStateStore, Protocol):
     """Handed to `open`."""
 
     def get_task_name(self) -> str:
@@ -28,13 +67,6 @@ class RuntimeContext(Protocol):
 
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter (`pipeline.global-job-parameters.KEY`)."""
-
-    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState:
-        """Return keyed value state.
-
-        Raises:
-            UnkeyedStateError: The stream has no key.
-        """
 
 
 class TimerService(Protocol):

@@ -63,6 +63,30 @@ class ReduceFunction(Function):
         """Return the combination of the aggregate so far and a new value."""
 
 
+class AggregateFunction(Function):
+    """Folds values into an accumulator, from which a result is read at any time.
+
+    Values and results need not have the accumulator's type. In `AggregatingStateDescriptor` its
+    `open` and `close` are not called.
+    """
+
+    @abstractmethod
+    def create_accumulator(self) -> Any:
+        """Return a new accumulator, for no values; never one returned before."""
+
+    @abstractmethod
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """Return the accumulator with `value` in it; may change and return the one given."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any:
+        """Return the result, without changing the accumulator."""
+
+    @abstractmethod
+    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+        """Return one accumulator for the values of both; for windows that merge."""
+
+
 class KeySelector(Function):
     """Extracts the key of a record; must give the same key whenever it is asked."""
 

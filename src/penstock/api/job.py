@@ -8,6 +8,7 @@ from enum import Enum
 from pkgutil import resolve_name
 from typing import Protocol
 
+from penstock.api.completable_future import CompletableFuture
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
 from penstock.plan.physical import PhysicalPlan
@@ -80,6 +81,39 @@ class JobClient(Protocol):
 
     def cancel(self) -> None:
         """Stop the job cleanly and wait until it has stopped; it can be resumed."""
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Ask for a savepoint; the job goes on.
+
+        A batch run has none to give, so the future waits for the live run.
+
+        Args:
+            savepoint_directory: Where the savepoint gets a directory of its own. None uses
+                `execution.checkpointing.savepoint-dir`, else the directory `savepoints`
+                inside the checkpoint directory.
+
+        Returns:
+            The path of the savepoint; `SavepointError` if it cannot be taken.
+        """
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
+        savepoint_directory: str | None = None,
+    ) -> CompletableFuture[str]:
+        """Ask for a savepoint with which the job stops.
+
+        Nothing is processed after the savepoint, and the job is FINISHED. Its checkpoint
+        directory cannot be resumed; start a new job from the savepoint.
+
+        Args:
+            advance_to_end_of_event_time: End the input first, so that every event-time timer
+                fires. For a job that is given up, not for one that continues.
+            savepoint_directory: As for `trigger_savepoint`.
+
+        Returns:
+            The path of the savepoint; `SavepointError` if it cannot be taken.
+        """
 
     def get_job_execution_result(self) -> JobExecutionResult:
         """Wait for the end of the job and return its result.

@@ -6,10 +6,13 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.bench import bench
 from penstock.cli.config import config
 from penstock.cli.demo import demo
 from penstock.cli.plan import plan
 from penstock.cli.run import run
+from penstock.cli.savepoint import savepoint
+from penstock.cli.state import state_app
 from penstock.version import __version__
 
 app = typer.Typer(
@@ -50,7 +53,10 @@ app.command(epilog="Example: penstock run job.py -D parallelism.default=4 -- --s
 )
 app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
 app.command(epilog="Example: penstock demo --compare")(demo)
+app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
 app.command(epilog="Example: penstock config")(config)
+app.command(epilog="Example: penstock bench live-state --keys 200000 --json")(bench)
+app.add_typer(state_app)
 
 
 def main() -> None:

@@ -17,6 +17,8 @@ from penstock.metrics.listener import (
     Resumed,
     RunFinished,
     RunStarted,
+    SavepointFailed,
+    SavepointTaken,
     Switched,
 )
 
@@ -77,6 +79,17 @@ def _(event: Switched, run: str) -> str:  # noqa: ARG001
 @sentence.register
 def _(event: Resumed, run: str) -> str:  # noqa: ARG001
     return f"resumed: {event.step}"
+
+
+@sentence.register
+def _(event: SavepointTaken, run: str) -> str:
+    stops = ", and the job stops" if event.stops else ""
+    return f"{run}: savepoint {event.path} in {human_duration(event.seconds)}{stops}"
+
+
+@sentence.register
+def _(event: SavepointFailed, run: str) -> str:
+    return f"{run}: no savepoint, {event.problem}; the job goes on"
 
 
 def records(count: int) -> str:

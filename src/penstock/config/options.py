@@ -7,7 +7,9 @@ from typing import Any
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
-from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, parse_enum
+from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, parse_enum
+
+_BACKENDS = {"rocksdb": "lmdb", "forst": "lmdb"}
 
 RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
     key="execution.runtime-mode",
@@ -132,6 +134,65 @@ MAX_FILES_PER_BATCH: ConfigOption[int] = ConfigOption(
     check=Limit("must be 1 or more", lambda value: value >= 1),
 )
 
+STATE_BACKEND: ConfigOption[str] = ConfigOption(
+    key="state.backend.type",
+    parse=Parser("backend", lambda text: _BACKENDS.get(text.strip().lower(), text)),
+    default="hashmap",
+    description=(
+        "Where a live run keeps its local copy of the state: `hashmap` as objects in the memory "
+        "of each worker process, `lmdb` in memory-mapped files that the workers of an executor "
+        "share and that may exceed memory. Results, checkpoints and savepoints are the same. "
+        "Flink's `rocksdb` and `forst` mean `lmdb`."
+    ),
+    check=one_of("hashmap", "lmdb"),
+)
+
+SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
+    key="execution.checkpointing.savepoint-dir",
+    parse=STRING,
+    default=None,
+    description=(
+        "Directory in which savepoints get directories of their own, unless whoever asks for one "
+        "names another. When unset it is `savepoints` in the checkpoint directory."
+    ),
+    check=NOT_BLANK,
+    fallback_keys=("state.savepoints.dir",),
+)
+
+RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
+    key="execution.state-recovery.path",
+    parse=STRING,
+    default=None,
+    description=(
+        "Savepoint a new job starts from. A job whose checkpoint directory has begun resumes that "
+        "instead, so the setting may stay."
+    ),
+    check=NOT_BLANK,
+    fallback_keys=("execution.savepoint.path",),
+)
+
+IGNORE_UNCLAIMED_STATE: ConfigOption[bool] = ConfigOption(
+    key="execution.state-recovery.ignore-unclaimed-state",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether a job may start from a savepoint that has state of operators, or positions of "
+        "sources, which the program no longer has. They are left out."
+    ),
+    fallback_keys=("execution.savepoint.ignore-unclaimed-state",),
+)
+
+IGNORE_SOURCE_POSITIONS: ConfigOption[bool] = ConfigOption(
+    key="execution.state-recovery.ignore-source-positions",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether a job may start from a savepoint although reading cannot go on where it stood: "
+        "a DataFrame is read as it is given, so it must begin behind what was read. Other sources "
+        "always go on where they stood."
+    ),
+)
+
 ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RUNTIME_MODE,
     TARGET,
@@ -145,6 +206,11 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     FRAME_RECORDS,
     MAX_RECORDS_PER_BATCH,
     MAX_FILES_PER_BATCH,
+    STATE_BACKEND,
+    SAVEPOINT_DIR,
+    RECOVERY_PATH,
+    IGNORE_UNCLAIMED_STATE,
+    IGNORE_SOURCE_POSITIONS,
 )
 """Every option, in the order of the reference page."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from penstock.api.checkpointing import CheckpointConfig, CheckpointingMode
 from penstock.api.collecting import CloseableIterator
-from penstock.api.context import RuntimeContext, TimerService
+from penstock.api.context import KeyedStateStore, RuntimeContext, TimerService
 from penstock.api.data_stream import DataStream
 from penstock.api.environment import StreamExecutionEnvironment
 from penstock.api.functions import (
+    AggregateFunction,
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -20,12 +21,32 @@ from penstock.api.functions import (
 from penstock.api.job import JobClient, JobExecutionResult, JobStatus
 from penstock.api.keyed_stream import KeyedStream
 from penstock.api.sink_stream import DataStreamSink
-from penstock.api.state import ValueState, ValueStateDescriptor
+from penstock.api.state import (
+    AggregatingState,
+    BroadcastState,
+    ListState,
+    MapState,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    ValueState,
+)
+from penstock.api.state_descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.api.state_ttl import StateTtlConfig
 from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.types import TimeDomain
 
 __all__ = [
+    "AggregateFunction",
+    "AggregatingState",
+    "AggregatingStateDescriptor",
+    "BroadcastState",
     "CheckpointConfig",
     "CheckpointingMode",
     "CloseableIterator",
@@ -39,12 +60,21 @@ __all__ = [
     "JobStatus",
     "KeySelector",
     "KeyedProcessFunction",
+    "KeyedStateStore",
     "KeyedStream",
+    "ListState",
+    "ListStateDescriptor",
     "MapFunction",
+    "MapState",
+    "MapStateDescriptor",
     "ProcessFunction",
+    "ReadOnlyBroadcastState",
     "ReduceFunction",
+    "ReducingState",
+    "ReducingStateDescriptor",
     "RuntimeContext",
     "RuntimeExecutionMode",
+    "StateTtlConfig",
     "StreamExecutionEnvironment",
     "TimeDomain",
     "TimerService",

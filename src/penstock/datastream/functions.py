@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.api.context import RuntimeContext
+from penstock.api.context import KeyedStateStore, RuntimeContext
 from penstock.api.functions import (
+    AggregateFunction,
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -15,11 +16,13 @@ from penstock.api.functions import (
 )
 
 __all__ = [
+    "AggregateFunction",
     "FilterFunction",
     "FlatMapFunction",
     "Function",
     "KeySelector",
     "KeyedProcessFunction",
+    "KeyedStateStore",
     "MapFunction",
     "ProcessFunction",
     "ReduceFunction",

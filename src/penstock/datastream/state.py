@@ -2,6 +2,44 @@
 
 from __future__ import annotations
 
-from penstock.api.state import ValueState, ValueStateDescriptor
+from penstock.api.state import (
+    AggregatingState,
+    AppendingState,
+    BroadcastState,
+    ListState,
+    MapState,
+    MergingState,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    State,
+    ValueState,
+)
+from penstock.api.state_descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.api.state_ttl import StateTtlConfig
 
-__all__ = ["ValueState", "ValueStateDescriptor"]
+__all__ = [
+    "AggregatingState",
+    "AggregatingStateDescriptor",
+    "AppendingState",
+    "BroadcastState",
+    "ListState",
+    "ListStateDescriptor",
+    "MapState",
+    "MapStateDescriptor",
+    "MergingState",
+    "ReadOnlyBroadcastState",
+    "ReducingState",
+    "ReducingStateDescriptor",
+    "State",
+    "StateDescriptor",
+    "StateTtlConfig",
+    "ValueState",
+    "ValueStateDescriptor",
+]

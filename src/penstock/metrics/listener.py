@@ -107,7 +107,42 @@ class Resumed:
     step: str
 
 
-JobEvent = RunStarted | BatchProgress | MicroBatch | RunFinished | Switched | Resumed
+@dataclass(frozen=True, slots=True)
+class SavepointTaken:
+    """A savepoint is complete.
+
+    Attributes:
+        path: Its directory.
+        seconds: Wall clock of writing it, during which no records were processed.
+        stops: The job stops with it.
+    """
+
+    path: str
+    seconds: float
+    stops: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointFailed:
+    """A savepoint could not be taken; the job goes on.
+
+    Attributes:
+        problem: Why.
+    """
+
+    problem: str
+
+
+JobEvent = (
+    RunStarted
+    | BatchProgress
+    | MicroBatch
+    | RunFinished
+    | Switched
+    | Resumed
+    | SavepointTaken
+    | SavepointFailed
+)
 
 
 class JobListener:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.graph.endpoints import Source, SplitSource
@@ -39,6 +40,7 @@ def programs_of(
     max_frame_records: int,
     handed: HandOver,
     job_parameters: dict[str, str],
+    open_splits: Mapping[int, int] | None = None,
 ) -> tuple[LevelProgram, ...]:
     """Return one program per level.
 
@@ -50,6 +52,8 @@ def programs_of(
         max_frame_records: Records per frame.
         handed: From the run before.
         job_parameters: Global job parameters.
+        open_splits: Source id to the number of its splits with something left to read in a
+            live run, once that is pinned. None takes the splits as the sources give them.
     """
     live = run.kind is RunKind.LIVE
     parallelism = plan.options.parallelism if live else tasks
@@ -75,7 +79,7 @@ def programs_of(
             inputs=tuple(c for c in plan.channels if c.target_level == level.level),
             outputs=tuple(c for c in plan.channels if c.source_level == level.level),
             watermark_groups={
-                c.id: _groups(plan, run, c, parallelism)
+                c.id: _groups(plan, run, c, parallelism, open_splits)
                 for c in plan.channels
                 if c.target_level == level.level
             },
@@ -103,7 +107,11 @@ def _may_differ(part: Source, declared: TypeInformation) -> bool:
 
 
 def _groups(
-    plan: PhysicalPlan, run: RunPlan, channel: ChannelSpec, parallelism: int
+    plan: PhysicalPlan,
+    run: RunPlan,
+    channel: ChannelSpec,
+    parallelism: int,
+    open_splits: Mapping[int, int] | None,
 ) -> tuple[WatermarkGroup, ...]:
     """Return the groups a channel waits for: its sources, or the subtasks of its level."""
     if channel.source_level > 0:
@@ -114,7 +122,9 @@ def _groups(
         splits = 0
         if run.kind is RunKind.LIVE and source_id in parts:
             part = plan.source(source_id).parts[parts[source_id][0]]
-            if isinstance(part, SplitSource):
+            if isinstance(part, SplitSource) and open_splits is not None:
+                splits = open_splits[source_id]
+            elif isinstance(part, SplitSource):
                 splits = len(part.splits(plan.options.parallelism))
         groups.append(WatermarkGroup(source_id, splits))
     return tuple(groups)

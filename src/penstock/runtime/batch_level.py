@@ -21,7 +21,8 @@ from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
 from penstock.serde.elements import MAX_WATERMARK, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
-from penstock.state.backend import KeyedStore
+from penstock.state.hash_backend import HashBackend
+from penstock.state.level_state import CurrentGroup, LevelState
 
 _YIELD_FRAMES = 64
 
@@ -35,13 +36,20 @@ class BatchLevel:
     def __init__(self, program: LevelProgram, task: int) -> None:
         self._program = program
         self._task = task
-        self._store = KeyedStore()
+        self._store = HashBackend()
+        self._group = CurrentGroup()
         self._out: list[Row] = []
         self._sequence = FrameSequence(task)
         ids = [spec.id for spec in program.operators]
         entries = sorted({spec.target_operator for spec in program.inputs})
         self._chain = OperatorChain(
-            program, ids, entries, self._sequence, self._emit, self._store, task
+            program,
+            ids,
+            entries,
+            self._sequence,
+            self._emit,
+            LevelState(self._store, self._group),
+            task,
         )
         self._watermarks = LevelWatermarks(program)
         self._keyed = frozenset(
@@ -69,6 +77,7 @@ class BatchLevel:
 
     def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
         keyed = LevelInput(self._program)
+        self._group.group = route
         for frame in frames:
             operator = keyed.add(frame, hold=self._keyed)
             if operator is not None:
@@ -81,8 +90,13 @@ class BatchLevel:
         for operator in keyed.operators():
             self._feed(keyed, operator)
         if route >= 0 and self._program.settings.hands_over:
+            for member in self._chain.operators.values():
+                if isinstance(member, KeyedOperator):
+                    member.sweep((), everything=True)
             self._write_state(route)
-        self._store.clear()
+        self._store.forget_entries()
+        for member in self._chain.operators.values():
+            member.start_epoch()
         yield self._take()
 
     def _feed(self, arrived: LevelInput, operator: int) -> None:
@@ -91,7 +105,7 @@ class BatchLevel:
 
     def _write_state(self, key_group: int) -> None:
         level = self._program.level
-        for blob in self._store.snapshot(lambda _: key_group):
+        for blob in self._store.snapshot_group(key_group):
             number = self._sequence.take()
             header = FrameHeader(self._task, number, level, SINK_LEVEL, FrameKind.STATE, 1)
             self._emit(key_group, encode_payload(header, blob))

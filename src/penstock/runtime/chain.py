@@ -17,7 +17,7 @@ from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output, output_to
 from penstock.runtime.program import LevelProgram
 from penstock.serde.elements import MIN_TIMESTAMP
-from penstock.state.backend import KeyedStore
+from penstock.state.level_state import LevelState
 
 
 class _Inputs:
@@ -68,7 +68,7 @@ class OperatorChain:
         entries: Iterable[int],
         sequence: FrameSequence,
         emit: Emit,
-        store: KeyedStore,
+        state: LevelState,
         subtask: int,
     ) -> None:
         """Build, without opening.
@@ -79,7 +79,7 @@ class OperatorChain:
             entries: Ids of the operators fed from outside the chain.
             sequence: Numbers the frames of the task.
             emit: Takes (route, frame).
-            store: Keyed state of the subtask.
+            state: Keyed state of the subtask.
             subtask: Index for the runtime context.
         """
         wanted = set(only)
@@ -97,7 +97,7 @@ class OperatorChain:
             if spec.result_type is not None:
                 subject = f"operator {spec.name!r}"
                 output = CoercingOutput(output, spec.result_type, subject, spec.origin)
-            operator = make_operator(spec, output, settings, subtask, store)
+            operator = make_operator(spec, output, settings, subtask, state)
             built[spec.id] = _Inputs(operator)
         self.operators = {key: built[key].operator for key in reversed(built)}
         self.entries: dict[int, Output] = {key: built[key].add() for key in entries}

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.runtime.program import OperatorSpec, RunSettings
-from penstock.state.backend import KeyedStore
-from penstock.state.key_context import KeyContext
+from penstock.runtime.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.state.aggregating_state import TableAggregatingState
+from penstock.state.broadcast_state import ReadOnlyPairs
+from penstock.state.list_state import TableListState
+from penstock.state.map_state import TableMapState
+from penstock.state.reducing_state import TableReducingState
+from penstock.state.schema import StateKind
 from penstock.state.value_state import TableValueState
 
-
-@dataclass(frozen=True, slots=True)
-class KeyedScope:
-    """Where the keyed state of an operator lives."""
-
-    store: KeyedStore
-    context: KeyContext
+__all__ = ["KeyedScope", "OperatorContext"]
 
 
 class OperatorContext:
@@ -33,7 +28,7 @@ class OperatorContext:
         self._spec = spec
         self._settings = settings
         self._subtask = subtask
-        self._keyed = keyed
+        self._states = StateHandles(spec, keyed)
 
     def get_task_name(self) -> str:
         """Return the name of the operator."""
@@ -59,25 +54,44 @@ class OperatorContext:
         """Return a global job parameter."""
         return self._settings.job_parameters.get(key, default_value)
 
-    def get_state(self, state_descriptor: Any) -> TableValueState:
-        """Return the value state of `state_descriptor`.
+    def get_state(self, state_descriptor: Descriptor) -> TableValueState:
+        """Return keyed value state; `KeyedStateStore` says what is raised."""
+        handle: TableValueState = self._states.keyed(StateKind.VALUE, state_descriptor)
+        return handle
+
+    def get_list_state(self, state_descriptor: Descriptor) -> TableListState:
+        """Return keyed list state."""
+        handle: TableListState = self._states.keyed(StateKind.LIST, state_descriptor)
+        return handle
+
+    def get_map_state(self, state_descriptor: Descriptor) -> TableMapState:
+        """Return keyed map state."""
+        handle: TableMapState = self._states.keyed(StateKind.MAP, state_descriptor)
+        return handle
+
+    def get_reducing_state(self, state_descriptor: Descriptor) -> TableReducingState:
+        """Return keyed reducing state."""
+        handle: TableReducingState = self._states.keyed(StateKind.REDUCING, state_descriptor)
+        return handle
+
+    def get_aggregating_state(self, state_descriptor: Descriptor) -> TableAggregatingState:
+        """Return keyed aggregating state."""
+        handle: TableAggregatingState = self._states.keyed(StateKind.AGGREGATING, state_descriptor)
+        return handle
+
+    def get_broadcast_state(self, state_descriptor: Descriptor) -> TableMapState:
+        """Return broadcast state, for the side that may change it.
 
         Raises:
-            ArgumentError: `state_descriptor` is no descriptor.
-            UnkeyedStateError: The operator has no key.
+            ArgumentError: It is no map state descriptor, has a time-to-live, its name is taken,
+                or the operator has no broadcast input.
         """
-        if not hasattr(state_descriptor, "get_name"):
-            raise ArgumentError(
-                f"{self._spec.name!r} asked for state with {state_descriptor!r}",
-                hint="Pass a ValueStateDescriptor(name).",
-                origin=self._spec.origin,
-            )
-        if self._keyed is None:
-            raise UnkeyedStateError(
-                f"{self._spec.name!r} asked for state {state_descriptor.get_name()!r}, but its "
-                "stream has no key",
-                hint="Call key_by before this operator.",
-                origin=self._spec.origin,
-            )
-        table = self._keyed.store.table(self._spec.uid, state_descriptor.get_name())
-        return TableValueState(table, self._keyed.context)
+        return self._states.broadcast(state_descriptor)
+
+    def get_read_only_broadcast_state(self, state_descriptor: Descriptor) -> ReadOnlyPairs:
+        """Return broadcast state, for the side that may only read it.
+
+        Raises:
+            ArgumentError: As `get_broadcast_state`.
+        """
+        return ReadOnlyPairs(self._states.broadcast(state_descriptor))

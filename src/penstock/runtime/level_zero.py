@@ -18,7 +18,7 @@ from penstock.runtime.report import Report, encode_report
 from penstock.runtime.routing import destination_routes
 from penstock.serde.elements import MIN_TIMESTAMP, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
-from penstock.state.backend import KeyedStore
+from penstock.state.level_state import NO_STATE
 
 
 class _SourceChain:
@@ -29,7 +29,7 @@ class _SourceChain:
     ) -> None:
         entries = program.source_operators.get(source, ())
         self.chain = OperatorChain(
-            program, reachable(program, entries), entries, sequence, out, KeyedStore(), task
+            program, reachable(program, entries), entries, sequence, out, NO_STATE, task
         )
         direct = program.source_channels.get(source, ())
         outputs: list[Output] = [self.chain.entries[operator] for operator in entries]

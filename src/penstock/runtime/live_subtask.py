@@ -1,24 +1,38 @@
 """One micro-batch of one subtask: local copy or log, records, append.
 
 What makes state durable is the change log (`penstock.state.change_log`); what makes it fast is
-that a worker keeps the level, and with it the state, between micro-batches. That copy is used
-again only if the log proves what it lacks:
+that a worker keeps the level, and a state backend a local copy, between micro-batches. The
+backend finds out what its copy lacks; an attempt that failed leaves nothing behind:
 
-    its position is in the log's head      apply the entries it lacks, take over the memory
-    it is not (or there is no copy)        new level, load the log from its first entry
-    the attempt failed                     drop the copy: it was half changed
+    the copy is known to the log       it takes the changes it lacks
+    it is not, or there is none        it is built again from the log
+    the attempt failed                 functions are closed, what the copy took back is forgotten
 
 So an attempt may fail anywhere, be repeated anywhere, and find any copy or none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from penstock.errors import PenstockError
 from penstock.runtime.live_level import LiveLevel
 from penstock.serde import user_code
-from penstock.state.change_log import MIN_COMPACT_BYTES, ChangeLog, LogStorage
+from penstock.state.backend import CopyUse, StateBackend
+from penstock.state.change_log import MIN_COMPACT_BYTES, ChangeLog, LogStorage, Position
+from penstock.state.hash_backend import HashBackend
+
+COPY_USES: dict[CopyUse, str] = {
+    CopyUse.HIT: "copy_hits",
+    CopyUse.CATCH_UP: "copy_catch_ups",
+    CopyUse.REBUILD: "copy_rebuilds",
+}
+"""What a local copy was worth to the name under which it is counted."""
+
+
+def is_snapshot(word: str) -> bool:
+    """Return whether a control event asks every subtask for a snapshot."""
+    return word == "handover" or word.startswith("savepoint:")
 
 
 class LiveSubtask:
@@ -29,7 +43,12 @@ class LiveSubtask:
     """
 
     def __init__(
-        self, program: bytes, subtask: int, *, min_compact_bytes: int = MIN_COMPACT_BYTES
+        self,
+        program: bytes,
+        subtask: int,
+        *,
+        make_backend: Callable[[], StateBackend] = HashBackend,
+        min_compact_bytes: int = MIN_COMPACT_BYTES,
     ) -> None:
         """Do nothing yet: functions are opened by the first micro-batch.
 
@@ -37,22 +56,26 @@ class LiveSubtask:
             program: `user_code.dump` of the `LevelProgram`; loaded whenever a new level is
                 needed, so that no two share a function object.
             subtask: Index, from 0.
+            make_backend: Makes the backend of this subtask.
             min_compact_bytes: Changes that a log may hold before it is compacted.
         """
         self._program = program
         self._subtask = subtask
+        self._make_backend = make_backend
         self._min_compact_bytes = min_compact_bytes
+        self._backend: StateBackend | None = None
         self._level: LiveLevel | None = None
-        self._position: tuple[int, str] | None = None
+        self._position: Position | None = None
+        self._rewritten: tuple[int, ...] = ()
+
+    @staticmethod
+    def seed(storage: LogStorage, blobs: Iterable[bytes]) -> None:
+        """Begin a log with the state of the run before: blobs of key groups it owns."""
+        ChangeLog(storage).seed(blobs)
 
     def process(
-        self,
-        frames: Iterable[bytes],
-        storage: LogStorage,
-        *,
-        initial: Iterable[bytes] = (),
-        hand_over: bool = False,
-    ) -> list[tuple[int, bytes]]:
+        self, frames: Iterable[bytes], storage: LogStorage, snapshots: Iterable[str] = ()
+    ) -> Iterator[tuple[int, bytes]]:
         """Process one micro-batch and append its changes to the log.
 
         Nothing is written if neither state nor watermarks changed. After an exception the
@@ -61,64 +84,70 @@ class LiveSubtask:
         Args:
             frames: All frames with this subtask's route, in any order.
             storage: The subtask's log, as of the end of the previous micro-batch.
-            initial: State blobs of the run before, of the key groups this subtask owns.
-                Used only if nothing was ever written to the log, else ignored.
-            hand_over: The run ends with this micro-batch: also return state and watermarks
-                for the next run, as `LiveLevel.snapshot` describes.
+            snapshots: Names of snapshots to take after the records: `handover` for the next
+                run, `savepoint:…`.
 
-        Returns:
-            (route, frame) pairs for later levels and the sink stage.
+        Yields:
+            (route, frame) pairs for later levels and the sink stage. The micro-batch counts
+            only when the iterator is exhausted.
 
         Raises:
             PenstockError: A user function failed, or the log is damaged.
         """
         try:
             log = ChangeLog(storage, min_compact_bytes=self._min_compact_bytes)
-            blobs = initial if log.is_new else ()
-            level = self._current_level(log)
-            seeded = False
-            for blob in blobs:
-                level.store.load(blob)
-                seeded = True
+            level, backend = self._current(log)
+            use = backend.catch_up(log)
+            if self._position != log.position():
+                level.restore(log.head.meta)
             out = level.process(frames)
-            self._write(level, log, seeded=seeded)
-            if hand_over:
-                out += level.snapshot()
+            names = tuple(snapshots)
+            level.sweep(self._rewritten, everything=bool(names))
+            costs = self._append(level, backend, log)
+            out.append(level.report({COPY_USES[use]: 1, **costs}))
+            yield from out
+            for name in names:
+                yield from level.snapshot(name)
+            self._position = log.position()
+            if self._position is not None:
+                backend.written(self._position)
         except BaseException as error:
             self._discard(error)
             raise
-        self._position = log.position()
-        return out
 
     def close(self) -> None:
         """Close the user's functions and forget the copy; the subtask may be used again."""
-        level, self._level, self._position = self._level, None, None
+        level, backend = self._level, self._backend
+        self._level = self._backend = self._position = None
+        if backend is not None:
+            backend.close()
         if level is not None:
             level.close()
 
-    def _current_level(self, log: ChangeLog) -> LiveLevel:
-        """Return the level in the state the log describes."""
-        missing = log.missing_after(self._position)
-        if self._level is None or missing is None:
+    def _current(self, log: ChangeLog) -> tuple[LiveLevel, StateBackend]:
+        """Return a level that has seen nothing the log does not know, and its backend."""
+        unchanged = self._position is None and log.is_new
+        if self._level is not None and not unchanged and log.missing_after(self._position) is None:
             self.close()
-            missing = log.entries()
-            self._level = LiveLevel(user_code.load(self._program), self._subtask)
-        if missing:
-            for blob in log.blobs(missing):
-                self._level.store.load(blob)
-            self._level.restore(log.head.meta)
-        return self._level
-
-    def _write(self, level: LiveLevel, log: ChangeLog, *, seeded: bool) -> None:
-        memory = level.remember()
-        changes = level.store.drain(level.key_groups.__getitem__)
-        if seeded or (changes and log.wants_compaction):
-            log.compact(level.store.snapshot(level.key_groups.__getitem__), memory)
-        elif changes or memory != log.head.meta:
-            log.append(changes, memory)
+        if self._level is None or self._backend is None:
+            self._backend = self._make_backend()
+            self._level = LiveLevel(user_code.load(self._program), self._subtask, self._backend)
+        return self._level, self._backend
 
     def _discard(self, error: BaseException) -> None:
         try:
+            if self._backend is not None:
+                self._backend.discard()
             self.close()
         except PenstockError as second:
             error.add_note(f"Closing after this failed as well: {second}")
+
+    def _append(self, level: LiveLevel, backend: StateBackend, log: ChangeLog) -> dict[str, int]:
+        """Write what changed, if anything did, and return what it cost."""
+        memory = level.remember()
+        changes = backend.drain()
+        if not changes and memory == log.head.meta:
+            return {}
+        appended = log.append(changes, memory, backend)
+        self._rewritten = appended.rewritten_groups
+        return {"log_bytes": appended.change_bytes, "compaction_bytes": appended.rewritten_bytes}

@@ -84,7 +84,7 @@ class BatchRun:
         failpoint("batch.pinned")
         job.directory.forget_run_files(run.index, "snapshot")
         snapshot = job.directory.run_directory(run.index, "snapshot")
-        programs = job.programs(run, self._tasks, HandOver())
+        programs = job.programs(run, self._tasks, HandOver(), pinned)
         frames = batch_frames(job.read_context(run, programs, pinned))
         for program in programs[1:]:
             frames = self._exchanged(frames).mapInArrow(BatchLevelTask(Payload.of(program)), DDL)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
+from penstock.api.completable_future import CompletableFuture
 from penstock.api.job import JobExecutionResult, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
@@ -16,12 +18,18 @@ from penstock.plan.programs import HandOver
 from penstock.runtime.program import RunKind
 from penstock.spark.batch_run import BatchRun
 from penstock.spark.failures import translate
-from penstock.spark.hand_over import read_hand_over
+from penstock.spark.hand_over import read_hand_over, verified_files
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.live_run import LiveRun
+from penstock.spark.recovery import Restored
+from penstock.spark.restore import restore, state_files_of
 from penstock.spark.run_context import JobContext
+from penstock.spark.savepoint_futures import SavepointFutures
+from penstock.spark.savepoint_taker import STOPPED
 from penstock.spark.session import get_session
 from penstock.spark.sink_stage import SinkStage
+
+_GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 
 
 class SparkExecutor:
@@ -37,8 +45,11 @@ class SparkExecutor:
         name = settings.get(JOB_NAME)
         directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
         try:
-            client = SparkJobClient(plan, settings, directory)
+            restored = restore(directory, plan, settings)
+            client = SparkJobClient(plan, settings, directory, restored)
         except BaseException:
+            if directory.is_new:
+                directory.forget_job()
             directory.release()
             raise
         client.start()
@@ -49,7 +60,11 @@ class SparkJobClient:
     """A job in this process."""
 
     def __init__(
-        self, plan: PhysicalPlan, configuration: Configuration, directory: JobDirectory
+        self,
+        plan: PhysicalPlan,
+        configuration: Configuration,
+        directory: JobDirectory,
+        restored: Restored | None,
     ) -> None:
         session = get_session(configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
@@ -57,7 +72,10 @@ class SparkJobClient:
         self._directory = directory
         self._cancelled = threading.Event()
         sinks = SinkStage(plan, directory.job_id, directory.path)
-        self._job = JobContext(session, plan, configuration, directory, sinks, self._cancelled)
+        self._job = JobContext(
+            session, plan, configuration, directory, sinks, self._cancelled, restored
+        )
+        self._savepoints = SavepointFutures(directory.path)
         self._status = JobStatus.CREATED
         self._result: JobExecutionResult | None = None
         self._error: PenstockError | None = None
@@ -83,6 +101,20 @@ class SparkJobClient:
         """Stop the job cleanly and wait until it has stopped; it can be resumed."""
         self._cancelled.set()
         self._thread.join()
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Ask for a savepoint; see `JobClient`."""
+        return self._savepoints.submit(savepoint_directory, stop=False, drain=False)
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
+        savepoint_directory: str | None = None,
+    ) -> CompletableFuture[str]:
+        """Ask for a savepoint with which the job stops; see `JobClient`."""
+        return self._savepoints.submit(
+            savepoint_directory, stop=True, drain=advance_to_end_of_event_time
+        )
 
     def get_job_execution_result(self) -> JobExecutionResult:
         """Wait for the end of the job and return its result.
@@ -113,6 +145,7 @@ class SparkJobClient:
             self._error, final = translate(error, "the job"), JobStatus.FAILED
         try:
             self._job.sinks.close()
+            self._savepoints.close(final.name)
         finally:
             self._directory.release()
             self._status = final
@@ -122,20 +155,33 @@ class SparkJobClient:
         if self._directory.step("finished") is not None:
             publish(Resumed("finished; there is nothing left to do"))
             return []
+        stopped = self._directory.step(STOPPED)
+        if stopped is not None:
+            publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
+            return []
         self._settle_sinks()
         summaries = []
-        handed, state_files = HandOver(), list[str]()
+        handed = HandOver()
+        state_files: list[Path] | None = None
+        restored = job.restored
+        if restored is not None:
+            handed, state_files = restored.handed, state_files_of(self._directory, restored)
+            job.remember_read(restored.read)
         ended: float | None = None
-        for run in job.plan.runs:
+        for run in job.plan.runs[0 if restored is None else restored.run :]:
             done = self._directory.step(f"run-{run.index}.done")
             if done is None:
                 job.check_cancelled()
                 summaries.append(self._execute(run, handed, state_files, ended))
+                if self._directory.step(STOPPED) is not None:
+                    return summaries
                 ended = time.monotonic()
                 done = self._directory.step(f"run-{run.index}.done")
             if done is not None and run.hands_over:
-                job.earlier |= job.pinned_by(run).files
-                handed, state_files = read_hand_over(done), done["state_files"]
+                job.remember_read(job.pinned_by(run).files)
+                snapshot = self._directory.path / f"run-{run.index}" / "snapshot"
+                handed = read_hand_over(done)
+                state_files = verified_files(snapshot, done["state_files"])
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")
         return summaries
@@ -156,7 +202,11 @@ class SparkJobClient:
         job.sinks.recover()
 
     def _execute(
-        self, run: RunPlan, handed: HandOver, state_files: list[str], ended: float | None
+        self,
+        run: RunPlan,
+        handed: HandOver,
+        state_files: list[Path] | None,
+        ended: float | None,
     ) -> RunSummary:
         reads = ", ".join(
             self._job.plan.source(r.source).parts[part].describe()

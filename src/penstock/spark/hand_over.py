@@ -1,11 +1,13 @@
 """State between runs: recorded by the run that ends, read by the one that begins.
 
-Keyed state is a Parquet table (level, key_group, blob) in `run-N/snapshot`; watermarks and what
-operators keep beside state are in the run's record. Only files the record names are read.
+Keyed state is a Parquet table (operator, key_group, blob) in `run-N/snapshot`; watermarks and
+what operators keep beside state are in the run's record. Only files the record names are read.
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +19,24 @@ from penstock.plan.programs import HandOver
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
 
+EVERY_GROUP = -1
+"""Key group of the rows that every subtask has."""
 
-def describe_hand_over(report: Report, state_files: list[str]) -> dict[str, Any]:
+
+def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str, Any]:
     """Return what the ending run records."""
     return {
-        "watermarks": {
-            str(channel): {str(group): mark for group, mark in groups.items()}
-            for channel, groups in report.watermarks.items()
-        },
+        "watermarks": describe_watermarks(report.watermarks),
         "memory": report.memory,
         "state_files": state_files,
+    }
+
+
+def describe_watermarks(watermarks: dict[int, dict[int, int]]) -> dict[str, dict[str, int]]:
+    """Return watermarks with keys that JSON can have."""
+    return {
+        str(channel): {str(group): mark for group, mark in groups.items()}
+        for channel, groups in watermarks.items()
     }
 
 
@@ -39,6 +49,32 @@ def read_hand_over(recorded: dict[str, Any]) -> HandOver:
         },
         memory=dict(recorded["memory"]),
     )
+
+
+def verified_files(snapshot: Path, recorded: dict[str, str]) -> list[Path]:
+    """Return the state files of a run that has ended, checked.
+
+    Args:
+        snapshot: The directory they are in.
+        recorded: Name to SHA-256.
+
+    Raises:
+        StateError: A file is gone or is not what was written; names it.
+    """
+    files = []
+    for name, expected in recorded.items():
+        path = snapshot / name
+        hint = "Restore the checkpoint directory from a copy, or start in a new one."
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as cause:
+            problem = f"the state file {path} cannot be read: {cause.strerror}"
+            raise StateError(problem, hint=hint) from cause
+        if found != expected:
+            raise StateError(f"the state file {path} is damaged", hint=hint)
+        files.append(path)
+    return files
 
 
 def greatest_watermark(handed: HandOver) -> int | None:
@@ -54,28 +90,36 @@ def greatest_watermark(handed: HandOver) -> int | None:
 
 def initial_state(
     session: SparkSession,
-    snapshot: Path,
-    files: list[str],
-    level: int,
+    files: Sequence[Path],
+    operators: Collection[str],
     parallelism: int,
     max_parallelism: int,
 ) -> DataFrame:
-    """Return the state rows of a level as (route, blob).
+    """Return the state rows of some operators as (route, blob).
+
+    Rows of no key group (broadcast state) are there once for every subtask.
+
+    Args:
+        session: Spark.
+        files: Parquet files with rows (operator, key_group, blob).
+        operators: uids of the operators.
+        parallelism: Number of subtasks.
+        max_parallelism: Number of key groups.
 
     Raises:
-        StateError: A file that was recorded is gone.
+        StateError: A file is gone.
     """
-    paths = [snapshot / name for name in files]
-    for path in paths:
+    for path in files:
         if not path.exists():
             raise StateError(
                 f"the state file {path} is gone",
                 hint="Restore the checkpoint directory from a copy, or start in a new one.",
             )
-    routes = live_routes(parallelism)
-    if not paths:
+    if not files:
         return session.createDataFrame([], "route INT, blob BINARY")
+    routes = sf.array(*(sf.lit(route) for route in live_routes(parallelism)))
     subtask = sf.expr(f"CAST(key_group * {parallelism} DIV {max_parallelism} AS INT)")
-    route = sf.element_at(sf.array(*(sf.lit(r) for r in routes)), subtask + 1)
-    rows = session.read.parquet(*map(str, paths)).where(sf.col("level") == level)
-    return rows.select(route.alias("route"), "blob")
+    own = sf.array(sf.element_at(routes, subtask + 1))
+    to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
+    rows = session.read.parquet(*map(str, files)).where(sf.col("operator").isin(*operators))
+    return rows.select(sf.explode(to).alias("route"), "blob")

@@ -5,10 +5,16 @@
     run-0.pinned.json     what the run reads, decided before it reads
     run-0.staged.json     a batch run is complete, its sinks not yet committed
     run-0.done.json       sinks committed, state ready for the next run
+    run-1.outline.json    what a savepoint of a live run says about the plan
+    restored.json         the savepoint the job started from, and where it goes on
+    stopped.json          the job was stopped with a savepoint
     finished.json         the whole job is done
-    run-0/snapshot/       state handed over, Parquet rows (level, key_group, blob)
+    run-0/snapshot/       state handed over, Parquet rows (operator, key_group, blob)
     run-1/spark/          checkpoint of the streaming query
-    run-1/control/        control log: start, end of sources, hand-over
+    run-1/control/        control log: start, end of sources, hand-over, savepoints
+    restored/             state files of the savepoint the job started from
+    requests/             requests for savepoints, and their answers
+    savepoints/           savepoints for which no other place was named
     spool/                records on their way to the driver (print, collect)
 
 Every file with a name in this list is written whole (temporary file, fsync, rename) and
@@ -43,11 +49,13 @@ class JobDirectory:
         path: The directory.
         job_id: Identifies the job across restarts; safe in file names.
         is_temporary: Nobody asked for the directory, so it is removed at the end.
+        is_new: There was no job in the directory when it was opened.
     """
 
     def __init__(self, path: Path, *, is_temporary: bool) -> None:
         self.path = path
         self.is_temporary = is_temporary
+        self.is_new = False
         self.job_id = ""
         self._lock: IO[str] | None = None
 
@@ -108,6 +116,16 @@ class JobDirectory:
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether a run of the job has decided what it reads."""
+        return next(self.path.glob("run-*.pinned.json"), None) is not None
+
+    def forget_job(self) -> None:
+        """Make the directory of a new job, which has not begun, free for any job."""
+        shutil.rmtree(self.path / "restored", ignore_errors=True)
+        (self.path / "job.json").unlink(missing_ok=True)
+
     def run_directory(self, run: int, name: str) -> Path:
         """Return a directory of a run, made if missing."""
         path = self.path / f"run-{run}" / name
@@ -149,19 +167,21 @@ class JobDirectory:
         lock.seek(0)
         text = lock.read().strip()
         if text.isdigit():
-            _wait_for_end_of(int(text), self.path)
+            wait_for_end_of(int(text), self.path)
 
     def _identify(self, plan: PhysicalPlan, job_name: str) -> None:
         shape = describe_shape(plan)
         known = self.step("job")
         if known is None:
-            foreign = [p.name for p in self.path.iterdir() if p.name not in {"lock", "spool"}]
+            ours = {"lock", "spool", "restored"}
+            foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
             if foreign:
                 raise JobDirectoryError(
                     f"{self.path} is not empty and not a checkpoint directory: it holds "
                     f"{foreign[0]}",
                     hint="Set execution.checkpointing.dir to a new or empty directory.",
                 )
+            self.is_new = True
             self.job_id = secrets.token_hex(8)
             self.record(
                 "job",
@@ -203,8 +223,12 @@ def _local_path(configured: str) -> Path:
     return Path(text).absolute()
 
 
-def _wait_for_end_of(pid: int, path: Path) -> None:
-    """Wait until the JVM of a killed driver is gone: it could still be writing."""
+def wait_for_end_of(pid: int, path: Path) -> None:
+    """Wait until the JVM of a killed driver is gone: it could still be writing.
+
+    Raises:
+        JobLockedError: It does not end.
+    """
     deadline = time.monotonic() + _OLD_JVM_SECONDS
     while _is_java(pid):
         if time.monotonic() > deadline:

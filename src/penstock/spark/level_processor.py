@@ -13,13 +13,15 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.runtime.live_subtask import LiveSubtask
+from penstock.runtime.live_subtask import LiveSubtask, is_snapshot
 from penstock.serde.frame import FrameKind, payload_of, read_header
 from penstock.spark.failures import carrying
+from penstock.spark.local_state import LocalCopies
 from penstock.spark.payload import Payload
+from penstock.state.blob import BLOB_BYTES
 
-_subtasks: dict[tuple[str, int, int], LiveSubtask] = {}
-"""(job and run, level, subtask) to what this process knows of it."""
+_subtasks: dict[tuple[str, str, int, int], LiveSubtask] = {}
+"""(job and run, digest of the program, level, subtask) to what this process knows of it."""
 
 
 class _SparkLog:
@@ -47,35 +49,56 @@ class _SparkLog:
         self._entries.removeKey((number,))
 
 
+class _Seed:
+    """State of the run before, on its way into the log: a few megabytes at a time."""
+
+    def __init__(self, log: _SparkLog) -> None:
+        self._log = log
+        self._blobs: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, blob: bytes) -> None:
+        self._blobs.append(blob)
+        self._bytes += len(blob)
+        if self._bytes >= BLOB_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        LiveSubtask.seed(self._log, self._blobs)
+        self._blobs, self._bytes = [], 0
+
+
 class LevelProcessor(StatefulProcessor):
     """Runs the subtasks of one level."""
 
     def __init__(
-        self, payload: Payload, run_id: str, level: int, subtask_of_route: dict[int, int]
+        self, payload: Payload, copies: LocalCopies, level: int, subtask_of_route: dict[int, int]
     ) -> None:
         """Describe; Spark pickles the processor and calls `init` in the worker.
 
         Args:
             payload: Packs the level's program.
-            run_id: Identifies the run of this query; changes whenever the program may.
+            copies: How workers keep state; tells this query's run and program from others.
             level: The level.
             subtask_of_route: Grouping key to subtask.
         """
         self._payload = payload
-        self._run_id = run_id
+        self._copies = copies
         self._level = level
         self._subtask_of_route = subtask_of_route
-        self._initial: dict[int, list[bytes]] = {}
+        self._seeds: dict[int, _Seed] = {}
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Get the state variables."""
         self._head = handle.getValueState("head", "head BINARY")
         self._entries = handle.getMapState("entries", "number LONG", "entry BINARY")
-        self._initial = {}
+        self._seeds = {}
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
-        """Keep one state row of the run before; the input rows of the key follow."""
-        self._initial.setdefault(key[0], []).append(bytes(initialState[-1]))
+        """Log one state row of the run before; the input rows of the key follow."""
+        seed = self._seeds.setdefault(key[0], _Seed(_SparkLog(self._head, self._entries)))
+        with carrying():
+            seed.add(bytes(initialState[-1]))
 
     def handleInputRows(  # noqa: N802
         self,
@@ -87,7 +110,7 @@ class LevelProcessor(StatefulProcessor):
         route = key[0]
         with carrying():
             frames: list[bytes] = []
-            signals: set[bytes] = set()
+            signals: set[str] = set()
             passing: list[bytes] = []
             for row in rows:
                 frame = bytes(row[1])
@@ -95,34 +118,36 @@ class LevelProcessor(StatefulProcessor):
                 if header.kind is not FrameKind.SIGNAL:
                     frames.append(frame)
                 elif header.target_level == self._level:
-                    signals.add(payload_of(frame))
+                    signals.add(payload_of(frame).decode())
                 else:
                     passing.append(frame)
-            out = self._subtask(route).process(
-                frames,
-                _SparkLog(self._head, self._entries),
-                initial=self._initial.pop(route, ()),
-                hand_over=b"handover" in signals,
-            )
-        for frame in passing:
-            yield Row(route=route, frame=frame)
-        for to, frame in out:
-            yield Row(route=to, frame=frame)
+            if route in self._seeds:
+                self._seeds.pop(route).flush()
+            log = _SparkLog(self._head, self._entries)
+            snapshots = sorted(word for word in signals if is_snapshot(word))
+            for frame in passing:
+                yield Row(route=route, frame=frame)
+            for to, frame in self._subtask(route).process(frames, log, snapshots):
+                yield Row(route=to, frame=frame)
 
     def close(self) -> None:
         """Keep the subtasks: the next micro-batch wants them."""
 
     def _subtask(self, route: int) -> LiveSubtask:
         subtask = self._subtask_of_route[route]
-        name = (self._run_id, self._level, subtask)
+        run = (self._copies.run, self._copies.digest)
+        name = (*run, self._level, subtask)
         found = _subtasks.get(name)
         if found is None:
-            _forget_other_runs(self._run_id)
-            found = _subtasks[name] = LiveSubtask(self._payload.data, subtask)
+            _forget_other_runs(self._copies.run)
+            make_backend = self._copies.factory(self._level, subtask)
+            found = _subtasks[name] = LiveSubtask(
+                self._payload.data, subtask, make_backend=make_backend
+            )
         return found
 
 
-def _forget_other_runs(run_id: str) -> None:
+def _forget_other_runs(run: str) -> None:
     """Close what belongs to queries that this process served before."""
-    for name in [name for name in _subtasks if name[0] != run_id]:
+    for name in [name for name in _subtasks if name[0] != run]:
         _subtasks.pop(name).close()

@@ -23,10 +23,11 @@ _READ_RECORDS = 8192
 POSITIONS_DDL = "event STRING, source INT, split INT, first LONG, last LONG, finished BOOLEAN"
 """Rows of split sources and of the control log. `event` is one of:
 
-range    read positions [first, last) of a split; `finished` if the split ends there
-end      the source has ended
-start    the run begins: reach every subtask of every level
-handover the run ends: every subtask writes its state
+range           read positions [first, last) of a split; `finished` if the split ends there
+end             the source has ended
+start           the run begins: reach every subtask of every level
+handover        the run ends: every subtask writes its state
+savepoint:<id>  somebody asked for a savepoint: every subtask writes its state
 """
 
 

@@ -12,13 +12,15 @@ driver process that holds the job's lock is the one that makes output visible.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.job import RunSummary
-from penstock.config.options import CHECKPOINT_INTERVAL
+from penstock.config.options import CHECKPOINT_INTERVAL, JOB_NAME, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import MicroBatch, Switched, publish
@@ -32,9 +34,12 @@ from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
+from penstock.spark.local_state import LocalCopies, remove_local_copies
 from penstock.spark.payload import Payload
 from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
+from penstock.spark.run_outline import outline_of
+from penstock.spark.savepoint_taker import SavepointTaker
 from penstock.spark.session import shuffle_partitions
 from penstock.spark.source_reads import live_frames
 
@@ -57,7 +62,7 @@ class LiveRun:
         job: JobContext,
         run: RunPlan,
         handed: HandOver,
-        state_files: list[str],
+        state_files: Sequence[Path] | None,
         *,
         predecessor_ended: float | None,
     ) -> None:
@@ -66,8 +71,8 @@ class LiveRun:
         Args:
             job: The job.
             run: The run.
-            handed: Watermarks and memory of the run before.
-            state_files: Its snapshot.
+            handed: Watermarks and memory of the run before, or of a savepoint.
+            state_files: Its snapshot; None if the job begins with this run.
             predecessor_ended: When it ended, on the monotonic clock; None if this process
                 did not execute it.
         """
@@ -77,8 +82,12 @@ class LiveRun:
         self._state_files = state_files
         self._predecessor_ended = predecessor_ended
         self._control = ControlLog(job.directory.run_directory(run.index, "control"))
+        outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
+        job.directory.record(f"run-{run.index}.outline", outline.to_json())
+        self._savepoints = SavepointTaker(job, run, self._control, outline)
         self.report = Report()
         self._failure: BaseException | None = None
+        self._run_id = f"{job.directory.job_id}-{run.index}"
         self._name = f"run {run.index} ({run.name})"
 
     def execute(self) -> RunSummary:
@@ -92,7 +101,8 @@ class LiveRun:
         job, run = self._job, self._run
         pinned = job.pin(run)
         self._control.append("start")
-        programs = job.programs(run, job.plan.options.parallelism, self._handed)
+        self._savepoints.poll()
+        programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         job.session.dataSource.register(PositionsSource)
         frames = live_frames(job.read_context(run, programs, pinned))
         for program in programs[1:]:
@@ -106,7 +116,8 @@ class LiveRun:
             self._follow(query, pinned.splits)
         finally:
             query.stop()
-        if run.hands_over:
+            remove_local_copies(job.session, self._run_id)
+        if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
         failpoint("live.done")
         records = self.report.records_read
@@ -115,22 +126,20 @@ class LiveRun:
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
         routes = live_routes(options.parallelism)
-        run_id = f"{self._job.directory.job_id}-{self._run.index}"
         payload = Payload.of(program)
+        backend = self._job.configuration.get(STATE_BACKEND)
         processor = LevelProcessor(
             payload,
-            f"{run_id}-{payload.digest}",
+            LocalCopies(backend, self._run_id, payload.digest),
             program.level,
             {route: subtask for subtask, route in enumerate(routes)},
         )
         initial = None
-        if self._run.index > 0:
-            snapshot = self._job.directory.path / f"run-{self._run.index - 1}" / "snapshot"
+        if self._state_files is not None:
             initial = initial_state(
                 self._job.session,
-                snapshot,
                 self._state_files,
-                program.level,
+                [op.uid for op in program.operators],
                 options.parallelism,
                 options.max_parallelism,
             ).groupBy("route")
@@ -151,22 +160,25 @@ class LiveRun:
     def _commit(self, frames: DataFrame, number: int) -> None:
         """Stage and commit one micro-batch; called by Spark in a thread of this process."""
         started = time.monotonic()
+        if self._savepoints.has_stopped:  # nothing may become visible behind the savepoint
+            raise _MicroBatchFailedError("the job was stopped with a savepoint")
         try:
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
             failpoint("live.staged")
             self._job.sinks.commit(f"{self._run.index}-{number}", staged)
-            if staged.report.watermarks:
+            if staged.report.snapshot == "handover":
                 hand_over = describe_hand_over(staged.report, staged.state_files)
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
+            self.report.merge(staged.report)
+            self._publish(number, staged.report, time.monotonic() - started)
+            self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
         except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
             self._failure = cause
             # Spark searches the text of what leaves here with a recursive pattern, and a Java
             # stack in it would overflow its own.
             raise _MicroBatchFailedError(type(cause).__name__) from None
-        self.report.merge(staged.report)
-        self._publish(number, staged.report, time.monotonic() - started)
 
     def _publish(self, number: int, report: Report, seconds: float) -> None:
         if report.records_read == 0:
@@ -178,14 +190,18 @@ class LiveRun:
     def _follow(
         self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
     ) -> None:
-        """Watch the query until it is complete, fails, or the job is cancelled."""
+        """Watch the query until it is complete, stopped or fails, or the job is cancelled."""
         inputs = BoundedInputs(self._job.plan, self._run, splits, self._control)
-        while True:
+        while not self._savepoints.has_stopped:
             if query.exception() is not None or not query.isActive:
+                if self._savepoints.has_stopped:
+                    return
                 self._raise_failure(query)
             self._job.check_cancelled()
+            self._savepoints.poll()
             progress = query.lastProgress
-            if progress is not None and inputs.complete(progress):
+            # A savepoint that was begun comes first: it must not meet the hand-over.
+            if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
                 return
             time.sleep(_POLL_SECONDS)
 
@@ -200,7 +216,7 @@ class LiveRun:
 
     def _recorded_hand_over(self) -> dict[str, Any]:
         if len(self._job.plan.levels) == 1:
-            recorded = describe_hand_over(Report(), [])  # nothing behind level 0 has state
+            recorded = describe_hand_over(Report(), {})  # nothing behind level 0 has state
         else:
             found = self._job.directory.step(f"run-{self._run.index}.hand-over")
             assert found is not None, "the micro-batch that hands over records it"

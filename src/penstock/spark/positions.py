@@ -31,9 +31,17 @@ class ControlLog:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def append(self, event: str, source: int = -1) -> None:
-        """Add an event durably, unless it is there already."""
-        payload = {"event": event, "source": source}
+    def append(self, event: str, source: int = -1, ends: Sequence[int] = ()) -> None:
+        """Add an event durably, unless it is there already.
+
+        Args:
+            event: See `POSITIONS_DDL`.
+            source: Of `end`.
+            ends: Sources that end in the same micro-batch, before the event.
+        """
+        payload: dict[str, Any] = {"event": event, "source": source}
+        if ends:
+            payload["ends"] = list(ends)
         if payload not in self.events():
             write_verified(self._directory / f"{self.count():06d}.json", payload)
 
@@ -96,7 +104,9 @@ class PositionsReader(DataSourceStreamReader):
                     found.append(PositionRows([row]))
         events = self._control.events()[start["control"] : end["control"]]
         if events:
-            found.append(PositionRows([(e["event"], e["source"], 0, 0, 0, False) for e in events]))
+            rows = [("end", source) for e in events for source in e.get("ends", ())]
+            rows += [(e["event"], e["source"]) for e in events]
+            found.append(PositionRows([(*row, 0, 0, 0, False) for row in rows]))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ from penstock.runtime.program import LevelProgram
 from penstock.serde import user_code
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.pinned_files import PinnedFiles, check_unchanged, pin_files
+from penstock.spark.recovery import Restored
 from penstock.spark.sink_stage import SinkStage
 from penstock.spark.source_reads import Pinned, ReadContext
 
@@ -36,7 +37,8 @@ class JobContext:
         directory: The checkpoint directory, locked.
         sinks: The sink stage.
         cancelled: Set when the job should stop.
-        earlier: What finished runs have read of files, by (source id, part index).
+        restored: What the job took over from the savepoint it started from, None if none.
+        earlier: What was read of files before this run, by (source id, part index).
     """
 
     session: SparkSession
@@ -45,7 +47,15 @@ class JobContext:
     directory: JobDirectory
     sinks: SinkStage
     cancelled: threading.Event
+    restored: Restored | None = None
     earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
+
+    def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
+        """Add to what was read of files."""
+        for key, more in files.items():
+            known = self.earlier.get(key, PinnedFiles({}, ""))
+            schema = more.schema or known.schema
+            self.earlier[key] = PinnedFiles(known.files | more.files, schema)
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.
@@ -58,8 +68,16 @@ class JobContext:
                 "the job was cancelled", hint="Start the same command again to resume it."
             )
 
-    def programs(self, run: RunPlan, tasks: int, handed: HandOver) -> tuple[LevelProgram, ...]:
+    def programs(
+        self, run: RunPlan, tasks: int, handed: HandOver, pinned: Pinned
+    ) -> tuple[LevelProgram, ...]:
         """Return the programs of a run.
+
+        Args:
+            run: The run.
+            tasks: Number of tasks per level in a batch run.
+            handed: From the run before, or from a savepoint.
+            pinned: What the run reads.
 
         Raises:
             UserCodeError: A function cannot be shipped; names its operator.
@@ -77,6 +95,7 @@ class JobContext:
             max_frame_records=self.configuration.get(FRAME_RECORDS),
             handed=handed,
             job_parameters=parameters,
+            open_splits=pinned.open_splits(),
         )
 
     def read_context(
@@ -91,6 +110,7 @@ class JobContext:
             levels=len(programs),
             pinned=pinned,
             earlier=self.earlier,
+            read_frames=frozenset() if self.restored is None else self.restored.read_frames,
             directory=self.directory.path / f"run-{run.index}",
             configuration=self.configuration,
         )
@@ -113,12 +133,7 @@ class JobContext:
         """Return what was decided for a run that has begun, whatever became of the files."""
         recorded = self.directory.step(_step(run))
         assert recorded is not None, f"run {run.index} was pinned before it began"
-        return Pinned(
-            files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
-            splits={
-                _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
-            },
-        )
+        return Pinned.from_json(recorded)
 
     def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
         """Compare pinned files with what is there.
@@ -134,12 +149,18 @@ class JobContext:
     def _decide(self, run: RunPlan) -> dict[str, Any]:
         files: dict[str, Any] = {}
         splits: dict[str, Any] = {}
+        restored = self.restored
+        goes_on = restored is not None and restored.run == run.index
         for reading in run.readings:
             source = self.plan.source(reading.source)
             for part in reading.parts:
                 described = source.parts[part]
-                name = f"{reading.source}.{part}"
-                if isinstance(described, SplitSource):
+                name, key = f"{reading.source}.{part}", (reading.source, part)
+                if restored is not None and goes_on and key in restored.splits:
+                    splits[name] = restored.splits[key]
+                elif restored is not None and goes_on and key in restored.left:
+                    files[name] = restored.left[key].to_json()
+                elif isinstance(described, SplitSource):
                     splits[name] = described.splits(self.plan.options.parallelism)
                 elif isinstance(described, FileSource) and described.is_bounded:
                     files[name] = pin_files(self.session, described, source.origin).to_json()
@@ -160,8 +181,3 @@ def _check_shippable(plan: PhysicalPlan) -> None:
 
 def _step(run: RunPlan) -> str:
     return f"run-{run.index}.pinned"
-
-
-def _key(name: str) -> tuple[int, int]:
-    source, part = name.split(".")
-    return int(source), int(part)

@@ -24,19 +24,19 @@ class StagedEpoch:
 
     Attributes:
         committables: Sink index to handles, in order of task.
-        state_files: Names of snapshot files.
+        state_files: Name of each snapshot file, and its SHA-256.
         report: Of all tasks.
     """
 
     committables: dict[int, list[Any]] = field(default_factory=dict)
-    state_files: list[str] = field(default_factory=list)
+    state_files: dict[str, str] = field(default_factory=dict)
     report: Report = field(default_factory=Report)
 
     def add(self, message: SinkMessage) -> None:
         """Add what one task prepared."""
         for index, prepared in message.committables.items():
             self.committables.setdefault(index, []).extend(prepared)
-        self.state_files += message.state_files
+        self.state_files |= message.state_files
         self.report.merge(message.report)
 
 

@@ -6,6 +6,7 @@ The last stage of every run and micro-batch. Each task answers with one row: the
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import uuid
@@ -25,17 +26,18 @@ from penstock.spark.failures import carrying
 from penstock.spark.frames import from_batches
 from penstock.spark.level_zero_tasks import task_id
 from penstock.spark.payload import Payload
-from penstock.state.blob import key_group_of
+from penstock.state.blob import key_group_of, operator_of
+from penstock.state.schema import BROADCAST_GROUP
 
 MESSAGE_DDL = "message BINARY"
 STATE_SCHEMA = pa.schema(
     [
-        pa.field("level", pa.int32(), nullable=False),
+        pa.field("operator", pa.string(), nullable=False),
         pa.field("key_group", pa.int32(), nullable=False),
         pa.field("blob", pa.binary(), nullable=False),
     ]
 )
-"""Rows of a state snapshot; readable without the job."""
+"""Rows of a state snapshot; readable without the job. Broadcast state has key group -1."""
 
 _STATE_BYTES = 16 << 20
 
@@ -46,12 +48,12 @@ class SinkMessage:
 
     Attributes:
         committables: Sink index to what its writer prepared.
-        state_files: Names of the snapshot files written.
+        state_files: Name of each snapshot file written, and the SHA-256 of its bytes.
         report: Everything that reached this task, merged.
     """
 
     committables: dict[int, list[Any]] = field(default_factory=dict)
-    state_files: list[str] = field(default_factory=list)
+    state_files: dict[str, str] = field(default_factory=dict)
     report: Report = field(default_factory=Report)
 
 
@@ -89,7 +91,7 @@ class SinkTask:
                 if header.kind is FrameKind.REPORT:
                     message.report.merge(decode_report(frame))
                 elif header.kind is FrameKind.STATE:
-                    state.add(header.channel, payload_of(frame))
+                    state.add(payload_of(frame))
                 else:
                     index = self.sink_of_channel[header.channel]
                     writer = writers.get(index)
@@ -116,26 +118,28 @@ class _StateFile:
         self._directory = directory
         self._path: Path | None = None
         self._writer: pq.ParquetWriter | None = None
-        self._rows: list[tuple[int, int, bytes]] = []
+        self._rows: list[tuple[str, int, bytes]] = []
         self._bytes = 0
 
-    def add(self, level: int, blob: bytes) -> None:
-        self._rows.append((level, key_group_of(blob), blob))
+    def add(self, blob: bytes) -> None:
+        group = key_group_of(blob)
+        self._rows.append((operator_of(blob), -1 if group == BROADCAST_GROUP else group, blob))
         self._bytes += len(blob)
         if self._bytes >= _STATE_BYTES:
             self._write()
 
-    def finish(self) -> list[str]:
+    def finish(self) -> dict[str, str]:
         self._write()
         if self._writer is None or self._path is None:
-            return []
+            return {}
         self._writer.close()
         try:
             with self._path.open("rb") as file:
                 os.fsync(file.fileno())
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as cause:
             raise _unwritable(self._path, cause) from cause
-        return [self._path.name]
+        return {self._path.name: digest}
 
     def abort(self) -> None:
         if self._writer is not None and self._path is not None:
@@ -145,14 +149,14 @@ class _StateFile:
     def _write(self) -> None:
         if not self._rows:
             return
-        levels, groups, blobs = zip(*self._rows, strict=True)
+        operators, groups, blobs = zip(*self._rows, strict=True)
         try:
             if self._writer is None:
                 self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
                 self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
             batch = pa.RecordBatch.from_arrays(
                 [
-                    pa.array(levels, pa.int32()),
+                    pa.array(operators, pa.string()),
                     pa.array(groups, pa.int32()),
                     pa.array(blobs, pa.binary()),
                 ],

@@ -55,6 +55,23 @@ class Pinned:
     files: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
     splits: dict[tuple[int, int], list[tuple[int, int | None]]] = field(default_factory=dict)
 
+    @classmethod
+    def from_json(cls, recorded: dict[str, Any]) -> Pinned:
+        """Return what the step `pinned` of a run recorded."""
+        return cls(
+            files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
+            splits={
+                _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
+            },
+        )
+
+    def open_splits(self) -> dict[int, int]:
+        """Return source id to the number of its splits with something left to read."""
+        return {
+            source: sum(start != end for start, end in splits)
+            for (source, _), splits in self.splits.items()
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
@@ -67,7 +84,8 @@ class ReadContext:
         program: Of level 0.
         levels: Number of levels, level 0 included.
         pinned: What this run reads.
-        earlier: What earlier runs read of files, by (source id, part index).
+        earlier: What was read of files before this run, by (source id, part index).
+        read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Of the run, for what must be written down.
         configuration: Of the job.
     """
@@ -81,6 +99,7 @@ class ReadContext:
     earlier: dict[tuple[int, int], PinnedFiles]
     directory: Path
     configuration: Configuration
+    read_frames: frozenset[int] = frozenset()
 
     def parts(self) -> list[tuple[int, int, Source]]:
         """Return (source id, part index, part) in order of reading."""
@@ -217,7 +236,7 @@ def _live_schema(context: ReadContext, source: int, part: int, described: FileSo
         return declared
     known = context.pinned.files | context.earlier
     for number in range(part, -1, -1):
-        if (source, number) in known:
+        if (source, number) in known and known[source, number].schema:
             return StructType.fromJson(json.loads(known[source, number].schema))
     try:
         inferred: StructType = reader(context.session, described).load(described.path).schema
@@ -234,6 +253,8 @@ def _live_schema(context: ReadContext, source: int, part: int, described: FileSo
 def _materialised(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
     """Write a batch DataFrame once and stream the files."""
     target = context.directory / f"dataframe-{source}"
+    if source in context.read_frames:
+        frame = frame.limit(0)
     if not (target / "_SUCCESS").exists():
         frame.write.mode("overwrite").parquet(str(target))
     stream = context.session.readStream.schema(frame.schema)
@@ -246,3 +267,8 @@ def _unknown(part: Source) -> SourceError:
         f"{type(part).__name__} is neither a SplitSource, a FileSource nor a SparkSource",
         hint="Derive your source from SplitSource, or wrap a DataFrame in SparkSource.",
     )
+
+
+def _key(name: str) -> tuple[int, int]:
+    source, part = name.split(".")
+    return int(source), int(part)

@@ -1,112 +1,180 @@
-"""The hash-map backend: keyed state as Python objects in dictionaries.
+"""What every state backend is: tables of entries, a local copy of the log, changes to write.
 
-One `KeyedStore` holds the state of one subtask (live run) or of one key group (batch run). A
-table is one named state of one operator. Handles given to users write through tables, and a
-table remembers which keys changed, so that a micro-batch costs in proportion to the keys it
-touched and not to the state.
+A backend holds the keyed state of one subtask (live run) or one key group at a time (batch run).
+A table is one named state of one operator; a part is what a table has in one key group. Handles
+given to users (`value_state`, `list_state`, …) work on parts and know nothing of backends.
 
-A value read is the object itself, not a copy. Changing it in place without `update` is not
-recorded and is lost at the next restart, as in PyFlink.
+    single kinds   one entry per key                     value, reducing, aggregating
+    nested kinds   entries per key, found by a subkey    list (chunk number), map, timers,
+                                                         broadcast
+
+The life of a micro-batch:
+
+    catch_up(log)      the copy is brought to the head of the log; stale, foreign and half
+                       changed copies are found out here and built again
+    get, put, …        by handles
+    drain()            changes as blobs, for the log
+    written(position)  where they were written; counts only once a later log confirms it
+    discard()          instead, if the attempt failed
+
+A value read is the object itself, not a copy. Changing it in place without writing it back is
+not recorded and is lost, as in PyFlink.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from enum import Enum, auto
+from typing import Any, Protocol
 
-from penstock.state.blob import Section, decode_blob, encode_blob
+from penstock.state.change_log import ChangeLog, Position
+from penstock.state.schema import StateKind, StateSchema
+from penstock.types import Types
 
-_ENTRIES_PER_BLOB = 50_000
+ABSENT = object()
+"""No value; distinct from None."""
 
 
-class StateTable:
-    """Entries of one state of one operator.
+TIMERS_SCHEMA = StateSchema(StateKind.TIMERS, Types.BOOLEAN(), Types.LONG())
+"""Of timers: key, timestamp, True."""
+
+
+class CopyUse(Enum):
+    """What a local copy was worth at the beginning of a micro-batch."""
+
+    HIT = auto()
+    """It lacked at most the changes of the micro-batch before."""
+
+    CATCH_UP = auto()
+    """It lacked the changes of several micro-batches."""
+
+    REBUILD = auto()
+    """There was none, or it was of no use: everything was read from the log."""
+
+
+class SinglePart(Protocol):
+    """Entries of one state in one key group, one per key."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of `key`."""
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of `key`."""
+
+    def remove(self, key: Any) -> None:
+        """Remove the value of `key`, if there is one."""
+
+    def keys(self) -> list[Any]:
+        """Return all keys; costs in proportion to the part."""
+
+
+class NestedPart(Protocol):
+    """Entries of one state in one key group, found by key and subkey."""
+
+    def get(self, key: Any, subkey: Any, default: Any = None) -> Any:
+        """Return one value."""
+
+    def put(self, key: Any, subkey: Any, value: Any) -> None:
+        """Set one value."""
+
+    def remove(self, key: Any, subkey: Any) -> None:
+        """Remove one value, if it is there."""
+
+    def clear(self, key: Any) -> None:
+        """Remove all entries of `key`."""
+
+    def items(self, key: Any) -> list[tuple[Any, Any]]:
+        """Return (subkey, value) of all entries of `key`, in no defined order."""
+
+    def subkeys(self, key: Any) -> list[Any]:
+        """Return the subkeys of `key`, in no defined order."""
+
+    def is_empty(self, key: Any) -> bool:
+        """Return whether `key` has no entries."""
+
+    def keys(self) -> list[Any]:
+        """Return all keys that have entries; costs in proportion to the part."""
+
+
+class Table(Protocol):
+    """One state of one operator.
 
     Attributes:
-        entries: Key to value. Writers must also record the key in `changed`.
-        changed: Keys written or removed since the last drain.
+        schema: How its entries are read now; stored ones may be older.
     """
 
-    __slots__ = ("changed", "entries")
+    schema: StateSchema
 
-    def __init__(self) -> None:
-        self.entries: dict[Any, Any] = {}
-        self.changed: set[Any] = set()
+    def __getitem__(self, key_group: int) -> Any:
+        """Return the part of a key group, the same object for the life of the table."""
+
+    def groups(self) -> list[int]:
+        """Return the key groups that may have entries, ascending."""
 
 
-class KeyedStore:
-    """All tables of one subtask or key group."""
+class TimerTable(Protocol):
+    """Timers of one operator in one time domain: entries (key, timestamp), ordered by time."""
 
-    def __init__(self) -> None:
-        self._tables: dict[tuple[str, str], StateTable] = {}
+    def add(self, key_group: int, key: Any, timestamp: int) -> None:
+        """Add a timer; nothing changes if it is there."""
 
-    def table(self, operator: str, state: str) -> StateTable:
+    def remove(self, key_group: int, key: Any, timestamp: int) -> None:
+        """Remove a timer, if it is there."""
+
+    def of_key(self, key_group: int, key: Any) -> list[int]:
+        """Return the timestamps of one key, ascending."""
+
+    def pop_due(self, until: int) -> tuple[int, int, Any] | None:
+        """Remove and return (timestamp, key group, key) of the earliest timer up to `until`.
+
+        Timers added meanwhile count. None if there is none.
+        """
+
+
+class StateBackend(Protocol):
+    """The keyed state of one subtask, and its local copy between micro-batches."""
+
+    def table(self, operator: str, state: str, schema: StateSchema) -> Table:
         """Return the table of one state, made empty at first use.
 
-        The same object for the life of the store: `clear` and `load` change it in place.
+        Raises:
+            StateMigrationError: Entries are stored that cannot be read as `schema`.
         """
-        found = self._tables.get((operator, state))
-        if found is None:
-            found = self._tables[operator, state] = StateTable()
-        return found
 
-    def clear(self) -> None:
-        """Forget everything; tables stay valid."""
-        for table in self._tables.values():
-            table.entries.clear()
-            table.changed.clear()
+    def timers(self, operator: str, state: str) -> TimerTable:
+        """Return the timers an operator keeps under a name."""
 
-    def load(self, blob: bytes) -> None:
-        """Apply one blob. Blobs must come in the order they were written.
+    def catch_up(self, log: ChangeLog) -> CopyUse:
+        """Bring the copy to the head of the log.
 
         Raises:
-            StateError: The blob is damaged.
+            StateError: The log is damaged.
+            StateMigrationError: Stored entries cannot be read as a table's schema.
         """
-        _, sections = decode_blob(blob)
-        for section in sections:
-            entries = self.table(section.operator, section.state).entries
-            entries.update(section.entries)
-            for key in section.removed:
-                entries.pop(key, None)
 
-    def drain(self, key_group: Callable[[Any], int]) -> list[bytes]:
-        """Return the changes since the last drain, one blob per touched key group."""
-        sections: dict[int, list[Section]] = defaultdict(list)
-        for (operator, state), table in self._tables.items():
-            if not table.changed:
-                continue
-            groups: dict[int, Section] = {}
-            entries = table.entries
-            for key in table.changed:
-                group = key_group(key)
-                section = groups.get(group)
-                if section is None:
-                    section = groups[group] = Section(operator, state, {}, [])
-                if key in entries:
-                    section.entries[key] = entries[key]
-                else:
-                    section.removed.append(key)
-            table.changed.clear()
-            for group, section in groups.items():
-                sections[group].append(section)
-        return [encode_blob(group, sections[group]) for group in sorted(sections)]
+    def load(self, blobs: Iterable[bytes]) -> None:
+        """Take entries from outside a log, such as those a run handed over."""
 
-    def snapshot(self, key_group: Callable[[Any], int]) -> Iterator[bytes]:
-        """Yield everything as blobs of bounded size."""
-        for (operator, state), table in self._tables.items():
-            groups: dict[int, dict[Any, Any]] = defaultdict(dict)
-            for key, value in table.entries.items():
-                groups[key_group(key)][key] = value
-            for group in sorted(groups):
-                for part in _parts(groups[group]):
-                    yield encode_blob(group, [Section(operator, state, part, [])])
+    def drain(self) -> list[bytes]:
+        """Return the changes of this micro-batch, blobs of each touched key group in order."""
 
+    def written(self, position: Position) -> None:
+        """Remember where the drained changes were written, though not yet committed."""
 
-def _parts(entries: dict[Any, Any]) -> Iterable[dict[Any, Any]]:
-    if len(entries) <= _ENTRIES_PER_BLOB:
-        return (entries,)
-    items = list(entries.items())
-    return (
-        dict(items[at : at + _ENTRIES_PER_BLOB]) for at in range(0, len(items), _ENTRIES_PER_BLOB)
-    )
+    def discard(self) -> None:
+        """Forget everything this micro-batch did: the attempt failed."""
+
+    def snapshot_group(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of one key group, for the log.
+
+        The changes of this micro-batch may or may not be in it: they follow it in the log.
+        """
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Yield all entries, those of this micro-batch included; after `drain`."""
+
+    def groups(self) -> list[int]:
+        """Return the key groups that have entries, ascending."""
+
+    def close(self) -> None:
+        """Let go of files; the object is not used again."""

@@ -1,97 +1,207 @@
-"""State blobs: entries of one key group, as bytes.
+"""State blobs: entries of one operator and one key group, as bytes.
 
 Layout, little-endian:
 
     offset  size  field
     0       4     magic "PSS1"
     4       4     CRC-32 of everything behind it
-    8       4     key group
-    12      …     pickle (protocol 5) of a list of sections
+    8       4     key group; 0xFFFFFFFF for broadcast state
+    12      2     length of the operator's uid
+    14      n     the uid, UTF-8
+    14+n    …     pickle (protocol 5) of a list of sections
 
-A section is `(operator uid, state name, {key: value}, [removed keys])`. A snapshot is blobs
-without removals; a change log is blobs in the order they were written. Several blobs of one
-key group may follow each other, so no blob needs to be large.
+A section is the tuple of the fields of `Section`. Values are plain (`penstock.types.plain`):
+what they mean is in the schema text, which every section carries, so a blob can be read without
+the job that wrote it.
 
-Worked example: `count` of operator `agg` is 3 for key "a", key group 7:
-`"PSS1" | crc | 07000000 | pickle([("agg", "count", {"a": 3}, [])])`.
+A blob is applied section by section: keys that were cleared, then entries, then entries that
+were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
+were written. Several blobs of one key group may follow each other, so none needs to be large.
 """
 
 from __future__ import annotations
 
 import pickle
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
 
 MAGIC = b"PSS1"
+BLOB_BYTES = 4 << 20
+"""Size that blobs stay below, unless a single entry is larger."""
+
 _HEAD = struct.Struct("<4sI")
-_GROUP = struct.Struct("<I")
+_OWNER = struct.Struct("<IH")
+_ENTRIES_PER_BLOB = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Changed entries of one state.
+    """Entries of one state.
 
     Attributes:
-        operator: uid of the operator the state belongs to.
         state: Name of the state.
-        entries: Key to new value.
-        removed: Keys that no longer have a value.
+        schema: `StateSchema.text` the values were written with: the fingerprint of the
+            entries' serializer.
+        keys: Key of each entry.
+        subkeys: Second part of the address of each entry; None unless the kind is nested.
+        values: Plain value of each entry.
+        removed: Keys whose entries are gone.
+        removed_subkeys: Subkeys of these; None unless the kind is nested.
+        cleared: Keys that lost all their entries before `keys` were written; nested kinds only.
     """
 
-    operator: str
     state: str
-    entries: dict[Any, Any]
-    removed: list[Any]
+    schema: str
+    keys: list[Any]
+    subkeys: list[Any] | None
+    values: list[Any]
+    removed: list[Any] = field(default_factory=list)
+    removed_subkeys: list[Any] | None = None
+    cleared: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.keys) + len(self.removed) + len(self.cleared)
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return the fields as they are pickled."""
+        return (
+            self.state,
+            self.schema,
+            self.keys,
+            self.subkeys,
+            self.values,
+            self.removed,
+            self.removed_subkeys,
+            self.cleared,
+        )
+
+    def parts(self, size: int) -> Iterator[Section]:
+        """Yield sections of at most `size` entries that amount to this one when applied in order."""
+        if len(self) <= size:
+            yield self
+            return
+        for at in range(0, len(self.cleared), size):
+            yield self._with(cleared=self.cleared[at : at + size])
+        for at in range(0, len(self.keys), size):
+            some = slice(at, at + size)
+            subkeys = None if self.subkeys is None else self.subkeys[some]
+            yield self._with(keys=self.keys[some], subkeys=subkeys, values=self.values[some])
+        for at in range(0, len(self.removed), size):
+            some = slice(at, at + size)
+            subkeys = None if self.removed_subkeys is None else self.removed_subkeys[some]
+            yield self._with(removed=self.removed[some], removed_subkeys=subkeys)
+
+    def _with(self, **columns: Any) -> Section:
+        empty: list[Any] | None = None if self.subkeys is None else []
+        given = {"keys": [], "subkeys": empty, "values": [], "removed_subkeys": empty} | columns
+        return Section(self.state, self.schema, **given)
 
 
-def encode_blob(key_group: int, sections: list[Section]) -> bytes:
-    """Return the blob of `sections`.
+def encode_blob(operator: str, key_group: int, sections: list[Section]) -> bytes:
+    """Return one blob of `sections`, however large.
 
     Raises:
-        StateError: A value cannot be pickled.
+        StateError: A key or value cannot be pickled.
     """
-    plain = [(s.operator, s.state, s.entries, s.removed) for s in sections]
+    uid = operator.encode()
     try:
-        body = _GROUP.pack(key_group) + pickle.dumps(plain, 5)
+        body = pickle.dumps([section.plain() for section in sections], 5)
     except Exception as cause:  # whatever a user's __reduce__ raises
-        names = ", ".join(sorted({f"{s.operator}/{s.state}" for s in sections}))
+        names = ", ".join(sorted({f"{operator}/{section.state}" for section in sections}))
         raise StateError(
             f"a value of state {names} cannot be stored: {cause}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
-    return _HEAD.pack(MAGIC, crc32(body)) + body
+    covered = _OWNER.pack(key_group, len(uid)) + uid + body
+    return _HEAD.pack(MAGIC, crc32(covered)) + covered
+
+
+def encode_blobs(operator: str, key_group: int, sections: Iterable[Section]) -> Iterator[bytes]:
+    """Yield `sections` as blobs below `BLOB_BYTES`, each applied after the one before.
+
+    Raises:
+        StateError: A key or value cannot be pickled.
+    """
+    small: list[Section] = []
+    for section in sections:
+        if len(section) <= _ENTRIES_PER_BLOB:
+            small.append(section)
+            continue
+        yield from _together(operator, key_group, small)
+        small = []
+        for part in section.parts(_ENTRIES_PER_BLOB):
+            yield from _bounded(operator, key_group, part)
+    yield from _together(operator, key_group, small)
+
+
+def _together(operator: str, key_group: int, sections: list[Section]) -> Iterator[bytes]:
+    if not sections:
+        return
+    blob = encode_blob(operator, key_group, sections)
+    if len(blob) <= BLOB_BYTES:
+        yield blob
+        return
+    for section in sections:
+        yield from _bounded(operator, key_group, section)
+
+
+def _bounded(operator: str, key_group: int, section: Section) -> Iterator[bytes]:
+    blob = encode_blob(operator, key_group, [section])
+    if len(blob) <= BLOB_BYTES or len(section) == 1:
+        yield blob
+        return
+    entries = max(1, len(section) * BLOB_BYTES // (2 * len(blob)))
+    for part in section.parts(entries):
+        yield from _bounded(operator, key_group, part)
 
 
 def key_group_of(blob: bytes) -> int:
     """Return the key group a blob belongs to, without decoding its entries."""
-    return int(_GROUP.unpack_from(blob, _HEAD.size)[0])
+    return int(_OWNER.unpack_from(blob, _HEAD.size)[0])
 
 
-def decode_blob(blob: bytes) -> tuple[int, list[Section]]:
-    """Return key group and sections.
+def operator_of(blob: bytes) -> str:
+    """Return the uid of the operator a blob belongs to, without decoding its entries."""
+    _, length = _OWNER.unpack_from(blob, _HEAD.size)
+    start = _HEAD.size + _OWNER.size
+    return blob[start : start + length].decode()
+
+
+def checked(blob: bytes) -> bytes:
+    """Return `blob` itself.
 
     Raises:
         StateError: The bytes are not a blob, or not the bytes that were written.
     """
-    if len(blob) < _HEAD.size + _GROUP.size or blob[:4] != MAGIC:
+    if len(blob) < _HEAD.size + _OWNER.size or blob[:4] != MAGIC:
         raise _damaged("does not start like one")
-    _, expected = _HEAD.unpack_from(blob)
-    body = memoryview(blob)[_HEAD.size :]
-    if crc32(body) != expected:
+    if crc32(memoryview(blob)[_HEAD.size :]) != _HEAD.unpack_from(blob)[1]:
         raise _damaged("does not match its checksum")
-    (key_group,) = _GROUP.unpack_from(body)
+    return blob
+
+
+def decode_blob(blob: bytes) -> list[Section]:
+    """Return the sections of a blob.
+
+    Raises:
+        StateError: The bytes are not a blob, or not the bytes that were written.
+    """
+    covered = memoryview(checked(blob))[_HEAD.size :]
+    key_group, length = _OWNER.unpack_from(covered)
     try:
-        plain = pickle.loads(body[_GROUP.size :])
+        plain = pickle.loads(covered[_OWNER.size + length :])
     except Exception as cause:  # a class of the user's program is gone or renamed
         raise StateError(
-            f"state of key group {key_group} cannot be read: {cause}",
+            f"state of operator {operator_of(blob)!r}, key group {key_group}, cannot be read: "
+            f"{cause}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
-    return key_group, [Section(*section) for section in plain]
+    return [Section(*section) for section in plain]
 
 
 def _damaged(what: str) -> StateError:

@@ -4,35 +4,57 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.state.backend import StateTable
+from penstock.state.backend import Table
+from penstock.state.declared_form import Form
 from penstock.state.key_context import KeyContext
+from penstock.state.parts import Parts
 
 
 class TableValueState:
     """`ValueState` over a table; resolves the current key at every call."""
 
-    __slots__ = ("_changed", "_context", "_entries")
+    __slots__ = ("_context", "_parts")
 
-    def __init__(self, table: StateTable, context: KeyContext) -> None:
-        self._entries = table.entries
-        self._changed = table.changed
+    def __init__(self, table: Table, context: KeyContext) -> None:
+        self._parts = Parts(table)
         self._context = context
 
     def value(self) -> Any:
         """Return the value of the current key, None if there is none."""
-        return self._entries.get(self._context.key)
+        context = self._context
+        return self._parts[context.group].get(context.key)
 
     def update(self, value: Any) -> None:
         """Set the value of the current key; None removes it (as in Flink)."""
-        key = self._context.key
+        context = self._context
         if value is None:
-            self._entries.pop(key, None)
+            self._parts[context.group].remove(context.key)
         else:
-            self._entries[key] = value
-        self._changed.add(key)
+            self._parts[context.group].put(context.key, value)
 
     def clear(self) -> None:
         """Remove the value of the current key."""
-        key = self._context.key
-        self._entries.pop(key, None)
-        self._changed.add(key)
+        context = self._context
+        self._parts[context.group].remove(context.key)
+
+
+class TypedValueState(TableValueState):
+    """The same for a declared type."""
+
+    __slots__ = ("_form",)
+
+    def __init__(self, table: Table, context: KeyContext, form: Form) -> None:
+        super().__init__(table, context)
+        self._form = form
+
+    def update(self, value: Any) -> None:
+        """Set the value of the current key; None removes it (as in Flink).
+
+        Raises:
+            TypeMismatchError: The value is not of the declared type.
+        """
+        context = self._context
+        if value is None:
+            self._parts[context.group].remove(context.key)
+        else:
+            self._parts[context.group].put(context.key, self._form(value))

@@ -61,7 +61,7 @@ class _Job:
             names=tuple(sink.name for sink in plan.sinks), records=tuple([] for _ in plan.sinks)
         )
         self._handed = HandOver()
-        self._state: dict[int, list[bytes]] = {}
+        self._state: list[bytes] = []
 
     def run(self) -> Results:
         for run in self._plan.runs:

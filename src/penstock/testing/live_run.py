@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from penstock.errors import SourceError
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -12,7 +15,11 @@ from penstock.runtime.live_subtask import LiveSubtask
 from penstock.runtime.program import LevelProgram
 from penstock.serde import user_code
 from penstock.serde.key_groups import subtask_of
-from penstock.state.blob import key_group_of
+from penstock.state.backend import StateBackend
+from penstock.state.blob import key_group_of, operator_of
+from penstock.state.hash_backend import HashBackend
+from penstock.state.lmdb_backend import LmdbBackend
+from penstock.state.schema import BROADCAST_GROUP
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.testing.readings import Piece, splits_of
 from penstock.testing.results import SinkStage
@@ -86,17 +93,32 @@ class _Level:
         self._schedule = schedule
         self._logs = [MemoryLog() for _ in self._routes]
         self._initial: list[list[bytes]] = [[] for _ in self._routes]
+        uids = {spec.uid for spec in program.operators}
         for blob in blobs:
-            owner = subtask_of(key_group_of(blob), settings.parallelism, settings.max_parallelism)
-            self._initial[owner].append(blob)
+            group = key_group_of(blob)
+            if operator_of(blob) not in uids:
+                continue
+            if group == BROADCAST_GROUP:
+                owners = range(settings.parallelism)
+            else:
+                owner = subtask_of(group, settings.parallelism, settings.max_parallelism)
+                owners = range(owner, owner + 1)
+            for owner in owners:
+                self._initial[owner].append(blob)
         self._workers: list[list[LiveSubtask]] = []
+        self._files = TemporaryDirectory(prefix="penstock-") if schedule.backend == "lmdb" else None
         self.lose_workers()
 
     def lose_workers(self) -> None:
         """Start new workers; the old ones are gone, as if killed."""
         self._workers = [
             [
-                LiveSubtask(self._data, subtask, min_compact_bytes=self._schedule.compact_bytes)
+                LiveSubtask(
+                    self._data,
+                    subtask,
+                    make_backend=partial(self._make_backend, subtask),
+                    min_compact_bytes=self._schedule.compact_bytes,
+                )
                 for subtask in range(len(self._routes))
             ]
             for _ in range(self._schedule.workers)
@@ -118,15 +140,22 @@ class _Level:
         for worker in self._workers:
             for subtask in worker:
                 subtask.close()
+        if self._files is not None:
+            self._files.cleanup()
+
+    def _make_backend(self, subtask: int) -> StateBackend:
+        if self._files is None:
+            return HashBackend()
+        return LmdbBackend(Path(self._files.name) / str(subtask), f"in process/{subtask}")
 
     def _attempts(self, subtask: int, frames: list[bytes], batch: _MicroBatch) -> list[Row]:
         log = self._logs[subtask]
         worker = self._workers[batch.number % len(self._workers)][subtask]
 
         def run() -> list[Row]:
-            return worker.process(
-                frames, log, initial=self._initial[subtask], hand_over=batch.hand_over
-            )
+            if log.is_new():
+                LiveSubtask.seed(log, self._initial[subtask])
+            return list(worker.process(frames, log, ["handover"] if batch.hand_over else ()))
 
         if batch.failure is not None:
             # Without changes nothing is written; then the attempt ends, and is lost as well.
@@ -147,7 +176,7 @@ def run_live(
     schedule: Schedule,
     sinks: SinkStage,
     *,
-    state: dict[int, list[bytes]],
+    state: list[bytes],
     first_batch: int,
 ) -> int:
     """Run micro-batches until the sources have ended, or the schedule says so.
@@ -158,7 +187,7 @@ def run_live(
         programs: Its levels.
         schedule: How to cut and disturb it.
         sinks: Takes what leaves the last level.
-        state: Level to state blobs of the run before.
+        state: State blobs of the run before.
         first_batch: Number of the first micro-batch.
 
     Returns:
@@ -174,7 +203,7 @@ def run_live(
             hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
         )
     zero = user_code.dump(programs[0])
-    levels = [_Level(p, state.get(p.level, []), schedule) for p in programs[1:]]
+    levels = [_Level(p, state, schedule) for p in programs[1:]]
     number = first_batch
     while True:
         done = sources.are_done or number - first_batch == schedule.stop_after

@@ -35,6 +35,14 @@ class MemoryLog:
         finally:
             self._fails_on_write = False
 
+    def is_new(self) -> bool:
+        """Return whether nothing was ever written."""
+        return self._head is None
+
+    def size(self) -> int:
+        """Return the bytes of all entries."""
+        return sum(map(len, self._entries.values()))
+
     def read_head(self) -> bytes | None:
         """Return the stored head, None for a new log."""
         return self._head

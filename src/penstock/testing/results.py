@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,7 +50,7 @@ class SinkStage:
 
     Attributes:
         report: Of this run.
-        state: Level to state blobs, handed over to the next run.
+        state: State blobs, handed over to the next run.
     """
 
     def __init__(self, results: Results, sinks: dict[int, int]) -> None:
@@ -64,7 +63,7 @@ class SinkStage:
         self._results = results
         self._sinks = sinks
         self.report = Report()
-        self.state: dict[int, list[bytes]] = defaultdict(list)
+        self.state: list[bytes] = []
 
     def commit(self, frames: list[bytes]) -> None:
         """Take the frames of a batch run or micro-batch, in order."""
@@ -72,7 +71,7 @@ class SinkStage:
             header = read_header(frame)
             assert header.target_level == SINK_LEVEL, header
             if header.kind is FrameKind.STATE:
-                self.state[header.channel].append(payload_of(frame))
+                self.state.append(payload_of(frame))
             elif header.kind is FrameKind.REPORT:
                 report = decode_report(frame)
                 self.report.merge(report)

@@ -37,6 +37,7 @@ class Schedule:
             count: in turns it fails while it writes its state, and is lost after it ended.
         compact_bytes: Changes that a state log may hold before it is compacted.
         stop_after: Micro-batches after which a live run that never ends is stopped.
+        backend: `state.backend.type`.
     """
 
     tasks: int | None = None
@@ -47,6 +48,7 @@ class Schedule:
     fail_every: int | None = None
     compact_bytes: int = MIN_COMPACT_BYTES
     stop_after: int | None = None
+    backend: str = "hashmap"
 
     def __post_init__(self) -> None:
         """Check.
@@ -54,6 +56,12 @@ class Schedule:
         Raises:
             ArgumentError: A number is too small, or no batch size is positive.
         """
+        if self.backend not in {"hashmap", "lmdb"}:
+            raise ArgumentError(
+                f"a schedule cannot have backend={self.backend!r}",
+                hint="Use 'hashmap' or 'lmdb'.",
+                origin=CallSite.of_caller(),
+            )
         least_one = {
             name: getattr(self, name)
             for name in (

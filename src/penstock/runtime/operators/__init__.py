@@ -21,8 +21,8 @@ from penstock.runtime.operators.process import ProcessOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorKind, OperatorSpec, RunSettings
-from penstock.state.backend import KeyedStore
 from penstock.state.key_context import KeyContext
+from penstock.state.level_state import LevelState
 
 UNKEYED: dict[OperatorKind, type[Operator]] = {
     OperatorKind.MAP: MapOperator,
@@ -44,12 +44,12 @@ KEYED: dict[OperatorKind, type[KeyedOperator]] = {
 
 
 def make_operator(
-    spec: OperatorSpec, output: Output, settings: RunSettings, subtask: int, store: KeyedStore
+    spec: OperatorSpec, output: Output, settings: RunSettings, subtask: int, state: LevelState
 ) -> Operator:
     """Return the operator `spec` describes, not yet opened."""
     if spec.kind in UNKEYED:
         return UNKEYED[spec.kind](spec, output, OperatorContext(spec, settings, subtask))
-    scope = KeyedScope(store, KeyContext())
+    scope = KeyedScope(state.backend, KeyContext(), state.group_of)
     context = OperatorContext(spec, settings, subtask, scope)
     make = KEYED[spec.kind]
     if make is KeyedReduceOperator:

@@ -79,6 +79,9 @@ class Operator:
     def finish_batch(self) -> None:
         """React to the end of a task or micro-batch."""
 
+    def start_epoch(self) -> None:
+        """React to the beginning of a micro-batch, or of a key group in a batch run."""
+
     def start_split(self) -> None:
         """React to the begin of another split of the source (level 0 only)."""
 

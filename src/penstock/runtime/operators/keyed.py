@@ -8,7 +8,7 @@ last, and in a batch run its timers follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from operator import le
 from typing import Any
@@ -32,6 +32,9 @@ class KeyedOperator(Operator):
         self._selector = spec.key_selector
         self.keys = scope.context
         self.store = scope.store
+        self._group_of = scope.group_of
+        self._sweeper = scope.sweeper
+        self._epoch_began_at = 0
         self._values: list[Any] = []
         self._stamps: list[int] | None = None
         self._by_time = False
@@ -45,8 +48,10 @@ class KeyedOperator(Operator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Group a batch by key and process every key."""
         final = self._final_watermark
+        group_of = self._group_of
         for key, of_key, stamps in self._grouped(values, timestamps):
             self.keys.key = key
+            self.keys.group = group_of(key)
             self.process_key(key, of_key, stamps)
             if final is not None:
                 self.end_key(final)
@@ -59,8 +64,23 @@ class KeyedOperator(Operator):
     def end_key(self, watermark: int) -> None:
         """React to the end of one key in a batch run."""
 
-    def forget_caches(self) -> None:
-        """Forget what was derived from the store: it was loaded anew."""
+    def start_epoch(self) -> None:
+        """Make void what state handles remember."""
+        self.keys.epoch += 1
+        self._epoch_began_at = self.records_in
+
+    def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
+        """Remove expired state nobody reads, at the end of a micro-batch.
+
+        Args:
+            rewritten: Key groups the change log was compacted for.
+            everything: A snapshot of all state follows.
+        """
+        self._sweeper.sweep(self.records_in - self._epoch_began_at)
+        for group in rewritten:
+            self._sweeper.sweep_group(group)
+        if everything:
+            self._sweeper.sweep_all()
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Pass results on, a few thousand at a time.

@@ -28,7 +28,7 @@ class KeyedProcessOperator(KeyedOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        self._timers = TimerService(scope.store.table(spec.uid, TABLE), scope.context)
+        self._timers = TimerService(scope.store.timers(spec.uid, TABLE), scope.context)
         self._context = ProcessContext(self._timers, scope.context)
         self._on_timer = getattr(spec.function, "on_timer", None)
 
@@ -64,10 +64,6 @@ class KeyedProcessOperator(KeyedOperator):
             return  # a batch run has fired them key by key
         self._timers.watermark = watermark
         self._timers.fire_all_keys(watermark, self._fire)
-
-    def forget_caches(self) -> None:
-        """Forget the order of timers: the store was loaded anew."""
-        self._timers.forget_order()
 
     def restore_watermark(self, watermark: int) -> None:
         """Set the watermark to what it was before a restart; no timer fires."""

@@ -15,11 +15,10 @@ from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
-
-STATE = "reduce"
-"""Name of the state the aggregate is kept under."""
-
-_ABSENT = object()
+from penstock.runtime.state_handles import REDUCE_STATE
+from penstock.state.backend import ABSENT
+from penstock.state.schema import StateKind, StateSchema
+from penstock.types import Types
 
 
 class KeyedReduceOperator(KeyedOperator):
@@ -35,9 +34,9 @@ class KeyedReduceOperator(KeyedOperator):
         final_results_only: bool,
     ) -> None:
         super().__init__(spec, output, context, scope)
-        table = scope.store.table(spec.uid, STATE)
-        self._entries = table.entries
-        self._changed = table.changed
+        value_type = spec.result_type or Types.PICKLED_BYTE_ARRAY()
+        schema = StateSchema(StateKind.REDUCING, value_type)
+        self._table = scope.store.table(spec.uid, REDUCE_STATE, schema)
         self._final_only = final_results_only
         if spec.result_type is not None:
             subject = f"operator {spec.name!r}"
@@ -45,20 +44,20 @@ class KeyedReduceOperator(KeyedOperator):
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its aggregate: one read and one write."""
-        before = self._entries.get(key, _ABSENT)
+        part = self._table[self.keys.group]
+        before = part.get(key, ABSENT)
         position = iter(values)
-        records = position if before is _ABSENT else chain((before,), position)
+        records = position if before is ABSENT else chain((before,), position)
         try:
             if self._final_only:
                 result = reduce(self.call, records)
                 results, stamps = [result], None if timestamps is None else timestamps[-1:]
             else:
                 results = list(accumulate(records, self.call))
-                if before is not _ABSENT:
+                if before is not ABSENT:
                     del results[0]
                 result, stamps = results[-1], timestamps
         except Exception as cause:
             raise self.failed(cause, values, position, key=key) from cause
-        self._entries[key] = result
-        self._changed.add(key)
+        part.put(key, result)
         self.emit(results, stamps)

@@ -1,0 +1,147 @@
+"""A Structured Streaming query of plain PySpark over the feed of a benchmark.
+
+What all peers share: the session, the source, how commits are noticed, how outputs are checked. A
+peer is a subclass that says what is computed.
+
+The session has what ours has: the same master, driver memory, RocksDB state store with change log,
+one shuffle partition per core. Outputs go to Spark's `noop` sink. For the check the query is stopped
+and started again from its checkpoint with a sink that collects, because that costs nothing while
+anything is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQueryListener
+
+from penstock.bench.digest import as_text, digest_of
+from penstock.bench.file_stream import FileStreamSystem
+from penstock.bench.program import Outputs
+
+RECORD = "key LONG, value LONG"
+OUTPUT = ("key", "count", "sum")
+
+PROVIDERS = {
+    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+}
+"""Option `state` to state store."""
+
+
+class FileQuery(FileStreamSystem):
+    """A peer; subclasses implement `compute`."""
+
+    @abstractmethod
+    def compute(self, records: DataFrame) -> DataFrame:
+        """Return rows (key, count, sum) of every key that changed, in update mode."""
+
+    def start(self) -> None:
+        """Make the session and start the query."""
+        self._session = _session(
+            self.specification.parallelism,
+            self.specification.options.get("state", "rocksdb"),
+            self.work / "local",
+        )
+        self._session.streams.addListener(_Progress(self.commits.add))
+        self._count = 0
+        self._digest = 0
+        self._start(lambda frames: frames.writeStream.format("noop"))
+
+    def check_alive(self) -> None:
+        """Raise what ended the query."""
+        cause = self._query.exception()
+        if cause is not None:
+            raise cause
+        if not self._query.isActive:
+            raise RuntimeError("the query ended by itself")
+
+    def start_check(self) -> None:
+        """Start the query again with a sink that digests."""
+        self._query.stop()
+        self._start(lambda frames: frames.writeStream.foreachBatch(self._add))
+
+    def outputs(self) -> Outputs:
+        """Return what was digested."""
+        return Outputs(self._count, as_text(self._digest))
+
+    def close(self) -> None:
+        """Stop query and session."""
+        self._query.stop()
+        self._session.stop()
+
+    @property
+    def checkpoint(self) -> Path:
+        """The query's checkpoint."""
+        return self.work / "checkpoint"
+
+    def _start(self, writer: Callable[[DataFrame], Any]) -> None:
+        records = (
+            self._session.readStream.schema(RECORD)
+            .option("maxFilesPerTrigger", str(self.files_per_batch))
+            .option("maxFileAge", "36500d")
+            .parquet(self.delivery.pattern)
+        )
+        self._query = (
+            writer(self.compute(records))
+            .outputMode("update")
+            .option("checkpointLocation", str(self.checkpoint))
+            .start()
+        )
+
+    def _add(self, frames: DataFrame, _: int) -> None:
+        rows = frames.select(*OUTPUT).toArrow()
+        self._count += rows.num_rows
+        self._digest += digest_of(*(column.to_numpy() for column in rows.columns))
+
+
+class _Progress(StreamingQueryListener):
+    """Tells of every micro-batch that had records; called once it is committed."""
+
+    def __init__(self, committed: Callable[[int], None]) -> None:
+        self._committed = committed
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell."""
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        """Report a commit."""
+        if event.progress.numInputRows:
+            self._committed(event.progress.numInputRows)
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell."""
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        """Nothing to tell: whoever waits asks `check_alive`."""
+
+
+def _session(cores: int, state: str, local: Path) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.local.dir": str(local),
+        # While the process is stopped no heartbeat comes, and it is no reason to give up.
+        "spark.network.timeout": "100000s",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state],
+        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+    }
+    builder = SparkSession.builder.master(f"local[{cores}]").appName("live-state")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

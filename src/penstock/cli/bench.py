@@ -1,0 +1,230 @@
+"""`penstock bench`: programs against their peers, verified and measured in turn."""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.bench.catalog import PROGRAMS
+from penstock.bench.program import BenchProgram
+from penstock.bench.results import BenchResult
+from penstock.bench.runner import NONE, BenchRequest, chosen_systems, run_program
+from penstock.cli.failures import exit_status
+from penstock.cli.script import Definitions, Verbose, parse_definitions
+
+_MIB = 1 << 20
+
+
+def bench(  # noqa: PLR0913, PLR0917 - the options of a command line
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME...", show_default=False, help="Programs; see --list."),
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="the program's", help="Measured records of a round."),
+    ] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="K",
+            show_default="the program's",
+            help="Number of keys; repeat it, or separate several by commas.",
+        ),
+    ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PEER",
+            show_default="the program's",
+            help=f"A peer to compare with, or {NONE}. Repeatable.",
+        ),
+    ] = None,
+    system: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SYSTEM", show_default="all", help="One of our systems. Repeatable."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Measured rounds of every system.")] = 3,
+    parallelism: Annotated[
+        int | None,
+        typer.Option(min=1, show_default="one per core", help="Cores and subtasks of all systems."),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="NAME=NUMBER",
+            show_default=False,
+            help="An option of the program; see --list. Repeatable.",
+        ),
+    ] = None,
+    definitions: Definitions = None,
+    append: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Append the result to this file, one JSON line each."),
+    ] = None,
+    directory: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            writable=True,
+            show_default="a temporary directory",
+            help="Where input and checkpoints go while it runs.",
+        ),
+    ] = None,
+    *,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object a program.")] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List the programs, their systems and options.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Measure programs against their peers; outputs are compared before times count.
+
+    The status is 0 if all outputs agree, whatever the figures are.
+    """
+    console = _standard_output()
+    if listing:
+        console.print(program_table())
+        return
+    programs = [_program(name) for name in names or ()]
+    if not programs:
+        raise typer.BadParameter(f"name a program: {', '.join(PROGRAMS)}", param_hint="'NAME...'")
+    request = BenchRequest(
+        records=records,
+        keys=[_number(part, "--keys") for text in keys or () for part in text.split(",")],
+        peers=against or (),
+        systems=system or (),
+        rounds=runs,
+        parallelism=parallelism,
+        options={
+            name: _number(value, f"-o {name}") for name, value in parse_definitions(option).items()
+        },
+        settings=parse_definitions(definitions),
+        directory=directory and directory.absolute(),
+    )
+    errors = Console(stderr=True)
+
+    def action() -> int:
+        for program in programs:
+            chosen_systems(program, request)  # refused before an hour has passed
+        return max(
+            _run(program, request, console, errors, append=append, json=json)
+            for program in programs
+        )
+
+    status = exit_status(
+        action, errors, verbose=verbose, advice=lambda _: "stopped; nothing was recorded"
+    )
+    raise typer.Exit(status)
+
+
+def _run(
+    program: BenchProgram,
+    request: BenchRequest,
+    console: Console,
+    errors: Console,
+    *,
+    append: Path | None,
+    json: bool,
+) -> int:
+    with errors.status(program.name) as status:
+
+        def say(line: str) -> None:
+            text = Text(line)
+            status.update(text)
+            errors.print(text, soft_wrap=True)
+
+        result = run_program(program, request, say)
+    line = json_text.dumps(result.to_json())
+    if append is not None:
+        with append.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+    if json:
+        typer.echo(line)
+    else:
+        for table in result_tables(result):
+            console.print(table)
+    return result.exit_status
+
+
+def program_table() -> Table:
+    """Return all programs with their systems and options."""
+    table = _table("Programs", "name", "what", "systems", "options")
+    for program in PROGRAMS.values():
+        systems = [
+            f"{s.name}{' (peer)' if s.is_peer else ''}{'' if s.by_default else ' (if named)'}"
+            for s in program.systems
+        ]
+        options = [f"{name}={value}" for name, value in program.options.items()]
+        table.add_row(program.name, program.summary, "\n".join(systems), "\n".join(options))
+    return table
+
+
+def result_tables(result: BenchResult) -> list[Table]:
+    """Return a result for people: systems, figures, what was left out."""
+    found = result.to_json()
+    systems = _table(
+        result.program.name, "system", "keys", "records/ms", "s of a round", "workers", "outputs"
+    )
+    for each in found["results"]:
+        systems.add_row(
+            each["system"],
+            f"{each['options']['keys']:,}",
+            f"{each['records_per_ms']:,.1f}",
+            _spread(each["seconds"]),
+            f"{each['peak_memory_bytes']['workers'] / _MIB:,.0f} MiB",
+            "equal" if each["outputs_equal"] else Text("WRONG", style="bold red"),
+        )
+    figures = _table("Figures", "figure", "ratio", "value", "goal", "reached")
+    for each in found["figures"]:
+        reached = "yes" if each["reached"] else "no"
+        figures.add_row(
+            each["id"], each["ratio"], f"{each['value']:,.2f}", f"{each['goal']:g}", reached
+        )
+    skipped = _table("Left out", "system", "keys", "reason")
+    for each in found["skipped"]:
+        skipped.add_row(each["system"], f"{each['keys']:,}", each["reason"])
+    return [systems, *(table for table in (figures, skipped) if table.row_count)]
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _spread(values: dict[str, Any]) -> str:
+    return f"{values['median']:.2f} ({values['min']:.2f} to {values['max']:.2f})"
+
+
+def _standard_output() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=140)
+
+
+def _program(name: str) -> BenchProgram:
+    if name not in PROGRAMS:
+        raise typer.BadParameter(
+            f"there is no program {name!r}; there are {', '.join(PROGRAMS)}", param_hint="'NAME...'"
+        )
+    return PROGRAMS[name]
+
+
+def _number(text: str, hint: str) -> int:
+    try:
+        number = int(text.replace("_", ""))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise typer.BadParameter(f"{text!r} is not a number of 1 or more", param_hint=f"'{hint}'")
+    return number

@@ -1,0 +1,170 @@
+"""`penstock savepoint`: asks a running job for a savepoint and waits for it."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from penstock.cli.failures import exit_status
+from penstock.cli.wording import human_duration
+from penstock.config.parse import DURATION
+from penstock.errors import ConfigError, SavepointError
+from penstock.spark.observed_job import ObservedJob
+from penstock.spark.offline_savepoint import take_offline
+from penstock.spark.savepoint_requests import SavepointRequests
+
+_POLL_SECONDS = 0.1
+_LOOK_SECONDS = 1.0
+
+
+def savepoint(
+    job_dir: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JOB_DIR",
+            show_default=False,
+            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
+        ),
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="TARGET",
+            show_default=False,
+            help="Where the savepoint gets a directory of its own; by default the job's "
+            "execution.checkpointing.savepoint-dir, else JOB_DIR/savepoints.",
+        ),
+    ] = None,
+    *,
+    stop: Annotated[
+        bool,
+        typer.Option("--stop", help="Stop the job with it; nothing is processed afterwards."),
+    ] = False,
+    timeout: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            show_default=False,
+            help="Give up after this time, such as 5min; without it, wait as long as the job runs.",
+        ),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show whole tracebacks.")
+    ] = False,
+) -> None:
+    """Take a savepoint of a job and print its path.
+
+    A new job starts from it with execution.state-recovery.path, also with another parallelism
+    and a changed program.
+    """
+    console = Console(stderr=True)
+
+    def action() -> int:
+        limit = None if timeout is None else _duration(timeout)
+        typer.echo(str(_take(job_dir, target, console, stop=stop, limit=limit)))
+        return 0
+
+    status = exit_status(
+        action, console, verbose=verbose, advice=lambda _: "stopped waiting; the job goes on"
+    )
+    raise typer.Exit(status)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return DURATION(text)
+    except ConfigError as error:
+        raise ConfigError(f"--timeout {text}: {error.problem}", hint=error.hint) from error
+
+
+def _take(
+    job_dir: Path, target: Path | None, console: Console, *, stop: bool, limit: timedelta | None
+) -> Path:
+    job = ObservedJob.at(job_dir)
+    ended = job.ended()
+    if ended is not None:
+        raise SavepointError(
+            f"job {job.name!r} has no savepoint to give: {ended}",
+            hint="Take savepoints of jobs that are running or were interrupted.",
+        )
+    if not job.has_live_run():
+        raise SavepointError(
+            f"job {job.name!r} is a batch job: it has no state that could be continued",
+            hint="Run it in STREAMING mode.",
+        )
+    if not job.is_running():
+        return take_offline(job, target, stop=stop)
+    return _Waiting(job, console).for_savepoint(target, stop=stop, limit=limit)
+
+
+class _Waiting:
+    """Waits for the answer to one request, saying what for."""
+
+    def __init__(self, job: ObservedJob, console: Console) -> None:
+        self._job = job
+        self._console = console
+        self._requests = SavepointRequests(job.path)
+        self._said = ""
+
+    def for_savepoint(self, target: Path | None, *, stop: bool, limit: timedelta | None) -> Path:
+        """Return the savepoint, once it is complete.
+
+        Raises:
+            SavepointError: It cannot be taken, the driver is gone, or the time is over.
+        """
+        request = self._requests.submit(target, stop=stop)
+        begun = time.monotonic()
+        look_at = begun
+        try:
+            while True:
+                answer = self._requests.answer(request.id)
+                if isinstance(answer, Path):
+                    return answer
+                if answer is not None:
+                    raise answer
+                now = time.monotonic()
+                if limit is not None and now - begun >= limit.total_seconds():
+                    raise self._timeout(limit)
+                if now >= look_at:
+                    look_at = now + _LOOK_SECONDS
+                    self._look(request.id)
+                time.sleep(_POLL_SECONDS)
+        finally:
+            self._requests.withdraw(request.id)
+
+    def _look(self, request_id: str) -> None:
+        """Say what the job is doing, or that nobody runs it any more."""
+        if not self._job.is_running() and self._requests.answer(request_id) is None:
+            raise SavepointError(
+                f"the driver of job {self._job.name!r} ended before it took the savepoint",
+                hint="Start the job again and repeat this command.",
+            )
+        batch = self._job.batch_run_now()
+        if batch is None:
+            self._say("waiting for the micro-batch that carries the savepoint")
+        else:
+            self._say(
+                f"the job is in its batch run {batch!r}, which cannot give a savepoint before "
+                "it is done; waiting for the live run"
+            )
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            self._said = text
+            self._console.print(Text(text, style="dim"), soft_wrap=True)
+
+    def _timeout(self, limit: timedelta) -> SavepointError:
+        after = human_duration(limit.total_seconds())
+        batch = self._job.batch_run_now()
+        doing = "" if batch is None else f"; the job is still in its batch run {batch!r}"
+        return SavepointError(
+            f"no savepoint after {after}{doing}",
+            hint="Wait longer with --timeout, or look at the progress of the job: a savepoint "
+            "comes with the next micro-batch.",
+        )

@@ -1,0 +1,229 @@
+"""`penstock state`: what is in the state of a checkpoint or savepoint."""
+
+from __future__ import annotations
+
+import json as json_module
+from collections.abc import Callable
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from penstock.cli.failures import exit_status
+from penstock.cli.script import settings
+from penstock.config.overrides import set_process_overrides
+
+READ_STATE = "penstock.spark.state_reader:read_state"
+READ_NAMES = "penstock.spark.state_reader:read_state_names"
+DIFFERENCES = "penstock.spark.state_diff:state_differences"
+"""What reads state. Names, because importing Spark takes longer than printing a help text."""
+
+_PIPE_WIDTH = 200
+_SOLE_KEYS = ("key_group", "last_access_ms")
+_TRUST = "Reading state runs code stored in it: only open what your own jobs wrote."
+
+state_app = typer.Typer(
+    name="state",
+    no_args_is_help=True,
+    help=f"Look into the state of a checkpoint or savepoint.\n\n{_TRUST}",
+)
+
+StatePath = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH",
+        show_default=False,
+        help="The checkpoint directory of a job, running or not, or a savepoint.",
+    ),
+]
+Uid = Annotated[
+    str, typer.Argument(metavar="UID", show_default=False, help="The uid of the operator.")
+]
+StateName = Annotated[
+    str, typer.Argument(metavar="NAME", show_default=False, help="The name of its state.")
+]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Show whole tracebacks and Spark's log.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+
+
+@state_app.command("ls", epilog="Example: penstock state ls /checkpoints/visits")
+def ls(path: StatePath, *, json: Json = False, verbose: Verbose = False) -> None:
+    """List the states there are, with their types and sizes.
+
+    Only open what your own jobs wrote: reading state runs code stored in it. Classes of stored
+    values must be importable: put the directory of the job's modules on PYTHONPATH.
+    """
+
+    def action() -> None:
+        rows = resolve_name(READ_NAMES)(path).collect()
+        _show_rows([row.asDict() for row in rows], json=json, empty=f"{path} has no state")
+
+    _run(action, verbose=verbose)
+
+
+@state_app.command(
+    "show", epilog="Example: penstock state show /checkpoints/visits totals reduce --key AA"
+)
+def show(
+    path: StatePath,
+    uid: Uid,
+    name: StateName,
+    *,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="K",
+            show_default=False,
+            help="Only this key, as it is shown; quotes around text may be left out.",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most so many entries.")] = 20,
+    json: Json = False,
+    verbose: Verbose = False,
+) -> None:
+    """Show the entries of one state, in order of the keys' text.
+
+    Values are shown as JSON, or as Python prints them if they have none. Those that have
+    outlived their time-to-live and are not removed yet are shown too.
+
+    Only open what your own jobs wrote: reading state runs code stored in it. Classes of stored
+    values must be importable: put the directory of the job's modules on PYTHONPATH.
+    """
+
+    def action() -> None:
+        entries = resolve_name(READ_STATE)(path, uid, name, as_text=True)
+        columns = [each for each in entries.columns if each not in _SOLE_KEYS]
+        if key is not None and "key" in columns:
+            entries = entries.where(
+                entries["key"].isin(key, json_module.dumps(key, ensure_ascii=False))
+            )
+        order = [each for each in columns if each != "value"]
+        found = [row.asDict() for row in entries.orderBy(*order).limit(limit + 1).collect()]
+        _show_rows(found[:limit], json=json, empty="no entries", texts={"key", "map_key", "value"})
+        if len(found) > limit:
+            _note(f"there are more than {limit:,} entries; --limit shows more")
+
+    _run(action, verbose=verbose)
+
+
+@state_app.command("diff", epilog="Example: penstock state diff savepoint-1 savepoint-2 totals")
+def diff(
+    path_a: Annotated[
+        Path,
+        typer.Argument(metavar="PATH_A", show_default=False, help="The earlier one."),
+    ],
+    path_b: Annotated[
+        Path, typer.Argument(metavar="PATH_B", show_default=False, help="The later one.")
+    ],
+    uid: Annotated[
+        str | None,
+        typer.Argument(metavar="UID", show_default=False, help="Only this operator."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", show_default=False, help="Only this state.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Show so many entries of each state.")] = 5,
+    *,
+    verbose: Verbose = False,
+) -> None:
+    """Compare the entries of two checkpoints or savepoints.
+
+    Entries are the same if their values are; when they were last accessed does not count.
+
+    Only open what your own jobs wrote: reading state runs code stored in it. Classes of stored
+    values must be importable: put the directory of the job's modules on PYTHONPATH.
+    """
+
+    def action() -> None:
+        changes, entries = resolve_name(DIFFERENCES)(path_a, path_b, uid, name, limit)
+        counts = ("uid", "name", "before", "after", "added", "removed", "changed")
+        rows = [{column: getattr(change, column) for column in counts} for change in changes]
+        _show_rows(rows, json=False, empty="neither has any state")
+        for entry in entries:
+            _console().print(_change_text(entry), soft_wrap=True)
+        if not any(c.added or c.removed or c.changed for c in changes):
+            _note("no difference")
+
+    _run(action, verbose=verbose)
+
+
+def _run(action: Callable[[], None], *, verbose: bool) -> None:
+    set_process_overrides("cli", settings((), verbose=verbose))
+
+    def run() -> int:
+        action()
+        return 0
+
+    status = exit_status(
+        run, Console(stderr=True), verbose=verbose, advice=lambda _: "stopped reading"
+    )
+    raise typer.Exit(status)
+
+
+def _show_rows(
+    rows: list[dict[str, Any]],
+    *,
+    json: bool,
+    empty: str,
+    texts: set[str] | frozenset[str] = frozenset(),
+) -> None:
+    if json:
+        for row in rows:
+            typer.echo(
+                json_module.dumps(
+                    {n: _from_json(v) if n in texts else v for n, v in row.items()},
+                    ensure_ascii=False,
+                )
+            )
+        return
+    if not rows:
+        _note(empty)
+        return
+    table = Table()
+    for name, value in rows[0].items():
+        number = isinstance(value, int) and not isinstance(value, bool)
+        table.add_column(name, overflow="fold", justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*(Text(_cell(value, of_entry=bool(texts))) for value in row.values()))
+    _console().print(table)
+
+
+def _cell(value: Any, *, of_entry: bool) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) and not of_entry:
+        return f"{value:,}"  # counts; times and positions are for copying
+    return "" if value is None else str(value)
+
+
+def _from_json(text: str | None) -> Any:
+    try:
+        return None if text is None else json_module.loads(text)
+    except ValueError:
+        return text  # what Python prints of a value without JSON
+
+
+def _change_text(change: Any) -> Text:
+    address = " ".join(filter(None, (change.key, change.subkey)))
+    where = f"{change.uid}/{change.name} {address}"
+    if change.before is None:
+        return Text(f"+ {where}: {change.after}", style="green")
+    if change.after is None:
+        return Text(f"- {where}: {change.before}", style="red")
+    return Text(f"~ {where}: {change.before} → {change.after}", style="yellow")
+
+
+def _console() -> Console:
+    console = Console()
+    return console if console.is_terminal else Console(width=_PIPE_WIDTH)
+
+
+def _note(text: str) -> None:
+    Console(stderr=True).print(Text(text, style="dim"), soft_wrap=True)

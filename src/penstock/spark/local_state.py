@@ -1,0 +1,66 @@
+"""Where workers keep local copies of state: Spark's own local directories.
+
+An executor has local directories that no other executor, before or after it, ever has, and
+removes them when it ends. Below the first of them:
+
+    penstock-state/<job id>-<run>/<program digest>-<level>-<subtask>/
+
+All Python workers of the executor share the files. They are removed when the run ends; should
+that fail (the executor is unreachable), they go with the executor.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.state.backend import StateBackend
+from penstock.state.hash_backend import HashBackend
+from penstock.state.lmdb_backend import LmdbBackend
+
+_FOLDER = "penstock-state"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCopies:
+    """How the subtasks of a run keep their state in a worker.
+
+    Attributes:
+        backend: `state.backend.type`.
+        run: Job id and run.
+        digest: Of the level's program: state of another program is never looked at.
+    """
+
+    backend: str
+    run: str
+    digest: str
+
+    def factory(self, level: int, subtask: int) -> Callable[[], StateBackend]:
+        """Return what makes the backend of one subtask, in the worker that calls it."""
+        if self.backend == "hashmap":
+            return HashBackend
+        name = f"{self.digest}-{level}-{subtask}"
+        return partial(LmdbBackend, _run_folder(self.run) / name, f"{self.run}/{name}")
+
+
+def remove_local_copies(session: SparkSession, run: str) -> None:
+    """Remove the files of a run from every executor that answers."""
+    context = session.sparkContext
+    tasks = 4 * context.defaultParallelism  # several per core, so that no executor is left out
+    context.parallelize(range(tasks), tasks).foreachPartition(partial(_remove, run))
+
+
+def _remove(run: str, _: object) -> None:
+    shutil.rmtree(_run_folder(run), ignore_errors=True)
+
+
+def _run_folder(run: str) -> Path:
+    local = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
+    return Path(local) / _FOLDER / run

@@ -1,0 +1,127 @@
+"""Bringing single values to the type a state declares, at the moment they are stored.
+
+A value in state is looked at once, when it is written, and completely: nothing behind it looks
+again. Records of basic fields, the usual case, have a short way. The first record with a new
+combination of classes goes through `coerce`; if that changes nothing, later records of the same
+classes only have their ranged fields checked. A row of three fields takes 1.5 µs instead of 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.errors import CallSite, TypeMismatchError
+from penstock.types import (
+    BasicTypeInfo,
+    PickledBytesTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    rows_to_values,
+)
+from penstock.types.basic import BASIC_RULES
+
+Form = Callable[[Any], Any]
+"""Returns the declared form of a value, or raises `TypeMismatchError`."""
+
+Check = Callable[[Any], bool]
+
+_MAX_COMBINATIONS = 64
+_INTEGER_BITS = {"Byte": 8, "Short": 16, "Integer": 32, "Long": 64}
+
+
+def declared_form(
+    type_info: TypeInformation, subject: str, origin: CallSite | None = None
+) -> Form | None:
+    """Return what brings values to `type_info`; None if any object will do.
+
+    Args:
+        type_info: The declared type.
+        subject: What messages call the place, e.g. `state 'seen' of operator 'totals'`.
+        origin: The user's line to blame, if it is not the one that is running.
+    """
+    if isinstance(type_info, PickledBytesTypeInfo):
+        return None
+    coerce, is_formed = type_info.coerce, _quick_check(type_info)
+
+    def form(value: Any) -> Any:
+        if is_formed(value):
+            return value
+        try:
+            return coerce(value)
+        except ValueError as refused:
+            raise TypeMismatchError(
+                f"{subject} got {value!r:.300}, which is not of its declared type "
+                f"{type_info!r}: {refused}",
+                hint="Correct what is stored, or the type in the descriptor.",
+                origin=origin,
+            ) from refused
+
+    return form
+
+
+def _quick_check(type_info: TypeInformation) -> Check:
+    """Return what says of a value that it certainly has its form; False decides nothing."""
+    if isinstance(type_info, BasicTypeInfo):
+        return _basic_check(type_info)
+    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+        fields = [field for field in type_info.field_types if isinstance(field, BasicTypeInfo)]
+        if len(fields) == len(type_info.field_types):
+            return _record_check(type_info, fields)
+    return _unknown
+
+
+def _unknown(_: Any) -> bool:
+    return False
+
+
+def _basic_check(basic: BasicTypeInfo) -> Check:
+    rule = BASIC_RULES[basic.name]
+    python_class = rule.python_class
+    if basic.name in _INTEGER_BITS:
+        low, high = _limits(basic)
+        return lambda value: type(value) is int and low <= value <= high
+    if rule.settle is None:
+        return lambda value: type(value) is python_class
+    return _unknown
+
+
+def _record_check(type_info: RowTypeInfo | TupleTypeInfo, fields: list[BasicTypeInfo]) -> Check:
+    integers = [
+        (at, *_limits(field)) for at, field in enumerate(fields) if field.name in _INTEGER_BITS
+    ]
+    others = [
+        (at, BASIC_RULES[field.name].coerce)
+        for at, field in enumerate(fields)
+        if field.name not in _INTEGER_BITS and BASIC_RULES[field.name].settle is not None
+    ]
+    proven: set[tuple[type, ...]] = set()
+    is_row = isinstance(type_info, RowTypeInfo)
+    has_form, coerce = type_info.has_form, type_info.coerce
+
+    def is_formed(value: Any) -> bool:
+        if not has_form(value):
+            return False
+        values = rows_to_values((value,))[0] if is_row else value
+        classes = tuple(map(type, values))
+        try:
+            if classes not in proven:
+                if coerce(value) is not value:
+                    return False
+                if len(proven) < _MAX_COMBINATIONS:
+                    proven.add(classes)
+                return True
+            for at, low, high in integers:
+                if values[at] is not None and not low <= values[at] <= high:
+                    return False
+            return all(values[at] is None or c(values[at]) is values[at] for at, c in others)
+        except ValueError:
+            return False
+
+    return is_formed
+
+
+def _limits(integer: BasicTypeInfo) -> tuple[int, int]:
+    half = 1 << (_INTEGER_BITS[integer.name] - 1)
+    return -half, half - 1

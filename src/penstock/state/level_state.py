@@ -1,0 +1,44 @@
+"""The keyed state of one level in one task, and how its keys find their key group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.state.backend import StateBackend
+from penstock.state.hash_backend import HashBackend
+
+
+@dataclass(frozen=True, slots=True)
+class LevelState:
+    """What the keyed operators of a level share.
+
+    Attributes:
+        backend: Their state.
+        group_of: Key to key group.
+    """
+
+    backend: StateBackend
+    group_of: Callable[[Any], int]
+
+
+class CurrentGroup:
+    """The key group a batch run is at, as a function of the key: all its keys are in it.
+
+    Attributes:
+        group: The key group.
+    """
+
+    __slots__ = ("group",)
+
+    def __init__(self) -> None:
+        self.group = 0
+
+    def __call__(self, key: Any) -> int:
+        """Return the current key group."""
+        return self.group
+
+
+NO_STATE = LevelState(HashBackend(), CurrentGroup())
+"""For level 0, where nothing has a key."""

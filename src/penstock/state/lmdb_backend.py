@@ -1,0 +1,202 @@
+"""The LMDB backend: state in a memory-mapped file, shared by the worker processes of a host.
+
+State may be larger than memory: a micro-batch reads the entries it needs and keeps in memory
+those it touched. Any worker process of the host finds the file as the last one left it, so it
+does not matter which of them Spark hands a subtask to.
+
+A micro-batch changes memory only. The file follows when a later micro-batch finds the changes in
+the log: see `lmdb_apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from penstock.errors import StateError
+from penstock.state.backend import TIMERS_SCHEMA, CopyUse
+from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.change_log import ChangeLog, Position
+from penstock.state.evolution import Migration
+from penstock.state.lmdb_apply import catch_up
+from penstock.state.lmdb_directory import CopyDirectory
+from penstock.state.lmdb_format import StoredTable
+from penstock.state.lmdb_snapshot import Address, Overlay, snapshot_group
+from penstock.state.lmdb_table import LmdbTable, migration_of
+from penstock.state.lmdb_timers import LmdbTimers
+from penstock.state.lmdb_view import View
+from penstock.state.schema import StateSchema
+
+
+class LmdbBackend:
+    """Implements `StateBackend` with an LMDB file.
+
+    Args:
+        directory: Where the copy is kept; made if it is missing. One per subtask: all processes
+            of a host that run the subtask give the same.
+        owner: Says whose state it is: job, run, program, level, subtask. A copy somebody else
+            left in the directory is thrown away.
+    """
+
+    def __init__(self, directory: Path, owner: str) -> None:
+        self._directory = CopyDirectory(directory, owner)
+        self._tables: dict[Address, LmdbTable] = {}
+        self._timers: dict[Address, LmdbTimers] = {}
+        self._view: View | None = None
+        self._drained: list[bytes] = []
+        self._unclaimed: list[tuple[str, int, Section]] = []
+
+    def table(self, operator: str, state: str, schema: StateSchema) -> LmdbTable:
+        """Return the table of one state, made empty at first use.
+
+        Raises:
+            StateMigrationError: Entries are stored that cannot be read as `schema`.
+        """
+        found = self._tables.get((operator, state))
+        if found is None:
+            found = LmdbTable(operator, state, schema)
+            if self._view is not None:
+                found.begin(self._view)
+            self._tables[operator, state] = found
+            self._claim(operator, state)
+        elif found.schema.text() != schema.text():
+            migration_of(found.schema, schema, operator, state)
+            found.declare(schema)
+        return found
+
+    def timers(self, operator: str, state: str) -> LmdbTimers:
+        """Return the timers an operator keeps under a name."""
+        found = self._timers.get((operator, state))
+        if found is None:
+            table = self.table(operator, state, TIMERS_SCHEMA)
+            found = self._timers[operator, state] = LmdbTimers(table)
+            if self._view is not None:
+                found.begin(self._view)
+        return found
+
+    def catch_up(self, log: ChangeLog) -> CopyUse:
+        """Bring the copy to the head of the log; a micro-batch begins.
+
+        Raises:
+            StateError: The log is damaged, or the disk cannot be used.
+            StateMigrationError: Stored entries cannot be read as a table's schema.
+        """
+        self._end()
+        file, txn, use = catch_up(self._directory, log)
+        self._view = View(self._directory, file, txn)
+        try:
+            for table in self._tables.values():
+                table.begin(self._view)
+            for timers in self._timers.values():
+                timers.begin(self._view)
+        except BaseException:
+            self._end()
+            raise
+        return use
+
+    def load(self, blobs: Iterable[bytes]) -> None:
+        """Take entries from outside a log: they count as changes of this micro-batch.
+
+        Raises:
+            StateError: A blob is damaged.
+            StateMigrationError: Its entries cannot be read as a table's schema.
+        """
+        for blob in blobs:
+            operator, group = operator_of(blob), key_group_of(blob)
+            for section in decode_blob(blob):
+                self._take(operator, group, section)
+
+    def drain(self) -> list[bytes]:
+        """Return the changes since the last call, blobs of each touched key group in order."""
+        sections: dict[tuple[int, str], list[Section]] = {}
+        for operator, group, section in self._unclaimed:
+            sections.setdefault((group, operator), []).append(section)
+        self._unclaimed = []
+        for (operator, _), table in self._tables.items():
+            for group, part in table.parts():
+                if not part.is_clean():
+                    changed = table.changes(part)
+                    sections.setdefault((group, operator), []).append(changed)
+        blobs = [
+            blob
+            for group, operator in sorted(sections)
+            for blob in encode_blobs(operator, group, sections[group, operator])
+        ]
+        self._drained += blobs
+        return blobs
+
+    def written(self, position: Position) -> None:
+        """Forget the micro-batch: its changes come back from the log once it is confirmed."""
+        self._end()
+
+    def discard(self) -> None:
+        """Forget everything this micro-batch did: the attempt failed."""
+        self._end()
+
+    def snapshot_group(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of one key group, as it was when the micro-batch began."""
+        return snapshot_group(self._current_view(), key_group, self._declared, Overlay())
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Yield all entries, those of this micro-batch included; after `drain`."""
+        overlay = Overlay(self._drained)
+        view = self._current_view()
+        for group in sorted(overlay.groups().union(view.groups())):
+            yield from snapshot_group(view, group, self._declared, overlay)
+
+    def groups(self) -> list[int]:
+        """Return the key groups that have entries, ascending.
+
+        A group whose entries were all removed in this micro-batch may be among them.
+        """
+        found = set(self._current_view().groups())
+        for table in self._tables.values():
+            found.update(group for group, part in table.parts() if part.has_entries())
+        found.update(group for _, group, _ in self._unclaimed)
+        return sorted(found)
+
+    def close(self) -> None:
+        """Let go of the copy, which stays for other processes."""
+        self._end()
+        self._directory.close()
+
+    def _end(self) -> None:
+        for table in self._tables.values():
+            table.end()
+        for timers in self._timers.values():
+            timers.end()
+        self._drained = []
+        self._unclaimed = []
+        if self._view is not None:
+            self._view.close()
+            self._view = None
+
+    def _current_view(self) -> View:
+        if self._view is None:
+            raise StateError(
+                f"the state in {self._directory.path} was read outside a micro-batch",
+                hint="Call catch_up first.",
+            )
+        return self._view
+
+    def _declared(self, stored: StoredTable) -> tuple[str, list[Migration | None]] | None:
+        table = self._tables.get((stored.operator, stored.state))
+        return None if table is None else (table.schema.text(), table.migrations)
+
+    def _take(self, operator: str, group: int, section: Section) -> None:
+        table = self._tables.get((operator, section.state))
+        if table is None:
+            self._unclaimed.append((operator, group, section))
+            return
+        stored = StateSchema.parse(section.schema)
+        change = migration_of(stored, table.schema, operator, section.state)
+        table.take(group, section, section.values if change is None else change(section.values))
+
+    def _claim(self, operator: str, state: str) -> None:
+        """Give a new table what was loaded before it was asked for."""
+        loaded, self._unclaimed = self._unclaimed, []
+        for owner, group, section in loaded:
+            if (owner, section.state) == (operator, state):
+                self._take(owner, group, section)
+            else:
+                self._unclaimed.append((owner, group, section))

@@ -1,0 +1,190 @@
+"""Snapshots of the LMDB backend: stored entries, with or without the changes of a micro-batch.
+
+Entries are read in the order they are stored, some thousand at a time, and leave as blobs. Those
+of a state that an operator declared leave as its schema says, others as they were stored. The
+changes of the micro-batch are laid over them in memory: what a key lost or got is skipped where
+it is stored, and what it got follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.evolution import Migration
+from penstock.state.lmdb_format import (
+    GROUP_BYTES,
+    PREFIX_BYTES,
+    StoredTable,
+    address_of,
+    group_prefix,
+    place_of,
+    unpack_entry,
+)
+from penstock.state.lmdb_view import Stored, View
+
+_ENTRIES = 20_000
+_BYTES = 8 << 20
+
+Address = tuple[str, str]
+"""(operator uid, state name)."""
+
+Current = Callable[[StoredTable], "tuple[str, list[Migration | None]] | None"]
+"""Stored table to the schema text it is declared with and what makes such values of stored ones,
+by schema number; None for a state nobody declared."""
+
+
+@dataclass(slots=True)
+class _TableChanges:
+    """What a micro-batch did to one state in one key group; by key behind the table's prefix.
+
+    Attributes:
+        written: Key to (schema text, key, subkey, plain value).
+        removed: Keys of entries that are gone.
+        cleared: Beginnings of keys of which everything before `written` is gone.
+    """
+
+    written: dict[bytes, tuple[str, Any, Any, Any]] = field(default_factory=dict)
+    removed: set[bytes] = field(default_factory=set)
+    cleared: set[bytes] = field(default_factory=set)
+
+    def hides(self, key: bytes, *, is_nested: bool) -> bool:
+        """Return whether a stored entry is no longer, or not as it is stored."""
+        if key in self.written or key in self.removed:
+            return True
+        return is_nested and bool(self.cleared) and key[: 1 + key[0]] in self.cleared
+
+    def add(self, section: Section) -> None:
+        """Take what a later section says."""
+        is_nested = section.subkeys is not None
+        for key in section.cleared:
+            start = address_of(b"", key, None, is_nested=True)[0]
+            start = start[: 1 + start[0]]
+            self.cleared.add(start)
+            for known in [known for known in self.written if known.startswith(start)]:
+                del self.written[known]
+        subkeys = section.subkeys or [None] * len(section.keys)
+        for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
+            place, _ = address_of(b"", key, subkey, is_nested=is_nested)
+            self.written[place] = section.schema, key, subkey, value
+        subkeys = section.removed_subkeys or [None] * len(section.removed)
+        for key, subkey in zip(section.removed, subkeys, strict=True):
+            place, _ = address_of(b"", key, subkey, is_nested=is_nested)
+            self.written.pop(place, None)
+            self.removed.add(place)
+
+    def sections(self, state: str) -> Iterator[Section]:
+        """Yield the entries that were written."""
+        by_schema: dict[str, list[tuple[str, Any, Any, Any]]] = {}
+        for entry in self.written.values():
+            by_schema.setdefault(entry[0], []).append(entry)
+        for schema, entries in by_schema.items():
+            _, keys, subkeys, values = map(list, zip(*entries, strict=True))
+            yield _section(state, schema, keys, subkeys, values)
+
+
+class Overlay:
+    """The changes of one micro-batch, from the blobs it drained."""
+
+    def __init__(self, blobs: Iterable[bytes] = ()) -> None:
+        self._changes: dict[int, dict[Address, _TableChanges]] = {}
+        for blob in blobs:
+            tables = self._changes.setdefault(key_group_of(blob), {})
+            for section in decode_blob(blob):
+                address = operator_of(blob), section.state
+                tables.setdefault(address, _TableChanges()).add(section)
+
+    def groups(self) -> set[int]:
+        """Return the key groups that changed."""
+        return set(self._changes)
+
+    def of_group(self, key_group: int) -> dict[Address, _TableChanges]:
+        """Return the changes of one key group."""
+        return self._changes.get(key_group, {})
+
+
+def snapshot_group(
+    view: View, key_group: int, current: Current, overlay: Overlay
+) -> Iterator[bytes]:
+    """Yield the entries of one key group as blobs.
+
+    Raises:
+        StateError: The copy is damaged.
+    """
+    changes = overlay.of_group(key_group)
+    entries = view.scan(group_prefix(key_group))
+    while some := _bounded(entries):
+        sections: dict[str, list[Section]] = {}
+        for table_id, rows in _by_table(some).items():
+            table = view.catalog.tables[table_id]
+            change = changes.get((table.operator, table.state))
+            found = _stored_sections(table, rows, change, current(table))
+            sections.setdefault(table.operator, []).extend(found)
+        yield from _blobs(key_group, sections)
+    written: dict[str, list[Section]] = {}
+    for (operator, state), change in changes.items():
+        written.setdefault(operator, []).extend(change.sections(state))
+    yield from _blobs(key_group, written)
+
+
+def _blobs(key_group: int, sections: dict[str, list[Section]]) -> Iterator[bytes]:
+    for operator, own in sections.items():
+        if own:
+            yield from encode_blobs(operator, key_group, own)
+
+
+def _bounded(entries: Iterator[Stored]) -> list[Stored]:
+    """Return the next entries: some thousand, fewer if they are large."""
+    some: list[Stored] = []
+    size = 0
+    for entry in islice(entries, _ENTRIES):
+        some.append(entry)
+        size += len(entry[1])
+        if size > _BYTES:
+            break
+    return some
+
+
+def _by_table(entries: list[Stored]) -> dict[int, list[Stored]]:
+    tables: dict[int, list[Stored]] = {}
+    last = b""
+    rows: list[Stored] = []
+    for entry in entries:
+        table = entry[0][GROUP_BYTES:PREFIX_BYTES]
+        if table != last:
+            last = table
+            rows = tables.setdefault(place_of(entry[0])[1], [])
+        rows.append(entry)
+    return tables
+
+
+def _stored_sections(
+    table: StoredTable,
+    rows: list[Stored],
+    change: _TableChanges | None,
+    current: tuple[str, list[Migration | None]] | None,
+) -> Iterator[Section]:
+    is_nested = table.is_nested
+    by_number: dict[int, list[tuple[int, Any, Any, Any]]] = {}
+    for raw, stored in rows:
+        if change is None or not change.hides(raw[PREFIX_BYTES:], is_nested=is_nested):
+            entry = unpack_entry(raw, stored, is_nested=is_nested)
+            by_number.setdefault(entry[0], []).append(entry)
+    for number, entries in by_number.items():
+        _, keys, subkeys, values = map(list, zip(*entries, strict=True))
+        text = table.schemas[number]
+        if current is not None:
+            text, migrations = current
+            change_values = migrations[number]
+            values = values if change_values is None else change_values(values)
+        yield _section(table.state, text, keys, subkeys if is_nested else None, values)
+
+
+def _section(
+    state: str, schema: str, keys: list[Any], subkeys: list[Any] | None, values: list[Any]
+) -> Section:
+    removed: list[Any] | None = None if subkeys is None else []
+    return Section(state, schema, keys, subkeys, values, removed_subkeys=removed)

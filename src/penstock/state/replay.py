@@ -1,0 +1,191 @@
+"""Entries of one operator and one key group, rebuilt from blobs without the job.
+
+What a program would do with its tables, done without knowing its types: values stay plain, and
+every entry stays under the schema it was written with. Memory: the entries of one key group.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+from zlib import crc32
+
+from penstock.errors import StateError
+from penstock.state.blob import MAGIC, Section, decode_blob, key_group_of, operator_of
+from penstock.state.hash_parts import HashNestedPart, HashSinglePart
+from penstock.state.schema import BROADCAST_GROUP, StateSchema
+
+_UID_AT = 14
+"""Where the uid of a blob begins; its pickle follows."""
+
+_RESTORE = "Restore the checkpoint or savepoint from a copy, or read an older one."
+
+
+class GroupReplay:
+    """The entries of one operator in one key group."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, dict[str, HashSinglePart | HashNestedPart]] = {}
+
+    def apply(self, section: Section) -> None:
+        """Apply one section; they come in the order they were written.
+
+        Raises:
+            DecodeError: Its schema is none.
+        """
+        parts = self._parts.setdefault(section.state, {})
+        part = parts.get(section.schema)
+        if part is None:
+            nested = StateSchema.parse(section.schema).kind.is_nested
+            part = parts[section.schema] = HashNestedPart() if nested else HashSinglePart()
+        part.apply(section, section.values)
+        if len(parts) > 1:
+            gone = _removal(section)
+            for other in parts.values():
+                if other is not part:
+                    other.apply(gone, [])
+
+    def sections(self) -> Iterator[Section]:
+        """Yield all entries, one section per state and schema that has any."""
+        for state, parts in self._parts.items():
+            for schema, part in parts.items():
+                if part.has_entries():
+                    yield part.all_entries(partial(_section, state, schema))
+
+
+def _section(
+    state: str, schema: str, keys: list[Any], subkeys: list[Any] | None, values: list[Any]
+) -> Section:
+    removed: list[Any] | None = None if subkeys is None else []
+    return Section(state, schema, keys, subkeys, values, removed_subkeys=removed)
+
+
+def _removal(section: Section) -> Section:
+    """Return what a section does to entries of the same address under another schema."""
+    subkeys = None
+    if section.subkeys is not None:
+        subkeys = [*section.subkeys, *(section.removed_subkeys or ())]
+    return Section(
+        section.state,
+        section.schema,
+        [],
+        None if subkeys is None else [],
+        [],
+        [*section.keys, *section.removed],
+        subkeys,
+        section.cleared,
+    )
+
+
+def replay(blobs: Iterable[tuple[str, bytes]]) -> GroupReplay:
+    """Return the entries that blobs of one operator and key group amount to.
+
+    Args:
+        blobs: (where it was found, blob), in the order they were written.
+
+    Raises:
+        StateError: A blob is damaged, or a class of a stored value cannot be imported; names
+            operator, key group and where the blob was found.
+    """
+    made = GroupReplay()
+    for where, blob in blobs:
+        for section in open_blob(where, blob):
+            made.apply(section)
+    return made
+
+
+def open_blob(where: str, blob: bytes) -> list[Section]:
+    """Return the sections of a blob.
+
+    Args:
+        where: File or log it was found in, for messages.
+        blob: From there; `check_blob` let it pass.
+
+    Raises:
+        StateError: As `replay`.
+    """
+    try:
+        return decode_blob(blob)
+    except StateError as cause:
+        missing = None
+        if isinstance(cause.__cause__, (ImportError, AttributeError)):
+            missing = _missing_class(blob)
+        if missing is None:
+            problem, hint = cause.problem, _RESTORE
+        else:
+            problem = f"the class {missing} of a stored value cannot be imported"
+            hint = "Put the directory of the job's modules on PYTHONPATH."
+        raise StateError(f"{problem}; {_owner(blob)}, {where}", hint=hint) from cause
+
+
+def check_blob(where: str, blob: bytes) -> None:
+    """Make sure a blob is what was written, header included; does not decode its entries.
+
+    Args:
+        where: File or log it was found in, for messages.
+        blob: From there.
+
+    Raises:
+        StateError: It is not.
+    """
+    if len(blob) < _UID_AT or blob[:4] != MAGIC:
+        raise StateError(f"a state blob does not start like one; {where}", hint=_RESTORE)
+    if crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
+        raise StateError(
+            f"a state blob does not match its checksum; {_claimed_owner(blob)}, {where}",
+            hint=_RESTORE,
+        )
+
+
+def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
+    """Make sure a row of a snapshot says whose its blob is, and the blob is what was written.
+
+    Args:
+        where: File it was found in, for messages.
+        operator: As the row says.
+        key_group: As the row says; broadcast state may be signed.
+        blob: Of the row.
+
+    Raises:
+        StateError: It is not so; names operator and key group.
+    """
+    said = f"operator {operator!r}, key group {key_group}"
+    check_blob(f"{said}, {where}", blob)
+    if (operator_of(blob), key_group_of(blob)) != (operator, key_group & BROADCAST_GROUP):
+        raise StateError(f"a row of {said}, has the blob of {_owner(blob)}; {where}", hint=_RESTORE)
+
+
+def _owner(blob: bytes) -> str:
+    return f"operator {operator_of(blob)!r}, key group {key_group_of(blob)}"
+
+
+def _claimed_owner(blob: bytes) -> str:
+    """Return whose a damaged blob says it is: its header may be damaged too."""
+    uid = blob[_UID_AT:][: int.from_bytes(blob[12:_UID_AT], "little")]
+    return f"operator {uid.decode(errors='replace')!r}, key group {key_group_of(blob)}"
+
+
+class _Namer(pickle.Unpickler):
+    """Finds the first class that cannot be imported; slower than `pickle.loads`."""
+
+    missing: str | None = None
+
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return super().find_class(module, name)
+        except (ImportError, AttributeError):
+            self.missing = f"{module}.{name}"
+            raise
+
+
+def _missing_class(blob: bytes) -> str | None:
+    body = blob[_UID_AT + len(operator_of(blob).encode()) :]
+    namer = _Namer(io.BytesIO(body))
+    try:
+        namer.load()
+    except Exception:  # noqa: BLE001 - only which class it was matters; the error is raised already
+        return namer.missing
+    return None

@@ -1,0 +1,171 @@
+"""Types as JSON: what is written next to stored values, so that later programs can read them.
+
+    type                              description
+    basic, e.g. Types.LONG()          its name, "Long"
+    Types.PICKLED_BYTE_ARRAY()        "Pickled"
+    Types.ROW_NAMED(["a"], [LONG])    {"row": [["a", "Long"]]}
+    Types.TUPLE([LONG, STRING])       {"tuple": ["Long", "String"]}
+    Types.LIST(LONG)                  {"list": "Long"}, and so for the three arrays
+    Types.MAP(STRING, LONG)           {"map": ["String", "Long"]}
+
+A type has exactly one description, and two types never share one. Descriptions are stored for
+years: forms may be added here, never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from reprlib import repr as short_repr
+from typing import Any
+
+from penstock.errors import ArgumentError, DecodeError
+from penstock.types.basic import BASIC_RULES
+from penstock.types.information import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+)
+
+_PICKLED = "Pickled"
+_PAIR = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    """How the types of one class that have parts are described.
+
+    Attributes:
+        tag: The only key of the description.
+        parts: Returns the description of the parts of a type.
+        build: Returns the type that has such parts.
+    """
+
+    tag: str
+    parts: Callable[[Any], Any]
+    build: Callable[[Any], TypeInformation]
+
+
+def describe_type(type_info: TypeInformation) -> Any:
+    """Return the description of a type: strings, lists and dicts, ready for JSON.
+
+    >>> describe_type(RowTypeInfo([BasicTypeInfo("Long")], ["size"]))
+    {'row': [['size', 'Long']]}
+
+    Raises:
+        ArgumentError: The type, or one inside it, is none of those the system has.
+    """
+    leaf = _LEAVES.get(type(type_info))
+    if leaf is not None:
+        return leaf(type_info)
+    family = _FAMILIES.get(type(type_info))
+    if family is None:
+        raise ArgumentError(
+            f"{type_info!r} cannot be described, so nothing of that type can be stored",
+            hint="Use one of the types that `Types` makes.",
+        )
+    return {family.tag: family.parts(type_info)}
+
+
+def type_of(description: Any) -> TypeInformation:
+    """Return the type that `describe_type` described so.
+
+    Raises:
+        DecodeError: No type has this description.
+    """
+    try:
+        return _type_of(description)
+    except (ArgumentError, RecursionError) as refused:
+        raise _unknown(description) from refused
+
+
+def _type_of(description: Any) -> TypeInformation:
+    if isinstance(description, str):
+        if description == _PICKLED:
+            return PickledBytesTypeInfo()
+        if description in BASIC_RULES:
+            return BasicTypeInfo(description)
+    elif isinstance(description, dict) and len(description) == 1:
+        ((tag, parts),) = description.items()
+        family = _BY_TAG.get(tag)
+        if family is not None:
+            return family.build(parts)
+    raise _unknown(description)
+
+
+def _unknown(description: Any) -> DecodeError:
+    return DecodeError(
+        f"{short_repr(description)} is the description of no type",
+        hint="Read the data with the version of Penstock that wrote it, or a later one.",
+    )
+
+
+def _list_of(parts: Any, n_parts: int | None = None) -> list[Any]:
+    if not isinstance(parts, list) or n_parts not in {None, len(parts)}:
+        raise _unknown(parts)
+    return parts
+
+
+def _row_parts(row: RowTypeInfo) -> list[list[Any]]:
+    pairs = zip(row.field_names, row.field_types, strict=True)
+    return [[name, describe_type(field)] for name, field in pairs]
+
+
+def _row_of(parts: Any) -> RowTypeInfo:
+    fields = [_list_of(field, _PAIR) for field in _list_of(parts)]
+    return RowTypeInfo([_type_of(field) for _, field in fields], [name for name, _ in fields])
+
+
+def _tuple_parts(tuple_type: TupleTypeInfo) -> list[Any]:
+    return [describe_type(field) for field in tuple_type.field_types]
+
+
+def _tuple_of(parts: Any) -> TupleTypeInfo:
+    return TupleTypeInfo([_type_of(field) for field in _list_of(parts)])
+
+
+def _map_parts(map_type: MapTypeInfo) -> list[Any]:
+    return [describe_type(map_type.key_type), describe_type(map_type.value_type)]
+
+
+def _map_of(parts: Any) -> MapTypeInfo:
+    key, value = _list_of(parts, _PAIR)
+    return MapTypeInfo(_type_of(key), _type_of(value))
+
+
+def _sequences(tag: str, made: Callable[[TypeInformation], TypeInformation]) -> _Family:
+    return _Family(
+        tag,
+        lambda sequence: describe_type(sequence.element_type),
+        lambda element: made(_type_of(element)),
+    )
+
+
+def _basic_name(basic: TypeInformation) -> str:
+    assert isinstance(basic, BasicTypeInfo)
+    return basic.name
+
+
+_LEAVES: dict[type, Callable[[TypeInformation], str]] = {
+    BasicTypeInfo: _basic_name,
+    PickledBytesTypeInfo: lambda _: _PICKLED,
+}
+
+_FAMILIES: dict[type, _Family] = {
+    RowTypeInfo: _Family("row", _row_parts, _row_of),
+    TupleTypeInfo: _Family("tuple", _tuple_parts, _tuple_of),
+    ListTypeInfo: _sequences("list", ListTypeInfo),
+    BasicArrayTypeInfo: _sequences("basic_array", BasicArrayTypeInfo),
+    ObjectArrayTypeInfo: _sequences("object_array", ObjectArrayTypeInfo),
+    PrimitiveArrayTypeInfo: _sequences("primitive_array", PrimitiveArrayTypeInfo),
+    MapTypeInfo: _Family("map", _map_parts, _map_of),
+}
+
+_BY_TAG: dict[Any, _Family] = {family.tag: family for family in _FAMILIES.values()}

@@ -1,0 +1,290 @@
+"""The stored form of typed values: rows as tuples, all else as it is.
+
+A row is stored without its names, since the type next to the values says them: a tuple of the
+plain values of its fields, in their declared order. A row that is no INSERT has one element
+more, the short string of its kind:
+
+    type                               value                       plain
+    Row(user: String, size: Long)      Row(user="a", size=1)       ("a", 1)
+                                       the same as a DELETE        ("a", 1, "-D")
+    List(Row(user: String))            [Row(user="a"), None]       [("a",), None]
+
+The kind is an element, not a class of its own, because rows may be keys of maps, so a plain row
+must hash, and because the stored bytes must not depend on any of our classes.
+
+Rows inside tuples, lists, maps and rows are stored so too; None stays None everywhere. What a
+pickled type holds is left alone. All work is done by columns: nested values are flattened,
+converted in one go and put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain, islice
+from types import NoneType
+from typing import Any
+
+from penstock.errors import ArgumentError, DecodeError
+from penstock.types.information import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+)
+from penstock.types.row import Row, RowKind, row_factory, rows_of_one_schema, rows_to_values
+
+Column = Callable[[list[Any]], list[Any]]
+"""Converts many values at once: one answer per value, in order; the list given is not changed."""
+
+One = Callable[[Any], Any]
+"""Converts one value."""
+
+_KINDS = {(kind.short_string,): kind for kind in RowKind if kind is not RowKind.INSERT}
+_KIND_PARTS = [(), *_KINDS]  # a list, since damaged values may not hash
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCodec:
+    """Converts values of one type to their plain form and back.
+
+    Values must have the declared form of the type. Answers share whatever did not change, such
+    as a list without rows, with the values given, which are left as they are.
+
+    Attributes:
+        to_plain: Declared forms to plain forms, many at once.
+        from_plain: The inverse. Raises `DecodeError` for rows with another number of fields.
+        to_plain_one: `to_plain` for one value, without the detour of a list.
+        from_plain_one: `from_plain` for one value.
+    """
+
+    to_plain: Column
+    from_plain: Column
+    to_plain_one: One
+    from_plain_one: One
+
+
+@cache
+def plain_codec(type_info: TypeInformation) -> PlainCodec | None:
+    """Return the codec of a type, the same one every time; None if values are their plain form.
+
+    Raises:
+        ArgumentError: The type, or one inside it, is none of those the system has.
+    """
+    rule = _CODECS.get(type(type_info))
+    if rule is None:
+        raise ArgumentError(
+            f"values of {type_info!r} have no stored form",
+            hint="Use one of the types that `Types` makes.",
+        )
+    return rule(type_info)
+
+
+def present(convert: Column) -> Column:
+    """Return `convert` for lists with None in them: None stays, only the rest is converted."""
+
+    def converted(values: list[Any]) -> list[Any]:
+        if NoneType not in set(map(type, values)):
+            return convert(values) if values else []
+        rest = [value for value in values if value is not None]
+        answers = iter(convert(rest) if rest else [])
+        return [None if value is None else next(answers) for value in values]
+
+    return converted
+
+
+def in_fields(records: Iterable[Sequence[Any]], fields: Sequence[Column | None]) -> list[Any]:
+    """Return records, at least one, as tuples, with fields converted; None leaves a field alone.
+
+    Raises:
+        ValueError: A record has not as many values as there are fields.
+    """
+    columns = zip(fields, zip(*records, strict=True), strict=True)
+    return list(zip(*(f(list(c)) if f else c for f, c in columns), strict=True))
+
+
+def in_tuples(fields: Sequence[Column | None]) -> Column:
+    """Return what converts the fields of tuples."""
+    return present(lambda tuples: in_fields(tuples, fields))
+
+
+def in_lists(element: Column) -> Column:
+    """Return what converts the elements of lists."""
+
+    def converted(lists: list[Any]) -> list[Any]:
+        elements = iter(element(list(chain.from_iterable(lists))))
+        return [list(islice(elements, len(old))) for old in lists]
+
+    return present(converted)
+
+
+def in_maps(key: Column | None, value: Column | None) -> Column:
+    """Return what converts the keys and the values of dicts."""
+
+    def converted(maps: list[Any]) -> list[Any]:
+        keys = list(chain.from_iterable(maps))
+        items = list(chain.from_iterable(map(dict.values, maps)))
+        pairs = zip(key(keys) if key else keys, value(items) if value else items, strict=True)
+        return [dict(islice(pairs, len(old))) for old in maps]
+
+    return present(converted)
+
+
+def split_kinds(plain: list[Any], n_fields: int) -> tuple[list[Any], list[Any] | None]:
+    """Return plain rows without their kinds, and what was cut off each; None if nothing was.
+
+    Raises:
+        DecodeError: A tuple is no plain row of so many fields.
+    """
+    if set(map(len, plain)) == {n_fields}:
+        return plain, None
+    kinds = [row[n_fields:] for row in plain]
+    for row, kind in zip(plain, kinds, strict=True):
+        if len(row) < n_fields or kind not in _KIND_PARTS:
+            raise DecodeError(
+                f"{row!r} is stored where a row of {n_fields} fields was expected",
+                hint="Restore an older checkpoint: this one is damaged.",
+            )
+    return [row[:n_fields] for row in plain], kinds
+
+
+def _row_codec(row_type: RowTypeInfo) -> PlainCodec:
+    fields = [plain_codec(field) for field in row_type.field_types]
+    to_plain, to_plain_one = _storing_rows(fields)
+    from_plain, from_plain_one = _loading_rows(fields, row_type.field_names)
+    return PlainCodec(present(to_plain), present(from_plain), to_plain_one, from_plain_one)
+
+
+def _storing_rows(fields: list[PlainCodec | None]) -> tuple[Column, One]:
+    nested = any(fields)
+    columns, ones = _columns(fields)[0], _ones(fields)[0]
+
+    def to_plain(rows: list[Any]) -> list[Any]:
+        lists = rows_to_values(rows)
+        plain = in_fields(lists, columns) if nested else list(map(tuple, lists))
+        if rows_of_one_schema(rows) is not None:  # then all are INSERT
+            return plain
+        return [values + _kind_part(row) for values, row in zip(plain, rows, strict=True)]
+
+    def to_plain_one(row: Any) -> Any:
+        if row is None:
+            return None
+        return (tuple(map(_call, ones, row)) if nested else tuple(row)) + _kind_part(row)
+
+    return to_plain, to_plain_one
+
+
+def _loading_rows(fields: list[PlainCodec | None], names: tuple[str, ...]) -> tuple[Column, One]:
+    nested, n_fields = any(fields), len(fields)
+    columns, ones = _columns(fields)[1], _ones(fields)[1]
+    make = row_factory(names)
+
+    def from_plain(plain: list[Any]) -> list[Any]:
+        tuples, kinds = split_kinds(plain, n_fields)
+        rows = make(map(list, in_fields(tuples, columns) if nested else tuples))
+        for row, kind in zip(rows, kinds or (), strict=kinds is not None):
+            if kind:
+                row.set_row_kind(_KINDS[kind])
+        return rows
+
+    def from_plain_one(plain: Any) -> Any:
+        if plain is None:
+            return None
+        if len(plain) != n_fields:  # it has a kind, or is damaged
+            return from_plain([plain])[0]
+        return make((list(map(_call, ones, plain)) if nested else list(plain),))[0]
+
+    return from_plain, from_plain_one
+
+
+def _kind_part(row: Row) -> tuple[str, ...]:
+    kind = row.get_row_kind()
+    return () if kind is RowKind.INSERT else (kind.short_string,)
+
+
+def _tuple_codec(tuple_type: TupleTypeInfo) -> PlainCodec | None:
+    fields = [plain_codec(field) for field in tuple_type.field_types]
+    if not any(fields):
+        return None
+
+    def one(converts: list[One]) -> One:
+        return lambda value: None if value is None else tuple(map(_call, converts, value))
+
+    (store, load), (store_one, load_one) = _columns(fields), _ones(fields)
+    return PlainCodec(in_tuples(store), in_tuples(load), one(store_one), one(load_one))
+
+
+def _sequence_codec(sequence: ListTypeInfo | ObjectArrayTypeInfo) -> PlainCodec | None:
+    element = plain_codec(sequence.element_type)
+    if element is None:
+        return None
+
+    def one(convert: Column) -> One:
+        return lambda value: None if value is None else convert(value)
+
+    return PlainCodec(
+        in_lists(element.to_plain),
+        in_lists(element.from_plain),
+        one(element.to_plain),
+        one(element.from_plain),
+    )
+
+
+def _map_codec(map_type: MapTypeInfo) -> PlainCodec | None:
+    parts = [plain_codec(map_type.key_type), plain_codec(map_type.value_type)]
+    if not any(parts):
+        return None
+
+    def one(convert: Column) -> One:
+        return lambda value: convert([value])[0]
+
+    store, load = (in_maps(*columns) for columns in _columns(parts))
+    return PlainCodec(store, load, one(store), one(load))
+
+
+def _columns(
+    codecs: list[PlainCodec | None],
+) -> tuple[list[Column | None], list[Column | None]]:
+    return (
+        [c.to_plain if c else None for c in codecs],
+        [c.from_plain if c else None for c in codecs],
+    )
+
+
+def _ones(codecs: list[PlainCodec | None]) -> tuple[list[One], list[One]]:
+    return (
+        [c.to_plain_one if c else _itself for c in codecs],
+        [c.from_plain_one if c else _itself for c in codecs],
+    )
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _call(convert: One, value: Any) -> Any:
+    return convert(value)
+
+
+def _no_codec(_: TypeInformation) -> None:
+    """Values of this type are their plain form, whatever its parts."""
+
+
+_CODECS: dict[type, Callable[[Any], PlainCodec | None]] = {
+    BasicTypeInfo: _no_codec,
+    PickledBytesTypeInfo: _no_codec,
+    BasicArrayTypeInfo: _no_codec,
+    PrimitiveArrayTypeInfo: _no_codec,
+    RowTypeInfo: _row_codec,
+    TupleTypeInfo: _tuple_codec,
+    ListTypeInfo: _sequence_codec,
+    ObjectArrayTypeInfo: _sequence_codec,
+    MapTypeInfo: _map_codec,
+}

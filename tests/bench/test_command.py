@@ -1,0 +1,112 @@
+"""`penstock bench` on the command line, and once with Spark."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock.bench.catalog import PROGRAMS
+from penstock.bench.live_state import PROGRAM as LIVE_STATE
+from penstock.cli.main import app
+
+
+@pytest.fixture
+def penstock(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "dumb")
+    return lambda *arguments: CliRunner().invoke(app, ["bench", *arguments])
+
+
+def test_help_has_an_example(penstock):
+    result = penstock("--help")
+    assert result.exit_code == 0
+    assert "Example: penstock bench live-state" in result.stdout
+    assert "--against" in result.stdout
+
+
+def test_list_names_programs_systems_and_options(penstock):
+    result = penstock("--list")
+    assert result.exit_code == 0
+    for program in PROGRAMS.values():
+        names = [program.name, *(s.name for s in program.systems), *program.options]
+        assert [name for name in names if name not in result.stdout] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "name a program"),
+        (["life-state"], "there is no program 'life-state'"),
+        (["live-state", "--keys", "many"], "'many' is not a number"),
+        (["live-state", "--keys", "10,0"], "'0' is not a number of 1 or more"),
+        (["live-state", "-o", "micro-batch"], "is not of the form KEY=VALUE"),
+    ],
+)
+def test_bad_arguments(penstock, arguments, problem):
+    result = penstock(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+
+
+def test_an_unknown_peer_is_refused_with_those_there_are(penstock):
+    result = penstock("live-state", "--against", "nothing")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("[BENCH_REQUEST] live-state has no nothing\n")
+    assert "tws-row" in result.stderr
+
+
+@pytest.fixture
+def fakes(fake_program, fake_system, monkeypatch):
+    def use(**peer):
+        program = fake_program(fake_system("a"), fake_system("p", is_peer=True, **peer))
+        monkeypatch.setitem(PROGRAMS, "fake", program)
+
+    return use
+
+
+def test_json_is_one_object_on_stdout(penstock, fakes):
+    fakes()
+    result = penstock("fake", "--runs", "2", "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert (found["name"], found["runs"], len(found["results"])) == ("fake", 2, 2)
+    assert "p: round 2 of 2: 1,000 records" in result.stderr
+
+
+def test_wrong_outputs_make_the_status_1(penstock, fakes):
+    fakes(digest="wrong")
+    result = penstock("fake", "--runs", "1")
+    assert result.exit_code == 1
+    assert "WRONG" in result.stdout
+
+
+def test_results_are_appended(penstock, fakes, tmp_path):
+    fakes()
+    file = tmp_path / "results.jsonl"
+    for _ in range(2):
+        penstock("fake", "--runs", "1", "--append", str(file))
+    assert [json.loads(line)["name"] for line in file.read_text().splitlines()] == ["fake"] * 2
+
+
+@pytest.mark.spark
+def test_live_state_with_spark():
+    command = ["live-state", "--records", "2000", "--keys", "100", "--runs", "1", "--json"]
+    command += ["--system", LIVE_STATE.reference, "--against", "none", "--parallelism", "2"]
+    command += ["-o", "micro-batch=2000", "-o", "warm-up-batches=1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "penstock", "bench", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    (system,) = json.loads(done.stdout)["results"]
+    assert system["outputs_equal"] is True
+    assert system["outputs"]["count"] == 100
+    assert system["records"] == 2000
+    assert system["peak_memory_bytes"]["largest_worker"] > 0

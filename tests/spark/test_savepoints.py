@@ -1,0 +1,325 @@
+"""Savepoints of running jobs: taken, stopped with, and started from with another shape.
+
+What every test compares with is one uninterrupted replay of the input, so a record that is lost,
+counted twice or meets the wrong state shows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from penstock.api.job import JobClient, JobStatus
+from penstock.cli.main import app
+from penstock.common import Duration, Types, WatermarkStrategy
+from penstock.datastream import (
+    KeyedProcessFunction,
+    StreamExecutionEnvironment,
+    ValueStateDescriptor,
+)
+from penstock.datastream.connectors import (
+    DataGeneratorSource,
+    FileSink,
+    FileSource,
+    HybridSource,
+    SparkSource,
+)
+from penstock.errors import SavepointError, SavepointMismatchError
+from penstock.runtime.routing import live_routes
+from penstock.serde.atomic_file import read_verified
+from penstock.serde.key_groups import subtask_of
+from penstock.spark.hand_over import initial_state
+from penstock.spark.stream_positions import last_batches
+from penstock.state.savepoint import MANIFEST, read_savepoint
+from tests.spark.conftest import Environment
+from tests.spark.test_clients import wait_for, written
+
+COUNT = 320
+RECOVERY = "execution.state-recovery.path"
+UNCLAIMED = "execution.state-recovery.ignore-unclaimed-state"
+ROW = Types.ROW_NAMED(["what", "key", "n"], [Types.STRING(), Types.LONG(), Types.LONG()])
+NO_TIME = WatermarkStrategy.no_watermarks()
+STRATEGY = WatermarkStrategy.for_bounded_out_of_orderness(
+    Duration.of_millis(50)
+).with_timestamp_assigner(lambda value, _: value[1])
+
+
+class Buckets(KeyedProcessFunction):
+    """Per key, the number of records of each 500 ms, once the watermark has passed them."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.buckets = runtime_context.get_state(ValueStateDescriptor("buckets"))
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        end = value[1] - value[1] % 500 + 500
+        buckets = dict(self.buckets.value() or {})
+        buckets[end] = buckets.get(end, 0) + 1
+        self.buckets.update(buckets)
+        ctx.timer_service().register_event_time_timer(end - 1)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Any]:
+        buckets = dict(self.buckets.value())
+        yield "bucket", timestamp + 1, buckets.pop(timestamp + 1)
+        self.buckets.update(buckets)
+
+
+def number_job(
+    env: StreamExecutionEnvironment, out: Path, *parts: str, count: int | None = COUNT
+) -> JobClient:
+    """Start a job with the named parts: rolling counts, and buckets of time."""
+    source = DataGeneratorSource(lambda i: (i % 6, i * 10), count=count)
+    numbers = env.from_source(source, STRATEGY, "numbers")
+    results = []
+    if "counts" in parts:
+        counts = numbers.map(lambda t: (t[0], 1)).key_by(lambda t: t[0]).sum(1).uid("counts")
+        results.append(counts.map(lambda t: ("count", *t)).uid("show counts"))
+    if "buckets" in parts:
+        results.append(numbers.key_by(lambda t: t[0]).process(Buckets()).uid("buckets"))
+    if "totals" in parts:
+        totals = numbers.map(partial(_pair, 0)).key_by(lambda t: t[0]).sum(1).uid("totals")
+        results.append(totals.map(lambda t: ("total", *t)).uid("show totals"))
+    union = results[0].union(*results[1:]) if len(results) > 1 else results[0]
+    union.map(lambda t: t, ROW).uid("form").sink_to(FileSink.parquet(out)).uid("out")
+    return env.execute_async("numbers")
+
+
+def expected_counts(count: int = COUNT) -> Counter[tuple[Any, ...]]:
+    return Counter(("count", i % 6, i // 6 + 1) for i in range(count))
+
+
+def expected_buckets(count: int = COUNT) -> Counter[tuple[Any, ...]]:
+    of_key = Counter((i % 6, i * 10 - i * 10 % 500 + 500) for i in range(count))
+    return Counter(("bucket", end, n) for (_, end), n in of_key.items())
+
+
+@pytest.fixture
+def job(environment: Environment, tmp_path: Path) -> Callable[..., StreamExecutionEnvironment]:
+    """Return a maker of environments with a checkpoint directory each, and small micro-batches."""
+
+    def make(name: str, parallelism: int = 2, **settings: Any) -> StreamExecutionEnvironment:
+        keys = {
+            "execution.checkpointing.dir": str(tmp_path / name),
+            "parallelism.default": parallelism,
+            "execution.live.max-records-per-batch": 40,
+        }
+        mode = settings.pop("mode", "streaming")
+        return environment(mode, **keys | settings)
+
+    return make
+
+
+def savepoint_by_command(job_directory: Path, *arguments: str) -> str:
+    result = CliRunner().invoke(app, ["savepoint", str(job_directory), *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout.strip()
+
+
+def read_so_far(savepoint: str) -> int:
+    """Return the number of records of the first source that the savepoint covers."""
+    splits = read_savepoint(Path(savepoint)).sources[0].position["splits"]
+    return COUNT - sum(int(end) - int(at) for at, end in splits)
+
+
+def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
+    out = tmp_path / "out"
+    client = number_job(job("first"), out, "counts", "buckets")
+    wait_for(lambda: bool(written(out)))
+    first = client.stop_with_savepoint().result()
+    client.get_job_execution_result()
+    assert client.get_job_status() is JobStatus.FINISHED
+    covered = read_so_far(first)
+    assert 0 < covered < COUNT
+    counts = Counter({row: n for row, n in written(out).items() if row[0] == "count"})
+    assert counts.total() == covered, "something was processed after the savepoint"
+
+    client = number_job(job("second", 3, **{RECOVERY: first}), out, "counts", "buckets")
+    wait_for(lambda: written(out).total() > covered + 40)
+    second = client.stop_with_savepoint(savepoint_directory=str(tmp_path / "kept")).result()
+    client.get_job_execution_result()
+    assert Path(second).parent == tmp_path / "kept"
+    assert read_so_far(second) > covered
+
+    again = number_job(job("first"), out, "counts", "buckets").get_job_execution_result()
+    assert again.runs == (), "a job stopped with a savepoint must not go on"
+
+    third = number_job(job("third", 1, **{RECOVERY: second}), out, "counts", "buckets")
+    third.get_job_execution_result()
+    assert written(out) == expected_counts() + expected_buckets()
+
+
+def test_operators_come_and_go(job, tmp_path):
+    client = number_job(job("first"), tmp_path / "out", "counts", "buckets")
+    wait_for(lambda: bool(written(tmp_path / "out")))
+    savepoint = client.stop_with_savepoint().result()
+    client.get_job_execution_result()
+    covered = read_so_far(savepoint)
+
+    with pytest.raises(SavepointMismatchError, match="'buckets'"):
+        number_job(job("new", **{RECOVERY: savepoint}), tmp_path / "new", "counts")
+    # The refused start leaves the directory free for a program with another graph.
+    settings = {RECOVERY: savepoint, UNCLAIMED: True}
+    client = number_job(job("new", **settings), tmp_path / "new", "counts", "totals")
+    client.get_job_execution_result()
+    new = written(tmp_path / "new")
+    before = Counter({r: n for r, n in written(tmp_path / "out").items() if r[0] == "count"})
+    totals = Counter(("total", 0, n + 1) for n in range(COUNT - covered))
+    assert before + new == expected_counts() + totals
+
+    with pytest.raises(SavepointMismatchError, match=r"128 key groups.*64"):
+        number_job(
+            job("groups", **{RECOVERY: savepoint, "pipeline.max-parallelism": 64}),
+            tmp_path / "x",
+            "counts",
+            "buckets",
+        )
+    damaged = max((Path(savepoint) / "state").glob("*.parquet"))
+    data = bytearray(damaged.read_bytes())
+    data[len(data) // 2] ^= 1
+    damaged.write_bytes(data)
+    with pytest.raises(SavepointError, match=damaged.name):
+        number_job(job("damaged", **{RECOVERY: savepoint}), tmp_path / "x", "counts", "buckets")
+
+
+def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job, tmp_path):
+    first, second = tmp_path / "first-out", tmp_path / "second-out"
+    client = number_job(job("first"), first, "counts")
+    wait_for(lambda: bool(written(first)))
+    (tmp_path / "a file").touch()
+    failed = client.trigger_savepoint(str(tmp_path / "a file")).exception()
+    assert isinstance(failed, SavepointError)
+    assert "a file" in failed.problem
+    savepoint = savepoint_by_command(tmp_path / "first", str(tmp_path / "to"))
+    assert Path(savepoint).parent == tmp_path / "to"
+    client.get_job_execution_result()
+    assert written(first) == expected_counts()
+    late = client.trigger_savepoint().exception()
+    assert isinstance(late, SavepointError)
+    assert "FINISHED" in late.problem
+
+    covered = read_so_far(savepoint)
+    client = number_job(job("second", **{RECOVERY: savepoint}), second, "counts")
+    wait_for(lambda: bool(written(second)))
+    client.cancel()
+    some = written(second)
+    assert some.total() < COUNT - covered, "the job must be interrupted for this test"
+    (Path(savepoint) / MANIFEST).unlink()  # needed no more
+    client = number_job(job("second", **{RECOVERY: savepoint}), second, "counts")
+    client.get_job_execution_result()
+    missing = expected_counts() - written(second)
+    assert (written(second).total(), missing.total()) == (COUNT - covered, covered)
+
+
+def write_file(directory: Path, name: str, numbers: Iterable[int]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"n": pa.array(numbers, pa.int64())}), tmp := directory / f".{name}")
+    tmp.rename(directory / f"{name}.parquet")
+
+
+def file_job(env: StreamExecutionEnvironment, data: Path, out: Path) -> JobClient:
+    live = FileSource.parquet(data / "live").monitor_continuously()
+    source = HybridSource.builder(FileSource.parquet(data / "history")).add_source(live).build()
+    rows = env.from_source(source, NO_TIME, "files")
+    counts = rows.map(lambda row: (row["n"] % 3, 1)).key_by(lambda t: t[0]).sum(1).uid("counts")
+    counts.map(lambda t: ("count", *t), ROW).sink_to(FileSink.parquet(out))
+    return env.execute_async("files")
+
+
+def test_files_are_read_once_and_history_not_again(job, tmp_path):
+    data, out = tmp_path / "data", tmp_path / "out"
+    write_file(data / "history", "0", range(30))
+    write_file(data / "live", "0", range(30, 60))
+    client = file_job(job("first", mode="mixed"), data, out)
+    wait_for(lambda: written(out).total() == 60)
+    savepoint = client.stop_with_savepoint().result()
+    client.get_job_execution_result()
+    write_file(data / "live", "new one", range(60, 90))
+    client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint}), data, out)
+    wait_for(lambda: written(out).total() >= 90)
+    wait_for(lambda: len(set(last_batches(tmp_path / "second" / "run-1" / "spark"))) == 1)
+    client.cancel()
+    # Nobody runs the job now, and it stands between two micro-batches.
+    savepoint = savepoint_by_command(tmp_path / "second", "--stop")
+    refused = CliRunner().invoke(app, ["savepoint", str(tmp_path / "second")])
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    manifest = read_savepoint(Path(savepoint))
+    read = {part: len(files["files"]) for part, files in manifest.sources[0].read.items()}
+    assert (manifest.parallelism, read) == (3, {"0": 1, "1": 2})
+    write_file(data / "live", "newer", range(90, 120))
+    client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint}), data, out)
+    wait_for(lambda: written(out).total() >= 120)
+    savepoint_by_command(tmp_path / "third", "--stop")
+    assert [run.name for run in client.get_job_execution_result().runs] == ["live"]
+    assert written(out) == Counter(("count", n % 3, n // 3 + 1) for n in range(120))
+
+
+def test_draining_fires_every_timer(job, tmp_path):
+    out = tmp_path / "out"
+    client = number_job(job("first"), out, "counts", "buckets", count=None)
+    wait_for(lambda: bool(written(out)))
+    savepoint = client.stop_with_savepoint(advance_to_end_of_event_time=True).result()
+    client.get_job_execution_result()
+    ((covered, _),) = read_savepoint(Path(savepoint)).sources[0].position["splits"]
+    assert written(out) == expected_counts(covered) + expected_buckets(covered)
+    assert read_verified(Path(savepoint) / MANIFEST)["watermarks"] == []
+
+
+def test_a_foreign_stream_is_refused_with_its_offsets(job, session: SparkSession, tmp_path):
+    out = tmp_path / "out"
+
+    def foreign_job(env: StreamExecutionEnvironment) -> JobClient:
+        endless = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 5).load()
+        frames = {0: endless.select("value"), 1: session.range(7).toDF("value")}
+        first, second = (
+            env.from_source(SparkSource(frame), NO_TIME, f"frame {key}").map(partial(_pair, key))
+            for key, frame in frames.items()
+        )
+        counts = first.union(second).key_by(lambda t: t[0]).sum(1).uid("counts")
+        counts.map(lambda t: ("count", *t), ROW).sink_to(FileSink.parquet(out))
+        return env.execute_async("frames")
+
+    def read_of(key: int) -> int:
+        return sum(n for row, n in written(out).items() if row[1] == key)
+
+    client = foreign_job(job("first"))
+    wait_for(lambda: read_of(0) > 0 and read_of(1) == 7)
+    savepoint = client.stop_with_savepoint().result()
+    client.get_job_execution_result()
+    source = read_savepoint(Path(savepoint)).sources[0]
+    with pytest.raises(SavepointMismatchError) as refused:
+        foreign_job(job("second", **{RECOVERY: savepoint}))
+    assert source.position["offsets"][0] in refused.value.problem
+    ignoring = "execution.state-recovery.ignore-source-positions"
+    before = read_of(0)
+    client = foreign_job(job("second", **{RECOVERY: savepoint, ignoring: True}))
+    wait_for(lambda: read_of(0) > before)
+    client.cancel()
+    assert ("count", 0, before + 1) in written(out)
+    assert read_of(1) == 7, "a DataFrame that was read is not read again"
+
+
+def _pair(key: int, _row: Any) -> tuple[int, int]:
+    return key, 1
+
+
+def test_every_subtask_gets_its_key_groups_and_all_broadcast_state(session, tmp_path):
+    groups = [-1, *range(128)]
+    rows = {
+        "operator": ["u"] * len(groups) + ["of another level"],
+        "key_group": pa.array([*groups, 0], pa.int32()),
+        "blob": [str(group).encode() for group in [*groups, 0]],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "a.parquet")
+    state = initial_state(session, [tmp_path / "a.parquet"], ["u", "v"], 3, 128)
+    found = Counter((row["route"], int(bytes(row["blob"]))) for row in state.collect())
+    routes = live_routes(3)
+    own = Counter((routes[subtask_of(group, 3, 128)], group) for group in range(128))
+    assert found == own + Counter((route, -1) for route in routes)
