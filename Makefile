@@ -37,6 +37,7 @@ check: $(installed) ## Lint, formatting, types, layers
 
 docs: $(installed) ## Write the pages that are generated from the source
 	@$(python) -m penstock.config.reference > docs/configuration.md
+	@$(python) -m penstock.support.page > docs/api-support.md
 
 clean: ## Remove the environment and everything tools leave behind
 	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -198,6 +198,12 @@ class SinkError(PenstockError):
     code = "SINK"
 
 
+class MissingConnectorError(PenstockError, ImportError):
+    """A connector of PyFlink was imported that Penstock does not have."""
+
+    code = "CONNECTOR_MISSING"
+
+
 class JobDirectoryError(PenstockError):
     """The checkpoint directory cannot be used."""
 

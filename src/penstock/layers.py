@@ -20,7 +20,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "graph": _BASE | {"types", "config"},
     "serde": _BASE | {"types"},
     "state": _BASE | {"serde", "types"},
-    "runtime": _BASE | {"state", "serde", "types"},
+    "runtime": _BASE | {"state", "serde", "types", "metrics"},
     "plan": _BASE | {"graph", "runtime", "types", "config"},
     "connectors": _BASE | {"graph", "types", "config", "serde"},
     "metrics": _BASE,
@@ -54,6 +54,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "types",
         "version",
     },
+    "support": _BASE,
     "inspection": _BASE | {"spark"},
     "demo": _BASE
     | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},

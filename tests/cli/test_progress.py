@@ -15,12 +15,14 @@ from penstock.cli.above import AboveDisplay
 from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
 from penstock.metrics.listener import (
     BatchProgress,
+    MetricsReported,
     MicroBatch,
     RunFinished,
     RunStarted,
     Switched,
     publish,
 )
+from penstock.metrics.values import CounterValue
 
 HISTORY = RunStarted("history", "batch", "flights", bounded=True)
 HISTORY_DONE = RunFinished("history", "batch", 4_000_000, 3.2)
@@ -114,6 +116,17 @@ def test_plain_close_writes_the_last_live_line_once(plain):
     progress.close()
     progress.close()
     assert [line[:19] for line in lines()[1:]] == ["live: micro-batch 0", "live: micro-batch 1"]
+
+
+@pytest.mark.parametrize("shows_metrics", [True, False])
+def test_plain_writes_metrics_at_the_end_of_a_run_if_asked(shows_metrics):
+    file = io.StringIO()
+    progress = PlainProgress(Console(file=file), Clock(), shows_metrics=shows_metrics)
+    for seen in (1, 40):
+        progress.on_event(MetricsReported({"m.seen": CounterValue(seen)}, {"log_bytes": seen}))
+    progress.on_event(LIVE_DONE)
+    shown = ["job:   m.seen 40", "job:   state.log_bytes 40"] if shows_metrics else []
+    assert file.getvalue().splitlines()[1:] == shown
 
 
 def test_plain_long_batch_run_is_not_silent(plain):

@@ -10,13 +10,21 @@ from penstock.cli.wording import human_duration, instant, sentence
 from penstock.metrics.listener import (
     BatchProgress,
     JobEvent,
+    MetricsReported,
     MicroBatch,
+    Restarting,
     Resumed,
     RunFinished,
     RunStarted,
     SavepointFailed,
     SavepointTaken,
     Switched,
+)
+from penstock.metrics.values import (
+    CounterValue,
+    DistributionValue,
+    GaugeValue,
+    MeterValue,
 )
 
 MAX_WATERMARK = 2**63 - 1
@@ -38,6 +46,11 @@ SENTENCES = [
     (Switched(0.8, None), "switched in 0.8 s"),
     (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
     (Resumed("history was done"), "resumed: history was done"),
+    (
+        Restarting(2, 3, 1.0, "'count' raised"),
+        "history: restarting (2 of 3) in 1.0 s because 'count' raised",
+    ),
+    (Restarting(4, None, 90.0, "x"), "history: restarting (4) in 1 min 30 s because x"),
     (SavepointTaken("/sp/1", 0.41, stops=False), "history: savepoint /sp/1 in 0.4 s"),
     (
         SavepointTaken("/sp/1", 0.41, stops=True),
@@ -51,6 +64,23 @@ SENTENCES = [
     (
         MicroBatch(0, 0, 0, 0.0, None),
         "history: micro-batch 0, 0 records, 0 in all",
+    ),
+    (MetricsReported({}, {}), "history: no metrics"),
+    (
+        MetricsReported(
+            {
+                "m.seen": CounterValue(1200),
+                "m.last": GaugeValue("x"),
+                "m.events": MeterValue(3000, {0: 1.5, 1: 2.0}),
+                "m.sizes": DistributionValue(3, 10, 1, 7),
+                "m.none": DistributionValue(),
+            },
+            {"log_bytes": 4096},
+        ),
+        (
+            "history: m.events 3,000 (3.5/s), m.last x, m.none no values, m.seen 1,200, "
+            "m.sizes 3 values, 1 to 7, mean 3.33333, state.log_bytes 4,096"
+        ),
     ),
     (
         MicroBatch(0, 0, 0, 0.0, -MAX_WATERMARK),

@@ -82,7 +82,7 @@ def test_untyped_getter_names_key_text_and_layer():
 
 def test_unset_options_have_their_defaults():
     conf = Configuration()
-    assert {option.key: conf.get(option) for option in ALL_OPTIONS} == {
+    expected = {
         "execution.runtime-mode": RuntimeExecutionMode.STREAMING,
         "execution.target": "spark",
         "parallelism.default": None,
@@ -100,7 +100,11 @@ def test_unset_options_have_their_defaults():
         "execution.state-recovery.path": None,
         "execution.state-recovery.ignore-unclaimed-state": False,
         "execution.state-recovery.ignore-source-positions": False,
+        "restart-strategy.type": "none",
+        "python.files": None,
     }
+    found = {option.key: conf.get(option) for option in ALL_OPTIONS}
+    assert {key: found[key] for key in expected} == expected
     assert {conf.source_of(option) for option in ALL_OPTIONS} == {"default"}
 
 
@@ -286,3 +290,19 @@ def test_parallelism_is_bounded_by_max_parallelism():
     conf = Configuration().set(PARALLELISM, 129)
     assert "pipeline.max-parallelism unset" in refusal(conf.validate)
     conf.set(MAX_PARALLELISM, 129).validate()
+
+
+def test_bytes_are_given_back():
+    conf = Configuration().set_bytearray("b", bytearray([0, 1, 255]))
+    assert conf.get_bytearray("b", bytearray()) == bytearray([0, 1, 255])
+    assert conf.get_bytearray("absent", bytearray([7])) == bytearray([7])
+    assert "not base64" in refusal(conf.set_string("s", "?").get_bytearray, "s", None)
+    assert "bytearray" in refusal(conf.set_bytearray, "b", "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "elements"),
+    [("", []), (None, []), ("a;b", ["a", "b"]), ("[a, 'b']", ["a", "b"]), ("a", ["a"])],
+)
+def test_lists_in_text_are_taken_apart(text, elements):
+    assert Configuration.parse_list_value(text) == elements

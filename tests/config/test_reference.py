@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from penstock.config import Configuration
-from penstock.config import options as declared
+from penstock.config import (
+    Configuration,
+    accepted_options,
+    options,
+    python_options,
+    restart_options,
+)
 from penstock.config.option import ConfigOption
 from penstock.config.options import ALL_OPTIONS
 from penstock.config.reference import render_reference
@@ -22,7 +27,13 @@ def test_page_is_current():
 
 
 def test_every_declared_option_is_listed():
-    constants = {value.key for value in vars(declared).values() if isinstance(value, ConfigOption)}
+    modules = (options, restart_options, python_options, accepted_options)
+    constants = {
+        value.key
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, ConfigOption)
+    }
     assert constants == {option.key for option in ALL_OPTIONS}
 
 

@@ -48,4 +48,4 @@ def test_a_source_that_gives_too_many_or_too_few_records_is_refused(surplus: int
 
 
 def test_a_sequence_gives_one_record_per_position() -> None:
-    assert NumberSequenceSource(5, 9).read_exactly(0, 1, 4) == [6, 7, 8]
+    assert NumberSequenceSource(5, 9).read_exactly(0, 1, 4) == ([6, 7, 8], None)

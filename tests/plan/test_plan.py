@@ -23,8 +23,9 @@ from penstock.plan.planner import PHASES
 from penstock.plan.programs import HandOver, programs_of
 from penstock.plan.render import render_mermaid, render_text
 from penstock.runtime.operators import KEYED, UNKEYED
-from penstock.runtime.program import SINK_LEVEL, OperatorKind, Partitioner, RunKind
+from penstock.runtime.program import SINK_LEVEL, OperatorKind, RunKind
 from penstock.testing import run_in_process, same_answer
+from penstock.types.partitioner import Partitioner
 
 BACKLOG = "execution.checkpointing.interval-during-backlog"
 BOUNDED = CollectionSource.of([1, 2])
@@ -273,7 +274,9 @@ def test_fingerprint_ignores_code_and_notices_shape():
 def test_tables_are_total():
     assert set(UNKEYED) | set(KEYED) == set(OperatorKind)
     assert not set(UNKEYED) & set(KEYED)
-    virtual = {NodeKind.SOURCE, NodeKind.SINK, NodeKind.UNION, NodeKind.KEY_BY}
+    virtual = {
+        NodeKind[name] for name in ("SOURCE", "SINK", "UNION", "KEY_BY", "PARTITION", "SIDE_OUTPUT")
+    }
     assert set(OPERATOR_KINDS) | virtual == set(NodeKind)
     assert {mode.name for mode in RuntimeExecutionMode} == {"BATCH", "STREAMING", "AUTOMATIC"}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.common import Types, WatermarkStrategy
@@ -35,6 +37,10 @@ class SameKeyed(KeyedProcessFunction):
 
     def on_timer(self, timestamp, ctx):
         yield [ctx.get_current_key(), 0]
+
+
+def said(*_: object) -> Any:
+    return "x"
 
 
 def first(record):
@@ -97,10 +103,10 @@ def test_a_reduce_that_gives_another_type_is_named():
     env = job(
         BATCH,
         history_then_live([], [1, 2]),
-        lambda s: s.map(same, Types.INT()).key_by(lambda _: 0).reduce(lambda *_: "x"),
+        lambda s: s.map(same, Types.INT()).key_by(lambda _: 0).reduce(said),
         strategy=WatermarkStrategy.no_watermarks(),
     )
-    with pytest.raises(TypeMismatchError, match="operator 'reduce' gave 'x'"):
+    with pytest.raises(TypeMismatchError, match="operator 'said' gave 'x'"):
         run_in_process(env)
 
 

@@ -66,12 +66,12 @@ def test_a_cancelled_job_says_so(
     client = env.execute_async("endless")
     try:
         wait_for(lambda: written(tmp_path / "out").total() > 0)
-        assert client.get_job_status() is JobStatus.RUNNING
+        assert client.get_job_status().result() is JobStatus.RUNNING
     finally:
         client.cancel()
-    assert client.get_job_status() is JobStatus.CANCELED
+    assert client.get_job_status().result() is JobStatus.CANCELED
     with pytest.raises(PenstockError) as caught:
-        client.get_job_execution_result()
+        client.get_job_execution_result().result()
     assert caught.value.code == "JOB_CANCELLED"
     assert session.streams.active == []
     found = written(tmp_path / "out")
@@ -96,7 +96,7 @@ def test_a_batch_run_can_be_cancelled(environment: Environment, tmp_path: Path) 
         before = time.monotonic()
         client.cancel()
     assert time.monotonic() - before < 60, "it waited for the records"
-    assert client.get_job_status() is JobStatus.CANCELED
+    assert client.get_job_status().result() is JobStatus.CANCELED
     assert written(tmp_path / "out") == Counter()
 
 
@@ -111,7 +111,7 @@ def test_a_cancelled_job_is_resumed_in_the_same_process(
         wait_for(lambda: written(out).total() >= 40)
     finally:
         client.cancel()
-    assert client.get_job_status() is JobStatus.CANCELED
+    assert client.get_job_status().result() is JobStatus.CANCELED
     assert written(out).total() < 160
     env = environment("streaming", **SMALL)
     count_keys(env, 160, out)
@@ -172,7 +172,7 @@ def test_two_jobs_run_side_by_side(environment: Environment, tmp_path: Path) -> 
             env = environment("streaming", **SMALL, **settings)
             count_keys(env, 80, tmp_path / str(parallelism))
             clients.append(env.execute_async())
-        ids = {client.get_job_execution_result().get_job_id() for client in clients}
+        ids = {client.get_job_execution_result().result().get_job_id() for client in clients}
     finally:
         for client in clients:
             client.cancel()

@@ -134,8 +134,8 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     client = number_job(job("first"), out, "counts", "buckets")
     wait_for(lambda: bool(written(out)))
     first = client.stop_with_savepoint().result()
-    client.get_job_execution_result()
-    assert client.get_job_status() is JobStatus.FINISHED
+    client.get_job_execution_result().result()
+    assert client.get_job_status().result() is JobStatus.FINISHED
     covered = read_so_far(first)
     assert 0 < covered < COUNT
     counts = Counter({row: n for row, n in written(out).items() if row[0] == "count"})
@@ -144,15 +144,15 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     client = number_job(job("second", 3, **{RECOVERY: first}), out, "counts", "buckets")
     wait_for(lambda: written(out).total() > covered + 40)
     second = client.stop_with_savepoint(savepoint_directory=str(tmp_path / "kept")).result()
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     assert Path(second).parent == tmp_path / "kept"
     assert read_so_far(second) > covered
 
-    again = number_job(job("first"), out, "counts", "buckets").get_job_execution_result()
+    again = number_job(job("first"), out, "counts", "buckets").get_job_execution_result().result()
     assert again.runs == (), "a job stopped with a savepoint must not go on"
 
     third = number_job(job("third", 1, **{RECOVERY: second}), out, "counts", "buckets")
-    third.get_job_execution_result()
+    third.get_job_execution_result().result()
     assert written(out) == expected_counts() + expected_buckets()
 
 
@@ -160,7 +160,7 @@ def test_operators_come_and_go(job, tmp_path):
     client = number_job(job("first"), tmp_path / "out", "counts", "buckets")
     wait_for(lambda: bool(written(tmp_path / "out")))
     savepoint = client.stop_with_savepoint().result()
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     covered = read_so_far(savepoint)
 
     with pytest.raises(SavepointMismatchError, match="'buckets'"):
@@ -168,7 +168,7 @@ def test_operators_come_and_go(job, tmp_path):
     # The refused start leaves the directory free for a program with another graph.
     settings = {RECOVERY: savepoint, UNCLAIMED: True}
     client = number_job(job("new", **settings), tmp_path / "new", "counts", "totals")
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     new = written(tmp_path / "new")
     before = Counter({r: n for r, n in written(tmp_path / "out").items() if r[0] == "count"})
     totals = Counter(("total", 0, n + 1) for n in range(COUNT - covered))
@@ -199,7 +199,7 @@ def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job,
     assert "a file" in failed.problem
     savepoint = savepoint_by_command(tmp_path / "first", str(tmp_path / "to"))
     assert Path(savepoint).parent == tmp_path / "to"
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     assert written(first) == expected_counts()
     late = client.trigger_savepoint().exception()
     assert isinstance(late, SavepointError)
@@ -213,7 +213,7 @@ def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job,
     assert some.total() < COUNT - covered, "the job must be interrupted for this test"
     (Path(savepoint) / MANIFEST).unlink()  # needed no more
     client = number_job(job("second", **{RECOVERY: savepoint}), second, "counts")
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     missing = expected_counts() - written(second)
     assert (written(second).total(), missing.total()) == (COUNT - covered, covered)
 
@@ -240,7 +240,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     client = file_job(job("first", mode="mixed"), data, out)
     wait_for(lambda: written(out).total() == 60)
     savepoint = client.stop_with_savepoint().result()
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     write_file(data / "live", "new one", range(60, 90))
     client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint}), data, out)
     wait_for(lambda: written(out).total() >= 90)
@@ -257,7 +257,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint}), data, out)
     wait_for(lambda: written(out).total() >= 120)
     savepoint_by_command(tmp_path / "third", "--stop")
-    assert [run.name for run in client.get_job_execution_result().runs] == ["live"]
+    assert [run.name for run in client.get_job_execution_result().result().runs] == ["live"]
     assert written(out) == Counter(("count", n % 3, n // 3 + 1) for n in range(120))
 
 
@@ -266,7 +266,7 @@ def test_draining_fires_every_timer(job, tmp_path):
     client = number_job(job("first"), out, "counts", "buckets", count=None)
     wait_for(lambda: bool(written(out)))
     savepoint = client.stop_with_savepoint(advance_to_end_of_event_time=True).result()
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     ((covered, _),) = read_savepoint(Path(savepoint)).sources[0].position["splits"]
     assert written(out) == expected_counts(covered) + expected_buckets(covered)
     assert read_verified(Path(savepoint) / MANIFEST)["watermarks"] == []
@@ -292,7 +292,7 @@ def test_a_foreign_stream_is_refused_with_its_offsets(job, session: SparkSession
     client = foreign_job(job("first"))
     wait_for(lambda: read_of(0) > 0 and read_of(1) == 7)
     savepoint = client.stop_with_savepoint().result()
-    client.get_job_execution_result()
+    client.get_job_execution_result().result()
     source = read_savepoint(Path(savepoint)).sources[0]
     with pytest.raises(SavepointMismatchError) as refused:
         foreign_job(job("second", **{RECOVERY: savepoint}))
@@ -318,7 +318,7 @@ def test_every_subtask_gets_its_key_groups_and_all_broadcast_state(session, tmp_
         "blob": [str(group).encode() for group in [*groups, 0]],
     }
     pq.write_table(pa.table(rows), tmp_path / "a.parquet")
-    state = initial_state(session, [tmp_path / "a.parquet"], ["u", "v"], 3, 128)
+    state = initial_state(session, [tmp_path / "a.parquet"], {"u": 3, "v": 3}, 3, 128)
     found = Counter((row["route"], int(bytes(row["blob"]))) for row in state.collect())
     routes = live_routes(3)
     own = Counter((routes[subtask_of(group, 3, 128)], group) for group in range(128))

@@ -99,10 +99,10 @@ def test_a_streaming_dataframe_is_read_until_the_job_is_cancelled(
         more = session.createDataFrame(ROWS[30:], schema).coalesce(1)
         more.write.mode("append").parquet(str(arriving))
         wait_for(lambda: read_rows(out).total() == 30)
-        assert client.get_job_status() is JobStatus.RUNNING
+        assert client.get_job_status().result() is JobStatus.RUNNING
     finally:
         client.cancel()
-    assert client.get_job_status() is JobStatus.CANCELED
+    assert client.get_job_status().result() is JobStatus.CANCELED
     assert session.streams.active == []
     assert read_rows(out) == Counter(row for row in ROWS if row[1] % 2 == 0)
 

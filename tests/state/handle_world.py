@@ -66,7 +66,7 @@ class World:
         self.backend = self._make()
         self.backend.catch_up(ChangeLog(self._log))
         spec = OperatorSpec(
-            1, "op", "totals", OperatorKind.KEYED_MAP, map, None, None, key_selector=str
+            1, "op", "totals", OperatorKind.KEYED_MAP, map, None, None, key_selectors=(str,)
         )
         self.sweeper = TtlSweeper()
         scope = KeyedScope(

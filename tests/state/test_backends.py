@@ -271,7 +271,10 @@ class BackendMachine(RuleBasedStateMachine):
         for number, subtask in enumerate(getattr(self, "subtasks", ())):
             copy = subtask.copies[next(self.number) % 3]
             copy.catch_up(ChangeLog(subtask.log))
-            assert Tables(copy).content(subtask.keys) == self.expected(subtask), number
+            tables, expected = Tables(copy), self.expected(subtask)
+            assert tables.content(subtask.keys) == expected, number
+            pending = [stamp for state, _, stamp in expected if state == "timers"]
+            assert tables.timers.next_due() == min(pending, default=None)  # type: ignore[type-var]
             copy.discard()
 
     @invariant()

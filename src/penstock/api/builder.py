@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from penstock.errors import GraphError
+from penstock.graph.endpoints import Source
 from penstock.graph.logical import LogicalGraph, Node, NodeKind
 
 
@@ -29,7 +30,7 @@ class GraphBuilder:
         """Replace fields of a node.
 
         Raises:
-            GraphError: The node belongs to a job that was executed already.
+            GraphError: It is a sink of a job that was executed already.
         """
         self._nodes[node_id] = replace(self.node(node_id), **fields)
 
@@ -37,20 +38,52 @@ class GraphBuilder:
         """Return a node.
 
         Raises:
-            GraphError: The node belongs to a job that was executed already.
+            GraphError: It is a sink of a job that was executed already.
         """
         found = self._nodes.get(node_id)
         if found is None:
             raise GraphError(
-                "this stream belongs to a job that was executed already",
-                hint="execute() forgets the streams it ran; build them again.",
+                "this sink belongs to a job that was executed already",
+                hint="execute() forgets the sinks it ran; call sink_to again.",
             )
         return found
 
-    def logical_graph(self) -> LogicalGraph:
-        """Return everything that leads to a sink."""
-        return LogicalGraph.leading_to_sinks(self._nodes)
+    def logical_graph(self, sink: int | None = None) -> LogicalGraph:
+        """Return everything that leads to a sink.
+
+        Args:
+            sink: Id of the only sink that counts; None is all.
+        """
+        nodes = self._nodes
+        if sink is not None:
+            others = {key for key, node in nodes.items() if node.kind is NodeKind.SINK} - {sink}
+            nodes = {key: node for key, node in nodes.items() if key not in others}
+        return LogicalGraph.leading_to_sinks(nodes)
+
+    def sources_of(self, node_id: int) -> list[Node]:
+        """Return the sources that a node reads, directly or not."""
+        found: dict[int, Node] = {}
+        todo = [node_id]
+        while todo:
+            node = self.node(todo.pop())
+            if node.id not in found:
+                found[node.id] = node
+                todo += node.inputs
+        return [node for node in found.values() if node.kind is NodeKind.SOURCE]
+
+    def id_of_source(self, source: Source) -> int:
+        """Return the id of the node that holds `source`."""
+        return next(key for key, node in self._nodes.items() if node.source is source)
+
+    def remove(self, node_id: int) -> None:
+        """Forget a node that no other reads."""
+        del self._nodes[node_id]
 
     def clear(self) -> None:
-        """Forget all nodes; ids are not used again."""
-        self._nodes.clear()
+        """Forget the sinks, as a job that was executed does.
+
+        Streams stay usable: the next job may begin with them. Ids are not used again.
+        """
+        self._nodes = {
+            key: node for key, node in self._nodes.items() if node.kind is not NodeKind.SINK
+        }

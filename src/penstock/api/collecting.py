@@ -7,11 +7,12 @@ import uuid
 from collections.abc import Iterator
 from itertools import islice
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self
 
 from penstock.api.job import JobClient, JobExecutionResult
 from penstock.connectors import collect_sink
 from penstock.connectors.collect_sink import CollectSink
+from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
     from penstock.api.data_stream import DataStream
@@ -20,13 +21,13 @@ _CHUNKS_WAITING = 16
 _POLL_SECONDS = 0.05
 
 
-class CloseableIterator(Iterator[Any]):
+class CloseableIterator(Iterator[T], Generic[T]):
     """Records as the job commits them. Closing it, or leaving its `with`, stops the job."""
 
     def __init__(self, token: str) -> None:
         self._token = token
         self._chunks: queue.Queue[list[Any]] = queue.Queue(_CHUNKS_WAITING)
-        self._current: Iterator[Any] = iter(())
+        self._current: Iterator[T] = iter(())
         self._client: JobClient | None = None
         self._closed = False
         collect_sink.register(token, self._accept)
@@ -35,7 +36,7 @@ class CloseableIterator(Iterator[Any]):
         """Say which job feeds this iterator."""
         self._client = client
 
-    def __next__(self) -> Any:
+    def __next__(self) -> T:
         """Return the next record, waiting for it.
 
         Raises:
@@ -51,7 +52,7 @@ class CloseableIterator(Iterator[Any]):
             except queue.Empty:
                 self._stop_if_job_ended()
 
-    def next(self) -> Any:
+    def next(self) -> T:
         """Return the next record, as `next(iterator)` does (PyFlink's name)."""
         return next(self)
 
@@ -62,7 +63,7 @@ class CloseableIterator(Iterator[Any]):
             PenstockError: The job failed, or was cancelled.
         """
         assert self._client is not None, "the iterator is handed out with its job"
-        return self._client.get_job_execution_result()
+        return self._client.get_job_execution_result().result()
 
     def close(self) -> None:
         """Stop the job, if it still runs."""
@@ -70,7 +71,7 @@ class CloseableIterator(Iterator[Any]):
             return
         self._closed = True
         client = self._client
-        if client is not None and not client.get_job_status().is_globally_terminal_state():
+        if client is not None and not client.get_job_status().result().is_globally_terminal_state():
             client.cancel()
         collect_sink.unregister(self._token)
 
@@ -97,21 +98,21 @@ class CloseableIterator(Iterator[Any]):
 
     def _stop_if_job_ended(self) -> None:
         client = self._client
-        if client is None or not client.get_job_status().is_globally_terminal_state():
+        if client is None or not client.get_job_status().result().is_globally_terminal_state():
             return
         if self._chunks.empty():
             self._closed = True
             collect_sink.unregister(self._token)
-            client.get_job_execution_result()  # raises if the job failed
+            client.get_job_execution_result().result()  # raises if the job failed
 
 
 def collect_stream(
-    stream: DataStream, job_name: str | None, limit: int | None
-) -> CloseableIterator | list[Any]:
+    stream: DataStream[T], job_name: str | None, limit: int | None
+) -> CloseableIterator[T] | list[T]:
     """Run the program with a collecting sink on `stream`; see `execute_and_collect`."""
     token = uuid.uuid4().hex
     stream.sink_to(CollectSink(token)).name("collect")
-    records = CloseableIterator(token)
+    records: CloseableIterator[T] = CloseableIterator(token)
     try:
         records.attach(stream.get_execution_environment().execute_async(job_name))
     except BaseException:

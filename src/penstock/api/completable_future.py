@@ -22,6 +22,17 @@ class CompletableFuture(Generic[T]):
     def __init__(self) -> None:
         self._future: Future[T] = Future()
 
+    @classmethod
+    def completed(cls, result: T) -> CompletableFuture[T]:
+        """Return a future that has its result.
+
+        >>> CompletableFuture.completed(1).done()
+        True
+        """
+        made = cls()
+        made.set_result(result)
+        return made
+
     def cancel(self) -> bool:
         """Give up waiting; return False if it was done already.
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
 
-from penstock.api.collecting import CloseableIterator, collect_stream
+from penstock.api.callables import Predicate, ToKey, ToMany, ToOne
+from penstock.api.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
 from penstock.api.functions import (
     FilterFunction,
     FlatMapFunction,
@@ -13,29 +19,43 @@ from penstock.api.functions import (
     MapFunction,
     ProcessFunction,
 )
-from penstock.api.sink_stream import DataStreamSink
-from penstock.api.user_code import checked_label, checked_type, method_of, name_of
+from penstock.api.key_selectors import typed_selector
+from penstock.api.repartitioning import Repartitioning
+from penstock.api.result_types import result_type
+from penstock.api.state_descriptors import MapStateDescriptor
+from penstock.api.stream_checks import (
+    check_broadcast_states,
+    check_side_output,
+    projection,
+    union_type,
+)
+from penstock.api.stream_ends import StreamEnds
+from penstock.api.user_code import bound_method, method_of, name_of
 from penstock.api.watermark import WatermarkStrategy, checked_strategy
-from penstock.connectors.print_sink import PrintSink
-from penstock.errors import ArgumentError, CallSite, GraphError
-from penstock.graph.endpoints import Sink, Source
-from penstock.graph.logical import NodeKind
+from penstock.api.windowed_stream import AllWindowedStream
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.endpoints import Source
+from penstock.graph.logical import NodeKind, Partitioning
 from penstock.types import TypeInformation
+from penstock.types.output_tag import OutputTag
+from penstock.types.partitioner import Partitioner
+from penstock.types.type_parameters import T1, K, R, T
+from penstock.types.window_spec import WindowSpec
 
 if TYPE_CHECKING:
+    from penstock.api.cached_stream import CachedDataStream
     from penstock.api.environment import StreamExecutionEnvironment
     from penstock.api.keyed_stream import KeyedStream
 
 
-class DataStream:
-    """A stream of records of one type: a handle to a node of the program."""
+class DataStream(Repartitioning[T], StreamEnds[T], Generic[T]):
+    """A stream of records of type `T`: a handle to a node of the program."""
 
-    # Set by `keyed_stream`, which derives from this class and so cannot be imported here.
+    # Set by `keyed_stream` and `cached_stream`, which derive from this class and so cannot be
+    # imported here.
     _keyed: ClassVar[type[KeyedStream]]
-
-    def __init__(self, environment: StreamExecutionEnvironment, node_id: int) -> None:
-        self._environment = environment
-        self._node_id = node_id
+    _cached: ClassVar[Callable[[DataStream[Any]], CachedDataStream[Any]]]
 
     @classmethod
     def of_source(
@@ -56,43 +76,27 @@ class DataStream:
             return stream
         return stream.assign_timestamps_and_watermarks(strategy)
 
+    def cache(self) -> CachedDataStream[T]:
+        """Keep the records, so that this job and those after it compute them only once.
+
+        Raises:
+            GraphError: The stream never ends, or has a key.
+        """
+        return DataStream._cached(self)
+
     @property
-    def node_id(self) -> int:
-        """Id of the node in the environment's graph."""
-        return self._node_id
+    def has_key(self) -> bool:
+        """Whether records are partitioned by a key that the next operation uses."""
+        return False
 
-    def get_name(self) -> str:
-        """Return the name of the operator."""
-        return self._environment.graph.node(self._node_id).name
+    @overload
+    def map(self, func: ToOne[T, R], output_type: None = None) -> DataStream[R]: ...
 
-    def name(self, name: str) -> Self:
-        """Name the operator, for plans, progress and messages.
+    @overload
+    def map(self, func: ToOne[T, Any], output_type: TypeInformation[R]) -> DataStream[R]: ...
 
-        Raises:
-            ArgumentError: `name` is not a string, or blank.
-        """
-        self._environment.graph.change(self._node_id, name=checked_label(name, "name"))
-        return self
-
-    def uid(self, uid: str) -> Self:
-        """Give the operator a stable identity, under which its state is kept.
-
-        Raises:
-            ArgumentError: `uid` is not a string, or blank.
-        """
-        self._environment.graph.change(self._node_id, uid=checked_label(uid, "uid"))
-        return self
-
-    def get_type(self) -> TypeInformation:
-        """Return the type of the records."""
-        return self._environment.graph.node(self._node_id).type_info
-
-    def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """Return the environment the stream belongs to."""
-        return self._environment
-
-    def map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
-        """Replace each record by the function's result.
+    def map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
+        """Replace each record by the function's result; with a key it may use keyed state.
 
         Args:
             func: A callable or `MapFunction`.
@@ -103,27 +107,46 @@ class DataStream:
             ArgumentError: `func` is neither, or `output_type` is no type.
         """
         method = method_of(func, MapFunction, "map", "map")
-        return self._apply(NodeKind.MAP, "map", func, method, output_type)
+        kind = NodeKind.KEYED_MAP if self.has_key else NodeKind.MAP
+        return self._apply(kind, "map", func, method, output_type)
 
-    def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
+    @overload
+    def flat_map(self, func: ToMany[T, R], output_type: None = None) -> DataStream[R]: ...
+
+    @overload
+    def flat_map(self, func: ToMany[T, Any], output_type: TypeInformation[R]) -> DataStream[R]: ...
+
+    def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Replace each record by the results the function returns or yields.
+
+        With a key the function may use keyed state.
 
         Raises:
             ArgumentError: `func` is neither a callable nor a `FlatMapFunction`.
         """
         method = method_of(func, FlatMapFunction, "flat_map", "flat_map")
-        return self._apply(NodeKind.FLAT_MAP, "flat_map", func, method, output_type)
+        kind = NodeKind.KEYED_FLAT_MAP if self.has_key else NodeKind.FLAT_MAP
+        return self._apply(kind, "flat_map", func, method, output_type)
 
-    def filter(self, func: Any) -> DataStream:
-        """Keep the records for which the function is true.
+    def filter(self, func: Predicate[T]) -> DataStream[T]:
+        """Keep the records for which the function is true; with a key it may use keyed state.
 
         Raises:
             ArgumentError: `func` is neither a callable nor a `FilterFunction`.
         """
         method = method_of(func, FilterFunction, "filter", "filter")
-        return self._apply(NodeKind.FILTER, "filter", func, method, self.get_type())
+        kind = NodeKind.KEYED_FILTER if self.has_key else NodeKind.FILTER
+        return self._apply(kind, "filter", func, method, self.get_type())
 
-    def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
+    @overload
+    def process(self, func: ProcessFunction[T, R], output_type: None = None) -> DataStream[R]: ...
+
+    @overload
+    def process(
+        self, func: ProcessFunction[T, Any], output_type: TypeInformation[R]
+    ) -> DataStream[R]: ...
+
+    def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Process each record with access to time.
 
         Raises:
@@ -139,7 +162,9 @@ class DataStream:
         )
         return self._apply(NodeKind.PROCESS, "process", func, method, output_type)
 
-    def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
+    def assign_timestamps_and_watermarks(
+        self, watermark_strategy: WatermarkStrategy
+    ) -> DataStream[T]:
         """Give records timestamps and the stream watermarks; replaces earlier ones.
 
         Raises:
@@ -148,126 +173,147 @@ class DataStream:
         marks = checked_strategy(watermark_strategy).watermarking()
         return self._derive(NodeKind.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
 
-    def union(self, *streams: DataStream) -> DataStream:
+    def union(self, *streams: DataStream[T]) -> DataStream[T]:
         """Return all records of this stream and the others, in no particular order.
 
         Raises:
             ArgumentError: One of `streams` is no stream.
             GraphError: No other stream, one of another environment, or of another type.
         """
-        origin = CallSite.of_caller()
-        if not streams:
-            raise GraphError("union got no other stream", hint="Pass at least one.", origin=origin)
-        for other in streams:
-            if not isinstance(other, DataStream):
-                raise ArgumentError(
-                    f"{other!r} is not a stream", hint="Pass DataStreams.", origin=origin
-                )
-            if other.get_execution_environment() is not self._environment:
-                raise GraphError(
-                    "the streams belong to different environments",
-                    hint="Create all streams of a job in one environment.",
-                    origin=origin,
-                )
-            if str(other.get_type()) != str(self.get_type()):
-                raise GraphError(
-                    f"the streams have types {self.get_type()} and {other.get_type()}",
-                    hint="Map them to one type first.",
-                    origin=origin,
-                )
+        type_info = union_type(self, streams, CallSite.of_caller())
         inputs = (self._node_id, *(other.node_id for other in streams))
-        node_id = self._environment.graph.add(
-            NodeKind.UNION, "union", inputs, type_info=self.get_type(), origin=origin
-        )
-        return DataStream(self._environment, node_id)
+        return self._add(NodeKind.UNION, "union", inputs, type_info)
 
-    def key_by(self, key_selector: Any, key_type: TypeInformation | None = None) -> KeyedStream:
+    @overload
+    def connect(self, ds: DataStream[T1]) -> ConnectedStreams[T, T1]: ...
+
+    @overload
+    def connect(self, ds: BroadcastStream[T1]) -> BroadcastConnectedStream[T, T1]: ...
+
+    def connect(
+        self, ds: DataStream[T1] | BroadcastStream[T1]
+    ) -> ConnectedStreams[T, T1] | BroadcastConnectedStream[T, T1]:
+        """Return this stream and another for one function that tells them apart.
+
+        Raises:
+            ArgumentError: `ds` is no stream.
+            GraphError: The streams belong to different environments, or only one has a key.
+        """
+        if isinstance(ds, BroadcastStream):
+            return BroadcastConnectedStream(self, ds, ds.broadcast_state_descriptors)
+        if not isinstance(ds, DataStream):
+            raise ArgumentError(
+                f"{ds!r} is not a stream",
+                hint="Pass a DataStream, or the BroadcastStream that broadcast(…) returned.",
+                origin=CallSite.of_caller(),
+            )
+        return ConnectedStreams(self, ds)
+
+    @overload
+    def broadcast(self) -> DataStream[T]: ...
+
+    @overload
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> BroadcastStream[T]: ...
+
+    def broadcast(
+        self,
+        broadcast_state_descriptor: MapStateDescriptor | None = None,
+        *other_broadcast_state_descriptors: MapStateDescriptor,
+    ) -> DataStream[T] | BroadcastStream[T]:
+        """Send every record to every subtask of the next operator.
+
+        Args:
+            broadcast_state_descriptor: State to keep the elements in; then the result is to be
+                passed to `connect`.
+            other_broadcast_state_descriptors: More of them.
+
+        Raises:
+            ArgumentError: A descriptor is not one of a map state.
+        """
+        everywhere = self._partitioned("broadcast", Partitioning(Partitioner.BROADCAST))
+        if broadcast_state_descriptor is None:
+            return everywhere
+        descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
+        check_broadcast_states(descriptors, CallSite.of_caller())
+        return BroadcastStream(everywhere, descriptors)
+
+    def project(self, *field_indexes: int) -> DataStream:
+        """Keep some fields of tuples, in the given order.
+
+        Raises:
+            ArgumentError: The stream's type is no tuple, or has no such field.
+        """
+        fields, type_info = projection(self.get_type(), field_indexes, CallSite.of_caller())
+        return self._derive(NodeKind.MAP, "project", type_info, function=fields, method=None)
+
+    def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
+        """Return the values this operator emits under a tag.
+
+        Raises:
+            ArgumentError: `output_tag` is no `OutputTag`.
+            GraphError: The operator has no side outputs: only process functions have, and
+                windows for late records.
+        """
+        check_side_output(self._graph.node(self._node_id), output_tag, CallSite.of_caller())
+        return self._add(
+            NodeKind.SIDE_OUTPUT,
+            f"side output {output_tag.tag_id}",
+            (self._node_id,),
+            output_tag.type_info,
+            output_tag=output_tag.tag_id,
+        )
+
+    @overload
+    def key_by(self, key_selector: ToKey[T, K], key_type: None = None) -> KeyedStream[T, K]: ...
+
+    @overload
+    def key_by(
+        self, key_selector: ToKey[T, Any], key_type: TypeInformation[K]
+    ) -> KeyedStream[T, K]: ...
+
+    def key_by(
+        self, key_selector: Any, key_type: TypeInformation | None = None
+    ) -> KeyedStream[T, Any]:
         """Partition the stream by key; all records of a key are processed together, in order.
 
         Keys are compared as Python compares them: 1, 1.0 and True are one key.
 
         Args:
             key_selector: A callable or `KeySelector`; must be deterministic.
-            key_type: Accepted for PyFlink's sake; Python's own equality decides.
+            key_type: Type the keys are brought to; a record whose key does not fit is an error.
+                None leaves keys as they are.
 
         Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            ArgumentError: `key_selector` is neither, or `key_type` is no type for keys.
         """
-        method = method_of(key_selector, KeySelector, "get_key", "key_by")
-        checked_type(key_type, "key_by")
+        select = bound_method(key_selector, KeySelector, "get_key", "key_by")
         node_id = self._environment.graph.add(
             NodeKind.KEY_BY,
             "key_by",
             (self._unkeyed_id(),),
             type_info=self.get_type(),
             origin=CallSite.of_caller(),
-            key_selector=getattr(key_selector, method) if method else key_selector,
+            key_selector=typed_selector(select, key_type, "key_by"),
         )
         return DataStream._keyed(self._environment, node_id)
 
-    def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Write the stream to a sink, exactly once.
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """Cut the whole stream into windows, in a single subtask.
 
         Raises:
-            ArgumentError: `sink` is not a sink.
-            GraphError: The sink cannot write records of this type.
+            ArgumentError: `window_assigner` is none.
         """
-        origin = CallSite.of_caller()
-        if not isinstance(sink, Sink):
-            raise ArgumentError(
-                f"{sink!r} is not a sink",
-                hint="Pass a FileSink, PrintSink, DiscardingSink or another Sink.",
-                origin=origin,
-            )
-        sink.check(self.get_type(), origin)
-        node_id = self._environment.graph.add(
-            NodeKind.SINK,
-            sink.kind,
-            (self._unkeyed_id(),),
-            type_info=self.get_type(),
-            origin=origin,
-            sink=sink,
-        )
-        return DataStreamSink(self._environment.graph, node_id)
+        return AllWindowedStream(self, window_assigner)
 
-    def print(self, sink_identifier: str | None = None) -> DataStreamSink:
-        """Print every record in the driver, in Flink's format.
-
-        Args:
-            sink_identifier: Put before each line.
-        """
-        parallel = self._environment.get_parallelism() > 1
-        return self.sink_to(PrintSink(sink_identifier, show_subtask=parallel))
-
-    @overload
-    def execute_and_collect(
-        self, job_execution_name: str | None = None, limit: None = None
-    ) -> CloseableIterator: ...
-
-    @overload
-    def execute_and_collect(
-        self, job_execution_name: str | None = None, *, limit: int
-    ) -> list[Any]: ...
-
-    def execute_and_collect(
-        self, job_execution_name: str | None = None, limit: int | None = None
-    ) -> CloseableIterator | list[Any]:
-        """Run the program and return this stream's records.
-
-        Args:
-            job_execution_name: Name of the job.
-            limit: Return a list of at most that many records and stop the job.
-
-        Returns:
-            An iterator over all records, which stops the job when closed; or a list.
-
-        Raises:
-            PenstockError: The program is wrong, or the job failed.
-        """
-        return collect_stream(self, job_execution_name, limit)
-
-    def _unkeyed_id(self) -> int:
-        return self._node_id
+    def window_operator(
+        self, name: str, type_info: TypeInformation, window: WindowSpec, **fields: Any
+    ) -> DataStream[Any]:
+        """Return the stream of a window operation on this stream, which has a key."""
+        return self._derive(NodeKind.KEYED_WINDOW, name, type_info, window=window, **fields)
 
     def _apply(
         self,
@@ -280,20 +326,41 @@ class DataStream:
         return self._derive(
             kind,
             name_of(func, operation),
-            checked_type(output_type, operation),
+            result_type(func, method, operation, output_type),
             function=func,
             method=method,
+        )
+
+    def join_with(
+        self,
+        other: DataStream,
+        kind: NodeKind,
+        name: str,
+        type_info: TypeInformation,
+        **fields: Any,
+    ) -> DataStream:
+        """Return the stream of an operator that reads this stream and another."""
+        return self._add(kind, name, (self._node_id, other.node_id), type_info, **fields)
+
+    def _partitioned(self, name: str, partitioning: Partitioning) -> DataStream:
+        inputs = (self._unkeyed_id(),)
+        return self._add(
+            NodeKind.PARTITION, name, inputs, self.get_type(), partitioning=partitioning
         )
 
     def _derive(
         self, kind: NodeKind, name: str, type_info: TypeInformation, **fields: Any
     ) -> DataStream:
-        node_id = self._environment.graph.add(
-            kind,
-            name,
-            (self._node_id,),
-            type_info=type_info,
-            origin=CallSite.of_caller(),
-            **fields,
-        )
+        return self._add(kind, name, (self._node_id,), type_info, **fields)
+
+    def _add(
+        self,
+        kind: NodeKind,
+        name: str,
+        inputs: tuple[int, ...],
+        type_info: TypeInformation,
+        **fields: Any,
+    ) -> DataStream:
+        origin = CallSite.of_caller()
+        node_id = self._graph.add(kind, name, inputs, type_info=type_info, origin=origin, **fields)
         return DataStream(self._environment, node_id)

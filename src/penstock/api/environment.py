@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
-from typing import Any
+from typing import Any, overload
 
 from penstock.api.builder import GraphBuilder
-from penstock.api.checkpointing import CheckpointConfig, CheckpointingMode
+from penstock.api.cached_stream import fill_caches
 from penstock.api.data_stream import DataStream
 from penstock.api.execution_plan import execution_plan_json
 from penstock.api.job import JobClient, JobExecutionResult, executor_for
+from penstock.api.python_dependencies import PythonDependencies
+from penstock.api.source_functions import SourceFunction, record
 from penstock.api.user_code import checked_type
 from penstock.api.watermark import WatermarkStrategy
 from penstock.config.configuration import Configuration
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.config.options import (
-    CHECKPOINT_INTERVAL,
-    JOB_NAME,
-    MAX_PARALLELISM,
-    PARALLELISM,
-    RUNTIME_MODE,
-)
+from penstock.config.options import JOB_NAME
 from penstock.connectors.collection import CollectionSource
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
-from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.render import render_text
 from penstock.types import TypeInformation
+from penstock.types.type_parameters import T
 
 
-class StreamExecutionEnvironment:
+class StreamExecutionEnvironment(PythonDependencies):
     """The context of one program: its configuration and the streams made so far."""
 
     def __init__(self, configuration: Configuration | None = None) -> None:
-        self._configuration = Configuration(configuration)
+        super().__init__(configuration)
         self._graph = GraphBuilder()
 
     @staticmethod
@@ -55,61 +49,17 @@ class StreamExecutionEnvironment:
         """The nodes of the program so far."""
         return self._graph
 
-    def get_configuration(self) -> Configuration:
-        """Return the configuration; changes to it take effect at `execute`."""
-        return self._configuration
+    @overload
+    def from_collection(self, collection: Iterable[T], type_info: None = None) -> DataStream[T]: ...
 
-    def configure(self, configuration: Configuration) -> None:
-        """Set everything `configuration` holds."""
-        self._configuration.add_all(configuration)
-
-    def set_parallelism(self, parallelism: int) -> StreamExecutionEnvironment:
-        """Set the number of subtasks of every operator."""
-        self._configuration.set(PARALLELISM, parallelism)
-        return self
-
-    def get_parallelism(self) -> int:
-        """Return the number of subtasks of every operator."""
-        return plan_options(self._configuration).parallelism
-
-    def set_max_parallelism(self, max_parallelism: int) -> StreamExecutionEnvironment:
-        """Set the number of key groups, which bounds the parallelism for the job's life."""
-        self._configuration.set(MAX_PARALLELISM, max_parallelism)
-        return self
-
-    def get_max_parallelism(self) -> int:
-        """Return the number of key groups."""
-        return self._configuration.get(MAX_PARALLELISM)
-
-    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> StreamExecutionEnvironment:
-        """Set the runtime mode."""
-        self._configuration.set(RUNTIME_MODE, execution_mode)
-        return self
-
-    def enable_checkpointing(
-        self, interval: int, mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE
-    ) -> StreamExecutionEnvironment:
-        """Set the time between two micro-batches, each of which is a checkpoint.
-
-        Args:
-            interval: Milliseconds.
-            mode: Only EXACTLY_ONCE exists here; the weaker one is accepted and exceeded.
-        """
-        self._configuration.set(CHECKPOINT_INTERVAL, timedelta(milliseconds=interval))
-        self.get_checkpoint_config().set_checkpointing_mode(mode)
-        return self
-
-    def get_checkpoint_config(self) -> CheckpointConfig:
-        """Return the checkpointing settings; changes take effect at `execute`."""
-        return CheckpointConfig(self._configuration)
-
-    def get_checkpoint_interval(self) -> int:
-        """Return the checkpoint interval in milliseconds."""
-        return self.get_checkpoint_config().get_checkpoint_interval()
+    @overload
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation[T]
+    ) -> DataStream[T]: ...
 
     def from_collection(
         self, collection: Iterable[Any], type_info: TypeInformation | None = None
-    ) -> DataStream:
+    ) -> DataStream[Any]:
         """Return a stream of the elements, in order.
 
         Args:
@@ -128,8 +78,8 @@ class StreamExecutionEnvironment:
         source: Source,
         watermark_strategy: WatermarkStrategy,
         source_name: str,
-        type_info: TypeInformation | None = None,
-    ) -> DataStream:
+        type_info: TypeInformation[T] | None = None,
+    ) -> DataStream[T]:
         """Return a stream of what `source` reads.
 
         Args:
@@ -144,8 +94,27 @@ class StreamExecutionEnvironment:
         """
         return self._source(source, watermark_strategy, source_name, type_info)
 
+    def add_source(
+        self,
+        source_func: SourceFunction,
+        source_name: str = "Custom Source",
+        type_info: TypeInformation[T] | None = None,
+    ) -> DataStream[T]:
+        """Return a stream of what a source function collects; it is run to its end here.
+
+        Meant for small inputs: endless and large sources go to `from_source`.
+
+        Raises:
+            ArgumentError: `source_func` is no `SourceFunction`, or a record does not have the
+                type.
+            SourceError: It raised, or did not end.
+        """
+        declared = checked_type(type_info, "add_source")
+        source = record(source_func, source_name, declared, CallSite.of_caller())
+        return self._source(source, WatermarkStrategy.no_watermarks(), source_name, type_info)
+
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Run the program to its end and forget its streams.
+        """Run the program to its end and forget its sinks; streams may be used again.
 
         A program with unbounded sources runs until it is stopped.
 
@@ -154,23 +123,28 @@ class StreamExecutionEnvironment:
         """
         client = self.execute_async(job_name)
         try:
-            return client.get_job_execution_result()
+            return client.get_job_execution_result().result()
         except KeyboardInterrupt:
             client.cancel()
             raise
 
     def execute_async(self, job_name: str | None = None) -> JobClient:
-        """Start the program and forget its streams.
+        """Start the program and forget its sinks; streams may be used again.
 
         Raises:
             PenstockError: The program is wrong, or the job cannot start.
         """
         if job_name is not None:
             self._configuration.set(JOB_NAME, job_name)
+        fill_caches(self)
         plan = self.plan()
         client = executor_for(self._configuration).submit(plan, self._configuration)
         self._graph.clear()
         return client
+
+    def close(self) -> None:
+        """Forget the program, and with it what its cached streams hold. Running jobs go on."""
+        self._graph = GraphBuilder()
 
     def plan(self) -> PhysicalPlan:
         """Return the physical plan of the program so far.

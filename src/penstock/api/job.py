@@ -6,12 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pkgutil import resolve_name
-from typing import Protocol
+from typing import Any, Protocol
 
 from penstock.api.completable_future import CompletableFuture
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
+from penstock.metrics.job_metrics import result_named
 from penstock.plan.physical import PhysicalPlan
+
+
+class JobID(str):
+    """Identifies a job across restarts, as text."""
+
+    __slots__ = ()
 
 
 class JobStatus(Enum):
@@ -19,13 +26,27 @@ class JobStatus(Enum):
 
     CREATED = 0
     RUNNING = 1
-    FINISHED = 2
+    FAILING = 2
+    """Of Flink; here a failure leads to FAILED or RESTARTING at once."""
+
     FAILED = 3
-    CANCELED = 4
+    CANCELLING = 4
+    CANCELED = 5
+    FINISHED = 6
+    RESTARTING = 7
+    SUSPENDED = 8
+    """Of Flink; never reached."""
+
+    RECONCILING = 9
+    """Of Flink; never reached."""
 
     def is_globally_terminal_state(self) -> bool:
         """Return whether the job will not change any more."""
         return self in {JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED}
+
+    def is_terminal_state(self) -> bool:
+        """Return whether the job will not change any more in this process."""
+        return self.is_globally_terminal_state() or self is JobStatus.SUSPENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +75,16 @@ class JobExecutionResult:
         net_runtime_ms: Wall clock of this process's part of the job.
         runs: One summary per run that this process executed.
         operator_records: uid to records received, over this process's part of the job.
+        accumulators: Full name of a metric to its result, over this process's part of the job.
     """
 
-    job_id: str
+    job_id: JobID
     net_runtime_ms: int
     runs: tuple[RunSummary, ...] = ()
     operator_records: Mapping[str, int] = field(default_factory=dict)
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
 
-    def get_job_id(self) -> str:
+    def get_job_id(self) -> JobID:
         """Return the job id."""
         return self.job_id
 
@@ -69,18 +92,41 @@ class JobExecutionResult:
         """Return the wall clock in milliseconds."""
         return self.net_runtime_ms
 
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """Return what a metric came to.
+
+        Counters and meters give their count, gauges their last reading, distributions a
+        `DistributionValue`.
+
+        Args:
+            accumulator_name: Full name (`uid.group.….name`), or the end of it if no other
+                metric has the same.
+
+        Raises:
+            ArgumentError: There is no such metric, or more than one.
+        """
+        return result_named(self.accumulators, accumulator_name)
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """Return the results of all metrics by full name, `state.…` among them."""
+        return dict(self.accumulators)
+
 
 class JobClient(Protocol):
     """A running job."""
 
-    def get_job_id(self) -> str:
+    def get_job_id(self) -> JobID:
         """Return the job id."""
 
-    def get_job_status(self) -> JobStatus:
-        """Return where the job is in its life."""
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """Return where the job is in its life; the future is done."""
 
-    def cancel(self) -> None:
-        """Stop the job cleanly and wait until it has stopped; it can be resumed."""
+    def cancel(self) -> CompletableFuture[None]:
+        """Stop the job cleanly and wait until it has stopped; it can be resumed.
+
+        Returns:
+            A future that is done. A job that has ended stays as it is.
+        """
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Ask for a savepoint; the job goes on.
@@ -115,11 +161,17 @@ class JobClient(Protocol):
             The path of the savepoint; `SavepointError` if it cannot be taken.
         """
 
-    def get_job_execution_result(self) -> JobExecutionResult:
-        """Wait for the end of the job and return its result.
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """Return the results of all metrics by full name, of what is committed by now.
 
-        Raises:
-            PenstockError: The job failed, or was cancelled.
+        They are those of this process's part of the job: a job that is resumed begins at zero.
+        """
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """Return the result of the job, which comes with its end.
+
+        Returns:
+            The result; `PenstockError` if the job fails or is cancelled.
         """
 
 

@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, overload
 
 from penstock.api.aggregations import Aggregation, aggregate_function
+from penstock.api.callables import Combination
 from penstock.api.data_stream import DataStream
-from penstock.api.functions import (
-    FilterFunction,
-    FlatMapFunction,
-    KeyedProcessFunction,
-    MapFunction,
-    ProcessFunction,
-    ReduceFunction,
-)
+from penstock.api.functions import KeyedProcessFunction, ProcessFunction, ReduceFunction
 from penstock.api.user_code import method_of
+from penstock.api.windowed_stream import WindowedStream
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.count import (
+    CountSlidingWindowAssigner,
+    CountTumblingWindowAssigner,
+)
 from penstock.errors import CallSite, GraphError
 from penstock.graph.logical import NodeKind
 from penstock.types import TypeInformation
+from penstock.types.type_parameters import K, R, T
 
 
-class KeyedStream(DataStream):
-    """A stream partitioned by key.
+class KeyedStream(DataStream[T], Generic[T, K]):
+    """A stream of records of type `T`, partitioned by keys of type `K`.
 
     Rolling operations (`reduce`, `sum`, …) emit the aggregate so far for every record; in BATCH
     mode they emit one final value per key.
     """
 
-    def map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
-        """As `DataStream.map`; the function may use keyed state."""
-        method = method_of(func, MapFunction, "map", "map")
-        return self._apply(NodeKind.KEYED_MAP, "map", func, method, output_type)
+    @overload  # type: ignore[override]
+    def process(
+        self, func: KeyedProcessFunction[K, T, R], output_type: None = None
+    ) -> DataStream[R]: ...
 
-    def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
-        """As `DataStream.flat_map`; the function may use keyed state."""
-        method = method_of(func, FlatMapFunction, "flat_map", "flat_map")
-        return self._apply(NodeKind.KEYED_FLAT_MAP, "flat_map", func, method, output_type)
+    @overload
+    def process(
+        self, func: KeyedProcessFunction[K, T, Any], output_type: TypeInformation[R]
+    ) -> DataStream[R]: ...
 
-    def filter(self, func: Any) -> DataStream:
-        """As `DataStream.filter`; the function may use keyed state."""
-        method = method_of(func, FilterFunction, "filter", "filter")
-        return self._apply(NodeKind.KEYED_FILTER, "filter", func, method, self.get_type())
-
-    def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream:
+    def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Process each record with keyed state, timers and access to time.
 
         Raises:
@@ -58,7 +54,7 @@ class KeyedStream(DataStream):
         )
         return self._apply(NodeKind.KEYED_PROCESS, "process", func, method, output_type)
 
-    def reduce(self, func: Any) -> DataStream:
+    def reduce(self, func: Combination[T]) -> DataStream[T]:
         """Combine the records of each key, two at a time.
 
         Args:
@@ -71,7 +67,29 @@ class KeyedStream(DataStream):
         method = method_of(func, ReduceFunction, "reduce", "reduce")
         return self._apply(NodeKind.KEYED_REDUCE, "reduce", func, method, self.get_type())
 
-    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """Cut the records of each key into windows.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Cut the records of each key into windows of `size` records.
+
+        Args:
+            size: Records per window; a window that is not full at the end is not emitted.
+            slide: Records after which the next window starts; 0 is `size`.
+
+        Raises:
+            ArgumentError: A number is not whole, or negative, or `size` is 0.
+        """
+        if slide == 0:
+            return WindowedStream(self, CountTumblingWindowAssigner(size))
+        return WindowedStream(self, CountSlidingWindowAssigner(size, slide))
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream[T]:
         """Sum a field; the other fields are those of the key's first record.
 
         Args:
@@ -80,24 +98,29 @@ class KeyedStream(DataStream):
         """
         return self._aggregate(Aggregation.SUM, position_to_sum)
 
-    def min(self, position_to_min: int | str = 0) -> DataStream:
+    def min(self, position_to_min: int | str = 0) -> DataStream[T]:
         """Minimum of a field; the other fields are those of the key's first record."""
         return self._aggregate(Aggregation.MIN, position_to_min)
 
-    def max(self, position_to_max: int | str = 0) -> DataStream:
+    def max(self, position_to_max: int | str = 0) -> DataStream[T]:
         """Maximum of a field; the other fields are those of the key's first record."""
         return self._aggregate(Aggregation.MAX, position_to_max)
 
-    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T]:
         """The record with the least value of a field; the first of equal ones."""
         return self._aggregate(Aggregation.MIN_BY, position_to_min_by)
 
-    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream[T]:
         """The record with the greatest value of a field; the first of equal ones."""
         return self._aggregate(Aggregation.MAX_BY, position_to_max_by)
 
+    @property
+    def has_key(self) -> bool:
+        """True."""
+        return True
+
     def name(self, name: str) -> NoReturn:
-        """Refuse: key_by is not an operator.
+        """Refuse: key_by is not an operator, and has decided where records go.
 
         Raises:
             GraphError: Always.
@@ -105,7 +128,7 @@ class KeyedStream(DataStream):
         self._refuse(f"name({name!r})")
 
     def uid(self, uid: str) -> NoReturn:
-        """Refuse: key_by is not an operator.
+        """Refuse: key_by is not an operator, and has decided where records go.
 
         Raises:
             GraphError: Always.
@@ -113,19 +136,139 @@ class KeyedStream(DataStream):
         self._refuse(f"uid({uid!r})")
 
     def get_name(self) -> NoReturn:
-        """Refuse: key_by is not an operator.
+        """Refuse: key_by is not an operator, and has decided where records go.
 
         Raises:
             GraphError: Always.
         """
         self._refuse("get_name()")
 
-    def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream:
+    def set_parallelism(self, parallelism: int) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse(f"set_parallelism({parallelism})")
+
+    def set_max_parallelism(self, max_parallelism: int) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse(f"set_max_parallelism({max_parallelism})")
+
+    def force_non_parallel(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("force_non_parallel()")
+
+    def set_buffer_timeout(self, timeout_millis: int) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse(f"set_buffer_timeout({timeout_millis})")
+
+    def start_new_chain(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("start_new_chain()")
+
+    def disable_chaining(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("disable_chaining()")
+
+    def slot_sharing_group(self, slot_sharing_group: object) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("slot_sharing_group(…)")
+
+    def set_description(self, description: str) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("set_description(…)")
+
+    def shuffle(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("shuffle()")
+
+    def rebalance(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("rebalance()")
+
+    def rescale(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("rescale()")
+
+    def forward(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("forward()")
+
+    def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("partition_custom(…)")
+
+    def broadcast(self, *broadcast_state_descriptors: Any) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("broadcast(…)")
+
+    def cache(self) -> NoReturn:
+        """Refuse: key_by is not an operator, and has decided where records go.
+
+        Raises:
+            GraphError: Always.
+        """
+        self._refuse("cache()")
+
+    def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream[T]:
         function = aggregate_function(aggregation, position)
         name = aggregation.name.lower()
         return self._apply_named(NodeKind.KEYED_REDUCE, name, function)
 
-    def _apply_named(self, kind: NodeKind, name: str, function: Any) -> DataStream:
+    def _apply_named(self, kind: NodeKind, name: str, function: Any) -> DataStream[T]:
         return self._derive(kind, name, self.get_type(), function=function, method=None)
 
     def _unkeyed_id(self) -> int:

@@ -8,7 +8,7 @@ same kind and type is the same state; a name is unique within an operator. Types
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Protocol, runtime_checkable
 
 from penstock.api.state_ttl import StateTtlConfig
 from penstock.api.user_code import checked_label, checked_type
@@ -16,30 +16,31 @@ from penstock.errors import ArgumentError, CallSite
 from penstock.state.schema import StateKind, StateSchema
 from penstock.state.ttl import TimeToLive
 from penstock.types import ListTypeInfo, MapTypeInfo, TypeInformation
+from penstock.types.type_parameters import ACC, IN, OUT, IN_contra, K, OUT_co, T, V
 
 
 @runtime_checkable
-class Reducer(Protocol):
+class Reducer(Protocol[T]):
     """What reducing state needs: a `ReduceFunction`. Its `open` and `close` are not called."""
 
-    def reduce(self, value1: Any, value2: Any) -> Any:
+    def reduce(self, value1: T, value2: T) -> T:
         """Return the combination of two values."""
 
 
 @runtime_checkable
-class Aggregator(Protocol):
+class Aggregator(Protocol[IN_contra, ACC, OUT_co]):
     """What aggregating state needs: an `AggregateFunction`, neither opened nor closed."""
 
-    def create_accumulator(self) -> Any:
+    def create_accumulator(self) -> ACC:
         """Return a new accumulator."""
 
-    def add(self, value: Any, accumulator: Any) -> Any:
+    def add(self, value: IN_contra, accumulator: ACC) -> ACC:
         """Return the accumulator with `value` in it."""
 
-    def get_result(self, accumulator: Any) -> Any:
+    def get_result(self, accumulator: ACC) -> OUT_co:
         """Return the result."""
 
-    def merge(self, acc_a: Any, acc_b: Any) -> Any:
+    def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
         """Return one accumulator for two."""
 
 
@@ -104,12 +105,12 @@ class StateDescriptor:
         return f"{type(self).__name__}({self.name!r}, {self.type_info!r})"
 
 
-class ValueStateDescriptor(StateDescriptor):
+class ValueStateDescriptor(StateDescriptor, Generic[T]):
     """Describes one value per key."""
 
     kind = StateKind.VALUE
 
-    def __init__(self, name: str, value_type_info: TypeInformation | None = None) -> None:
+    def __init__(self, name: str, value_type_info: TypeInformation[T] | None = None) -> None:
         """Describe a value state.
 
         Raises:
@@ -118,12 +119,12 @@ class ValueStateDescriptor(StateDescriptor):
         super().__init__(name, checked_type(value_type_info, type(self).__name__))
 
 
-class ListStateDescriptor(StateDescriptor):
+class ListStateDescriptor(StateDescriptor, Generic[T]):
     """Describes a list per key."""
 
     kind = StateKind.LIST
 
-    def __init__(self, name: str, elem_type_info: TypeInformation | None = None) -> None:
+    def __init__(self, name: str, elem_type_info: TypeInformation[T] | None = None) -> None:
         """Describe a list state.
 
         Raises:
@@ -136,7 +137,7 @@ class ListStateDescriptor(StateDescriptor):
         return self._element_type
 
 
-class MapStateDescriptor(StateDescriptor):
+class MapStateDescriptor(StateDescriptor, Generic[K, V]):
     """Describes pairs per key, or the pairs of a broadcast state."""
 
     kind = StateKind.MAP
@@ -144,8 +145,8 @@ class MapStateDescriptor(StateDescriptor):
     def __init__(
         self,
         name: str,
-        key_type_info: TypeInformation | None = None,
-        value_type_info: TypeInformation | None = None,
+        key_type_info: TypeInformation[K] | None = None,
+        value_type_info: TypeInformation[V] | None = None,
     ) -> None:
         """Describe a map state.
 
@@ -165,7 +166,7 @@ class MapStateDescriptor(StateDescriptor):
         return self._key_type
 
 
-class ReducingStateDescriptor(StateDescriptor):
+class ReducingStateDescriptor(StateDescriptor, Generic[T]):
     """Describes one value per key, combined with each value added."""
 
     kind = StateKind.REDUCING
@@ -173,8 +174,8 @@ class ReducingStateDescriptor(StateDescriptor):
     def __init__(
         self,
         name: str,
-        reduce_function: Reducer | Callable[[Any, Any], Any],
-        type_info: TypeInformation | None = None,
+        reduce_function: Reducer[T] | Callable[[T, T], T],
+        type_info: TypeInformation[T] | None = None,
     ) -> None:
         """Describe a reducing state.
 
@@ -185,18 +186,18 @@ class ReducingStateDescriptor(StateDescriptor):
         super().__init__(name, checked_type(type_info, type(self).__name__))
         _refuse_class(self, reduce_function)
         if isinstance(reduce_function, Reducer):
-            self._function = reduce_function
+            self._function: Reducer[T] = reduce_function
         elif callable(reduce_function):
             self._function = _CallableReducer(reduce_function)
         else:
             raise _not_a_function(self, reduce_function, "a ReduceFunction or a callable")
 
-    def get_reduce_function(self) -> Reducer:
+    def get_reduce_function(self) -> Reducer[T]:
         """Return the function; a callable comes back as an object with `reduce`."""
         return self._function
 
 
-class AggregatingStateDescriptor(StateDescriptor):
+class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
     """Describes an accumulator per key, read through a function."""
 
     kind = StateKind.AGGREGATING
@@ -204,8 +205,8 @@ class AggregatingStateDescriptor(StateDescriptor):
     def __init__(
         self,
         name: str,
-        agg_function: Aggregator,
-        state_type_info: TypeInformation | None = None,
+        agg_function: Aggregator[IN, ACC, OUT],
+        state_type_info: TypeInformation[ACC] | None = None,
     ) -> None:
         """Describe an aggregating state; its type is that of the accumulators.
 
@@ -219,7 +220,7 @@ class AggregatingStateDescriptor(StateDescriptor):
             raise _not_a_function(self, agg_function, "an AggregateFunction")
         self._function = agg_function
 
-    def get_agg_function(self) -> Aggregator:
+    def get_agg_function(self) -> Aggregator[IN, ACC, OUT]:
         """Return the function."""
         return self._function
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, CallSite
 from penstock.types import TypeInformation, Types
+from penstock.types.inferred import enforced
 
 
 def method_of(
@@ -50,8 +51,18 @@ def method_of(
     )
 
 
+def bound_method(function: Any, base: type, method: str, operation: str) -> Any:
+    """Return a callable: `function` itself, or its method.
+
+    Raises:
+        ArgumentError: `function` is neither a callable nor a `base`.
+    """
+    found = method_of(function, base, method, operation)
+    return getattr(function, found) if found else function
+
+
 def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInformation:
-    """Return the declared type, `PICKLED_BYTE_ARRAY` if there is none.
+    """Return the declared type, `PICKLED_BYTE_ARRAY` if there is none or it was inferred.
 
     Raises:
         ArgumentError: `type_info` is no type; `Types.INT` without parentheses, for example.
@@ -59,7 +70,7 @@ def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInfor
     if type_info is None:
         return Types.PICKLED_BYTE_ARRAY()
     if isinstance(type_info, TypeInformation):
-        return type_info
+        return enforced(type_info)
     raise ArgumentError(
         f"{operation} got {_named(type_info)} as a type",
         hint="Call a factory of Types, with its parentheses: Types.INT().",

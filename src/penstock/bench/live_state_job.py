@@ -75,8 +75,8 @@ class PenstockLiveState(FileStreamSystem, JobListener):
 
     def check_alive(self) -> None:
         """Raise what ended the job."""
-        if self._job.get_job_status() is not JobStatus.RUNNING:
-            self._job.get_job_execution_result()
+        if self._job.get_job_status().result() is not JobStatus.RUNNING:
+            self._job.get_job_execution_result().result()
             raise RuntimeError("the job ended by itself")
 
     def start_check(self) -> None:
@@ -91,7 +91,7 @@ class PenstockLiveState(FileStreamSystem, JobListener):
         """Cancel the job."""
         self._job.cancel()
         try:
-            self._job.get_job_execution_result()
+            self._job.get_job_execution_result().result()
         except JobCancelledError:
             return
 

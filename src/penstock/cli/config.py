@@ -9,7 +9,7 @@ from rich.text import Text
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES
 from penstock.config.parse import to_text
 
-_PIPE_WIDTH = 140
+_PIPE_WIDTH = 220
 
 
 def config() -> None:

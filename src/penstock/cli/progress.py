@@ -19,12 +19,13 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from penstock.cli.above import AboveDisplay
-from penstock.cli.wording import sentence
+from penstock.cli.wording import metric_parts, sentence
 from penstock.metrics.listener import (
     BatchProgress,
     JobEvent,
     JobListener,
     LogListener,
+    MetricsReported,
     MicroBatch,
     RunFinished,
     RunStarted,
@@ -40,10 +41,21 @@ _REFRESH_PER_SECOND = 4
 
 
 class PlainProgress(JobListener):
-    """One line per event; progress within a run at most every ten seconds, and its last state."""
+    """One line per event; progress within a run at most every ten seconds, and its last state.
 
-    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+    Metrics are shown at the end of a run, one per line, if at all.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        shows_metrics: bool = False,
+    ) -> None:
         self._console = console
+        self._shows_metrics = shows_metrics
+        self._metrics: MetricsReported | None = None
         self._clock = clock
         self._run = _NO_RUN
         self._next_line_at = 0.0
@@ -56,6 +68,9 @@ class PlainProgress(JobListener):
             if isinstance(event, BatchProgress | MicroBatch):
                 self._throttle(event)
                 return
+            if isinstance(event, MetricsReported):
+                self._metrics = event
+                return
             self.close()
             if isinstance(event, RunStarted):
                 self._run = event.name
@@ -63,6 +78,8 @@ class PlainProgress(JobListener):
                 wait = LINE_INTERVAL_SECONDS if event.kind == _BATCH else 0.0
                 self._next_line_at = self._clock() + wait
             self._write(event)
+            if isinstance(event, RunFinished):
+                self._write_metrics()
 
     def close(self) -> None:
         """Write the last micro-batch if it was held back."""
@@ -79,6 +96,12 @@ class PlainProgress(JobListener):
             self._write(event)
         elif isinstance(event, MicroBatch):
             self._held = event
+
+    def _write_metrics(self) -> None:
+        metrics, self._metrics = self._metrics, None
+        if metrics is not None and self._shows_metrics:
+            for part in metric_parts(metrics):
+                self._console.print(Text(f"{self._run}:   {part}"), soft_wrap=True)
 
     def _write(self, event: JobEvent) -> None:
         self._console.print(Text(sentence(event, self._run)), soft_wrap=True)
@@ -112,7 +135,7 @@ class TerminalProgress(JobListener):
                 self._move_bar(event)
             elif isinstance(event, MicroBatch):
                 self._move_line(event)
-            else:
+            elif not isinstance(event, MetricsReported):
                 if isinstance(event, RunFinished):
                     self._last = None  # the summary says it all
                     self.close()
@@ -175,7 +198,9 @@ class TerminalProgress(JobListener):
 
 
 @contextmanager
-def job_progress(console: Console, *, plain: bool = False) -> Iterator[None]:
+def job_progress(
+    console: Console, *, plain: bool = False, shows_metrics: bool = False
+) -> Iterator[None]:
     """Show the progress of every job of this process.
 
     On a terminal, `sys.stdout` and `sys.stderr` are replaced meanwhile, so that what a program
@@ -184,9 +209,10 @@ def job_progress(console: Console, *, plain: bool = False) -> Iterator[None]:
     Args:
         console: Writes to stderr.
         plain: Write plain lines on a terminal too.
+        shows_metrics: With plain lines, write the job's metrics at the end of every run.
     """
     if plain or not console.is_terminal or console.is_dumb_terminal:
-        with _listening(PlainProgress(console)):
+        with _listening(PlainProgress(console, shows_metrics=shows_metrics)):
             yield
         return
     progress = TerminalProgress(console)

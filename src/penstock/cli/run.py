@@ -38,7 +38,7 @@ def run(
     console = Console(stderr=True)
 
     def action() -> int:
-        with job_progress(console, plain=verbose):
+        with job_progress(console, plain=verbose, shows_metrics=verbose):
             return _run_or_plan(script, arguments)
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))

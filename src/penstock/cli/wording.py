@@ -13,13 +13,22 @@ from functools import singledispatch
 from penstock.metrics.listener import (
     BatchProgress,
     JobEvent,
+    MetricsReported,
     MicroBatch,
+    Restarting,
     Resumed,
     RunFinished,
     RunStarted,
     SavepointFailed,
     SavepointTaken,
     Switched,
+)
+from penstock.metrics.values import (
+    CounterValue,
+    DistributionValue,
+    GaugeValue,
+    MeterValue,
+    MetricValue,
 )
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -65,6 +74,11 @@ def _(event: MicroBatch, run: str) -> str:
 
 
 @sentence.register
+def _(event: MetricsReported, run: str) -> str:
+    return f"{run}: {', '.join(metric_parts(event)) or 'no metrics'}"
+
+
+@sentence.register
 def _(event: RunFinished, run: str) -> str:
     speed = "".join(f" ({each})" for each in rate(event.records, event.seconds))
     return f"{run}: {records(event.records)} in {human_duration(event.seconds)}{speed}"
@@ -82,6 +96,13 @@ def _(event: Resumed, run: str) -> str:  # noqa: ARG001
 
 
 @sentence.register
+def _(event: Restarting, run: str) -> str:
+    of = "" if event.limit is None else f" of {event.limit:,}"
+    after = human_duration(event.delay_seconds)
+    return f"{run}: restarting ({event.number:,}{of}) in {after} because {event.reason}"
+
+
+@sentence.register
 def _(event: SavepointTaken, run: str) -> str:
     stops = ", and the job stops" if event.stops else ""
     return f"{run}: savepoint {event.path} in {human_duration(event.seconds)}{stops}"
@@ -90,6 +111,39 @@ def _(event: SavepointTaken, run: str) -> str:
 @sentence.register
 def _(event: SavepointFailed, run: str) -> str:
     return f"{run}: no savepoint, {event.problem}; the job goes on"
+
+
+def metric_parts(event: MetricsReported) -> list[str]:
+    """Return one text per metric, in order of name; what keeping state cost comes last."""
+    parts = [f"{name} {_measured(event.metrics[name])}" for name in sorted(event.metrics)]
+    return parts + [f"state.{name} {count:,}" for name, count in sorted(event.state.items())]
+
+
+@singledispatch
+def _measured(value: MetricValue) -> str:
+    return f"{value}"
+
+
+@_measured.register
+def _(value: CounterValue) -> str:
+    return f"{value.count:,}"
+
+
+@_measured.register
+def _(value: GaugeValue) -> str:
+    return f"{value.value}"
+
+
+@_measured.register
+def _(value: MeterValue) -> str:
+    return f"{value.count:,} ({value.rate:,.1f}/s)"
+
+
+@_measured.register
+def _(value: DistributionValue) -> str:
+    if value.mean is None:
+        return "no values"
+    return f"{value.count:,} values, {value.min} to {value.max}, mean {value.mean:.6g}"
 
 
 def records(count: int) -> str:

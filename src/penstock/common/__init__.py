@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
-from penstock.api.job import JobClient, JobExecutionResult, JobStatus
-from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
+from penstock.api.completable_future import CompletableFuture
+from penstock.api.config_options import ConfigOptions
+from penstock.api.execution_config import ExecutionConfig
+from penstock.api.job import JobClient, JobExecutionResult, JobID, JobStatus
+from penstock.api.restart_strategies import RestartStrategies, RestartStrategyConfiguration
+from penstock.api.watermark import (
+    TimestampAssigner,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.option import ConfigOption
 from penstock.types import Duration, Instant, Row, RowKind, Time, TypeInformation, Types
+from penstock.types.serialization import (
+    ByteArraySchema,
+    DeserializationSchema,
+    Encoder,
+    SerializationSchema,
+    SimpleStringSchema,
+)
+from penstock.types.type_serializer import TypeSerializer
 
 __all__ = [
+    "ByteArraySchema",
+    "CompletableFuture",
+    "ConfigOption",
+    "ConfigOptions",
     "Configuration",
+    "DeserializationSchema",
     "Duration",
+    "Encoder",
+    "ExecutionConfig",
     "Instant",
     "JobClient",
     "JobExecutionResult",
+    "JobID",
     "JobStatus",
+    "RestartStrategies",
+    "RestartStrategyConfiguration",
     "Row",
     "RowKind",
     "RuntimeExecutionMode",
+    "SerializationSchema",
+    "SimpleStringSchema",
     "Time",
     "TimestampAssigner",
     "TypeInformation",
+    "TypeSerializer",
     "Types",
+    "Watermark",
+    "WatermarkGenerator",
+    "WatermarkOutput",
     "WatermarkStrategy",
 ]

@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
+from penstock.api.watermark import (
+    TimestampAssigner,
+    Watermark,
+    WatermarkGenerator,
+    WatermarkOutput,
+    WatermarkStrategy,
+)
 
-__all__ = ["TimestampAssigner", "WatermarkStrategy"]
+__all__ = [
+    "TimestampAssigner",
+    "Watermark",
+    "WatermarkGenerator",
+    "WatermarkOutput",
+    "WatermarkStrategy",
+]

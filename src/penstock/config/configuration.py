@@ -9,6 +9,7 @@ so a value given on the command line wins over the program, which wins over the 
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from difflib import get_close_matches
@@ -17,7 +18,15 @@ from typing import Any, NamedTuple, TypeVar
 from penstock.config.option import ConfigOption
 from penstock.config.options import ALL_OPTIONS, OPEN_PREFIXES, RULES
 from penstock.config.overrides import process_overrides
-from penstock.config.parse import parse_bool, parse_float, parse_int, parse_str, to_text
+from penstock.config.parse import (
+    parse_bool,
+    parse_bytes,
+    parse_float,
+    parse_int,
+    parse_list,
+    parse_str,
+    to_text,
+)
 from penstock.errors import ConfigError
 
 T = TypeVar("T")
@@ -60,14 +69,14 @@ class Configuration:
             self._upper = other._upper  # noqa: SLF001
 
     @staticmethod
-    def from_dict(values: Mapping[str, object]) -> Configuration:
-        """Return a configuration in which the program has set `values`.
+    def from_dict(map: Mapping[str, object]) -> Configuration:  # noqa: A002 - PyFlink's name
+        """Return a configuration in which the program has set what `map` holds.
 
         Raises:
             ConfigError: A value has a type that `set` refuses.
         """
         made = Configuration()
-        for key, value in values.items():
+        for key, value in map.items():
             made.set(key, value)
         return made
 
@@ -145,6 +154,35 @@ class Configuration:
             ConfigError: What is stored is not a number.
         """
         return self._read(key, parse_float, default_value)
+
+    def set_bytearray(self, key: str, value: bytearray | bytes) -> Configuration:
+        """Store bytes, in base64.
+
+        Raises:
+            ConfigError: `value` is something else.
+        """
+        if not isinstance(value, bytearray | bytes):
+            raise ConfigError(
+                f"{key} got {value!r} of type {type(value).__name__}", hint="Pass a bytearray."
+            )
+        return self.set(key, base64.b64encode(value).decode())
+
+    def get_bytearray(self, key: str, default_value: D) -> bytearray | D:
+        """Return the bytes stored under `key`, or `default_value`.
+
+        Raises:
+            ConfigError: What is stored was not stored by `set_bytearray`.
+        """
+        return self._read(key, parse_bytes, default_value)
+
+    @staticmethod
+    def parse_list_value(value: str | None) -> list[str]:
+        """Return the elements of a list in text: `a;b`, or `[a, b]` as YAML and Python write it.
+
+        >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("['a', 'b']")
+        (['a', 'b'], ['a', 'b'])
+        """
+        return parse_list(value or "")
 
     def get(self, option: ConfigOption[T]) -> T:
         """Return the effective value of `option`.

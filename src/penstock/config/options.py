@@ -5,9 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, parse_enum
+from penstock.config.python_options import PYTHON_OPTIONS
+from penstock.config.restart_options import (
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_MAXIMUM,
+    RESTART_OPTIONS,
+)
 
 _BACKENDS = {"rocksdb": "lmdb", "forst": "lmdb"}
 
@@ -72,6 +79,7 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
         "cannot be resumed."
     ),
     check=NOT_BLANK,
+    fallback_keys=("state.checkpoints.dir",),
 )
 
 CHECKPOINT_INTERVAL: ConfigOption[timedelta] = ConfigOption(
@@ -211,6 +219,9 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RECOVERY_PATH,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
+    *RESTART_OPTIONS,
+    *PYTHON_OPTIONS,
+    *ACCEPTED_OPTIONS,
 )
 """Every option, in the order of the reference page."""
 
@@ -227,11 +238,20 @@ RULES: tuple[Rule, ...] = (
         requirement=f"{PARALLELISM.key} must not exceed {MAX_PARALLELISM.key}",
         holds=lambda subtasks, key_groups: subtasks is None or subtasks <= key_groups,
     ),
+    Rule(
+        options=(EXPONENTIAL_INITIAL, EXPONENTIAL_MAXIMUM),
+        requirement=f"{EXPONENTIAL_INITIAL.key} must not exceed {EXPONENTIAL_MAXIMUM.key}",
+        holds=lambda initial, maximum: initial <= maximum,
+    ),
 )
 """What must hold between options."""
 
 OPEN_PREFIXES: dict[str, str] = {
     "spark.": "Passed to Spark as they are, `spark.master` for example.",
-    "pipeline.global-job-parameters.": "Parameters of your own program.",
+    "pipeline.global-job-parameters": (
+        "Parameters of your own program: `pipeline.global-job-parameters.day`, or several as "
+        "`a:1,b:2` under the prefix itself."
+    ),
+    **ACCEPTED_PREFIXES,
 }
 """Prefixes of keys that are not declared here, with what happens to them."""

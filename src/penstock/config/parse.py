@@ -7,6 +7,7 @@ share one form. For every value `v` that `to_text` accepts and that an option ma
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -174,6 +175,34 @@ def parse_float(text: str) -> float:
         ) from cause
 
 
+def parse_bytes(text: str) -> bytearray:
+    """Return the bytes that base64 text stands for.
+
+    Raises:
+        ConfigError: Not base64.
+    """
+    try:
+        return bytearray(base64.b64decode(text, validate=True))
+    except ValueError as cause:
+        raise ConfigError(
+            f"{text!r} is not base64", hint="Store bytes with set_bytearray."
+        ) from cause
+
+
+def parse_list(text: str) -> list[str]:
+    """Return the elements of `a;b`, `a,b` in brackets, or of a Python list; empty for blank.
+
+    >>> parse_list("a;b"), parse_list("[a, 'b']")
+    (['a', 'b'], ['a', 'b'])
+    """
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        separator, text = ",", text[1:-1]
+    else:
+        separator = ";"
+    return [part.strip().strip("'\"") for part in text.split(separator) if part.strip()]
+
+
 def parse_str(text: str) -> str:
     """Return `text` as it is."""
     return text
@@ -199,6 +228,7 @@ DURATION: Parser[timedelta] = Parser("duration", parse_duration)
 MEMORY: Parser[int] = Parser("memory size", parse_memory)
 BOOLEAN: Parser[bool] = Parser("boolean", parse_bool)
 INTEGER: Parser[int] = Parser("integer", parse_int)
+NUMBER: Parser[float] = Parser("number", parse_float)
 STRING: Parser[str] = Parser("string", parse_str)
 
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.file_naming import FileNaming
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.staged_files import Layout, StagedFile
 from penstock.errors import DecodeError, SinkError
@@ -52,8 +53,13 @@ class Manifest:
 class StagedFileCommitter(Committer):
     """Renames staged files into place, exactly once per epoch."""
 
-    def __init__(self, directory: Path, context: SinkContext) -> None:
-        self._layout = Layout(directory, context.job_id, context.sink_id)
+    def __init__(
+        self,
+        directory: Path,
+        context: SinkContext,
+        naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._layout = Layout(directory, context.job_id, context.sink_id, naming)
         self._origin = context.origin
 
     def recover(self) -> None:
@@ -126,16 +132,20 @@ class StagedFileCommitter(Committer):
         mark = layout.done_mark(manifest.epoch)
         if mark.exists():
             return
+        places = {layout.directory}
         for index, name in enumerate(manifest.names):
             visible = layout.directory / layout.visible_name(manifest.epoch, index, name)
             staged = layout.staging / name
             if staged.exists():
+                create_directory(visible.parent)
                 staged.replace(visible)
+                places.add(visible.parent)
             elif not visible.exists():
                 raise self._lost(manifest, visible)
             if index == 0:
                 failpoint("sink.renamed-first")
-        sync_directory(layout.directory)
+        for place in places:
+            sync_directory(place)
         # Not synced: if the mark is lost, the renames are only verified once more.
         mark.touch()
 

@@ -16,9 +16,11 @@ from penstock.connectors.file_writers import (
     RecordFile,
 )
 from penstock.connectors.json_form import json_text
+from penstock.connectors.print_sink import text_form
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_schema
+from penstock.types.inferred import described
 from penstock.types.information import TypeInformation
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
@@ -38,6 +40,9 @@ class FileFormat(Enum):
     TEXT = "text"
     """`str(record)` per line."""
 
+    PRINTED = "printed"
+    """Per line what `print` shows of a record, Flink's `simple_string_encoder`."""
+
 
 def _open_json(file: BinaryIO, context: SinkContext) -> RecordFile:
     if not isinstance(context.type_info, RowTypeInfo):
@@ -48,6 +53,10 @@ def _open_json(file: BinaryIO, context: SinkContext) -> RecordFile:
 
 def _open_text(file: BinaryIO, context: SinkContext) -> RecordFile:
     return LineRecordFile(file, context, str)
+
+
+def _open_printed(file: BinaryIO, context: SinkContext) -> RecordFile:
+    return LineRecordFile(file, context, text_form(context.type_info))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +79,11 @@ def _check_anything(type_info: TypeInformation, origin: CallSite | None) -> None
 
 
 def _check_columns(type_info: TypeInformation, origin: CallSite | None) -> None:
-    if not isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+    if not isinstance(described(type_info), (RowTypeInfo, TupleTypeInfo)):
         raise GraphError(
             f"Parquet and CSV files need columns, but the stream has the type {type_info!r}",
-            hint="Declare the output type of the operator before the sink, e.g. "
+            hint="Declare the output type of the operator before the sink, or annotate what its "
+            "function returns, e.g. "
             "output_type=Types.ROW_NAMED(['name', 'n'], [Types.STRING(), Types.LONG()]).",
             origin=origin,
         )
@@ -103,4 +113,5 @@ SPECS: dict[FileFormat, FormatSpec] = {
     FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns),
     FileFormat.JSON: FormatSpec("json", _open_json, _check_anything),
     FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything),
+    FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything),
 }

@@ -9,7 +9,125 @@ from typing import ClassVar
 
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
-from penstock.types import RowTypeInfo, TypeInformation, Types
+from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFormat:
+    """How files are cut into records.
+
+    Attributes:
+        format: A Spark format.
+        type_info: Type of the rows; None for lines of text.
+        options: Options of Spark's reader.
+    """
+
+    format: str
+    type_info: RowTypeInfo | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @staticmethod
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
+        """Return the format of lines of text.
+
+        Raises:
+            ArgumentError: The character set is not UTF-8.
+        """
+        if charset_name.replace("-", "").lower() != "utf8":
+            raise ArgumentError(
+                f"text files in {charset_name!r} cannot be read",
+                hint="Convert them to UTF-8, or read CSV with the option encoding.",
+                origin=CallSite.of_caller(),
+            )
+        return StreamFormat("text", None, {"recursiveFileLookup": "true"})
+
+
+class FileSourceBuilder:
+    """Collects what PyFlink's builder of a file source is told."""
+
+    def __init__(self, stream_format: StreamFormat, paths: tuple[str | Path, ...]) -> None:
+        origin = CallSite.of_caller()
+        if not isinstance(stream_format, StreamFormat):
+            raise ArgumentError(
+                f"{stream_format!r} is not a stream format",
+                hint="Pass StreamFormat.text_line_format(), or use FileSource.parquet, csv or json.",
+                origin=origin,
+            )
+        if not paths:
+            raise ArgumentError(
+                "a file source got no paths",
+                hint="Pass at least one path after the format.",
+                origin=origin,
+            )
+        self._format = stream_format
+        self._path = _one_path(paths)
+        self._continuous = False
+
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+        """Also read files that appear later; micro-batches look for them, not the interval.
+
+        Raises:
+            ArgumentError: It is no `Duration`.
+        """
+        if not isinstance(discovery_interval, Duration):
+            raise ArgumentError(
+                f"the discovery interval is {discovery_interval!r}",
+                hint="Pass a Duration, for example Duration.of_seconds(5).",
+                origin=CallSite.of_caller(),
+            )
+        self._continuous = True
+        return self
+
+    def process_static_file_set(self) -> FileSourceBuilder:
+        """Read the files that exist when the job starts."""
+        self._continuous = False
+        return self
+
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
+        """Accept how Flink would list files; Spark does."""
+        del file_enumerator
+        return self
+
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
+        """Accept how Flink would hand out files; Spark does."""
+        del split_assigner
+        return self
+
+    def build(self) -> FileSource:
+        """Return the source."""
+        made = self._format
+        return FileSource(
+            self._path, made.format, made.type_info, dict(made.options), self._continuous
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FileEnumeratorProvider:
+    """How Flink lists files. Accepted, without effect."""
+
+    name: str
+
+    @staticmethod
+    def default_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """Return the one for files that may be cut."""
+        return FileEnumeratorProvider("splittable")
+
+    @staticmethod
+    def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """Return the one for files that may not."""
+        return FileEnumeratorProvider("non-splittable")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSplitAssignerProvider:
+    """How Flink hands out files. Accepted, without effect."""
+
+    name: str
+
+    @staticmethod
+    def locality_aware_split_assigner() -> FileSplitAssignerProvider:
+        """Return the one that prefers files nearby."""
+        return FileSplitAssignerProvider("locality-aware")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +204,21 @@ class FileSource(Source):
         """Return a source of the lines of text files."""
         return cls(str(path), "text")
 
+    @staticmethod
+    def for_record_stream_format(
+        stream_format: StreamFormat, *paths: str | Path
+    ) -> FileSourceBuilder:
+        """Return PyFlink's builder: `build()` gives the source.
+
+        Args:
+            stream_format: `StreamFormat.text_line_format()`, or a `CsvReaderFormat`.
+            paths: Files, directories (read with all below them) or globs.
+
+        Raises:
+            ArgumentError: The format is none, or there are no paths.
+        """
+        return FileSourceBuilder(stream_format, paths)
+
     def monitor_continuously(self) -> FileSource:
         """Return an unbounded source that also reads files that appear later."""
         return replace(self, continuous=True)
@@ -105,3 +238,22 @@ class FileSource(Source):
         """Return format and path."""
         watching = "watching " if self.continuous else ""
         return f"{watching}{self.format} files of {self.path}"
+
+
+def _one_path(paths: tuple[str | Path, ...]) -> str:
+    """Return one path or glob for all of them."""
+    if len(paths) == 1:
+        return str(paths[0])
+    whole = [
+        text
+        if "://" in (text := str(path)) or text.startswith("file:")
+        else str(Path(text).expanduser().absolute())
+        for path in paths
+    ]
+    # The directory they share, then the rest of each as an alternative.
+    first, last = min(whole), max(whole)
+    same = next(
+        (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
+    )
+    shared = first[: first.rfind("/", 0, same) + 1]
+    return f"{shared}{{{','.join(path[len(shared) :] for path in whole)}}}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import datetime as dt
 import json
 from collections.abc import Callable
@@ -37,6 +38,8 @@ JSON_FORMS: dict[type, Callable[[Any], Any]] = {
 
 def _to_json(value: Any) -> Any:
     form = JSON_FORMS.get(class_of(value))
+    if form is None and dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if form is None:
         raise TypeError(f"{type(value).__name__} is not JSON")  # json_text says so
     return form(value)

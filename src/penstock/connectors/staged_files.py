@@ -3,6 +3,7 @@
 Layout below the directory of a sink:
 
     part-1f08b4d9-s3-live_7-0.parquet                 visible, complete, never changed
+    2026-01-31--23/part-1f08b4d9-s3-live_7-0          the same in a bucket, if there are some
     _penstock/<job_id>/<sink_id>/staging/<uuid>.<ext> written by tasks, invisible
     _penstock/<job_id>/<sink_id>/commits/<epoch>.json the decision about an epoch
     _penstock/<job_id>/<sink_id>/commits/<epoch>.done that decision is carried out
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from penstock.connectors.file_formats import SPECS, FileFormat
+from penstock.connectors.file_naming import FileNaming
 from penstock.connectors.file_writers import RecordFile
 from penstock.connectors.os_errors import sink_errors
 from penstock.graph.endpoints import SinkContext, SinkWriter
@@ -49,6 +51,7 @@ class Layout:
     directory: Path
     job_id: str
     sink_id: str
+    naming: FileNaming = FileNaming()  # noqa: RUF009 - a frozen value
 
     @property
     def private(self) -> Path:
@@ -74,19 +77,26 @@ class Layout:
         return self.commits / f"{epoch}.done"
 
     def visible_name(self, epoch: str, index: int, staged_name: str) -> str:
-        """Return the final name of the file at `index` of `epoch`."""
-        suffix = Path(staged_name).suffix
-        return f"part-{self.job_id[:8]}-{self.sink_id}-{epoch}-{index}{suffix}"
+        """Return the final name of the file at `index` of `epoch`, with its bucket."""
+        middle = f"{self.job_id[:8]}-{self.sink_id}-{epoch}-{index}"
+        return self.naming.visible_name(middle, staged_name)
 
 
 class StagedFileWriter(SinkWriter):
     """Writes the records of one task into one staged file, made on the first record."""
 
-    def __init__(self, directory: Path, file_format: FileFormat, context: SinkContext) -> None:
-        self._layout = Layout(directory, context.job_id, context.sink_id)
+    def __init__(
+        self,
+        directory: Path,
+        file_format: FileFormat,
+        context: SinkContext,
+        naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._layout = Layout(directory, context.job_id, context.sink_id, naming)
         self._spec = SPECS[file_format]
         self._context = context
-        self._path = self._layout.staging / f"{uuid.uuid4().hex}.{self._spec.extension}"
+        staged = naming.staged_name(uuid.uuid4().hex, self._spec.extension)
+        self._path = self._layout.staging / staged
         self._file: BinaryIO | None = None
         self._records: RecordFile | None = None
         self._record_count = 0

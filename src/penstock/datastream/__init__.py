@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from penstock.api.checkpointing import CheckpointConfig, CheckpointingMode
+from penstock.api.async_data_stream import AsyncDataStream
+from penstock.api.async_functions import AsyncFunction
+from penstock.api.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
+from penstock.api.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+from penstock.api.checkpointing import (
+    CheckpointConfig,
+    CheckpointingMode,
+    ExternalizedCheckpointRetention,
+)
 from penstock.api.collecting import CloseableIterator
+from penstock.api.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
 from penstock.api.context import KeyedStateStore, RuntimeContext, TimerService
 from penstock.api.data_stream import DataStream
 from penstock.api.environment import StreamExecutionEnvironment
@@ -15,12 +32,16 @@ from penstock.api.functions import (
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    Partitioner,
     ProcessFunction,
     ReduceFunction,
 )
 from penstock.api.job import JobClient, JobExecutionResult, JobStatus
 from penstock.api.keyed_stream import KeyedStream
+from penstock.api.sink_functions import SinkFunction
 from penstock.api.sink_stream import DataStreamSink
+from penstock.api.slot_sharing import MemorySize, SlotSharingGroup
+from penstock.api.source_functions import SourceFunction
 from penstock.api.state import (
     AggregatingState,
     BroadcastState,
@@ -30,6 +51,12 @@ from penstock.api.state import (
     ReducingState,
     ValueState,
 )
+from penstock.api.state_backends import (
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+    PredefinedOptions,
+    StateBackend,
+)
 from penstock.api.state_descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -38,27 +65,71 @@ from penstock.api.state_descriptors import (
     ValueStateDescriptor,
 )
 from penstock.api.state_ttl import StateTtlConfig
+from penstock.api.two_input_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+)
 from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
+from penstock.api.window_functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from penstock.api.windowed_stream import AllWindowedStream, WindowedStream
+from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
+from penstock.api.windows.trigger import Trigger, TriggerResult
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.types import TimeDomain
+from penstock.types.output_tag import OutputTag
+from penstock.types.windows import CountWindow, GlobalWindow, TimeWindow, Window
 
 __all__ = [
     "AggregateFunction",
     "AggregatingState",
     "AggregatingStateDescriptor",
+    "AllWindowFunction",
+    "AllWindowedStream",
+    "AsyncDataStream",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BaseBroadcastProcessFunction",
+    "BroadcastConnectedStream",
+    "BroadcastProcessFunction",
     "BroadcastState",
+    "BroadcastStream",
     "CheckpointConfig",
+    "CheckpointStorage",
     "CheckpointingMode",
     "CloseableIterator",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
+    "ConnectedStreams",
+    "CountWindow",
     "DataStream",
     "DataStreamSink",
+    "EmbeddedRocksDBStateBackend",
+    "ExternalizedCheckpointRetention",
+    "FileSystemCheckpointStorage",
     "FilterFunction",
     "FlatMapFunction",
     "Function",
+    "GlobalWindow",
+    "HashMapStateBackend",
     "JobClient",
     "JobExecutionResult",
+    "JobManagerCheckpointStorage",
     "JobStatus",
     "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStateStore",
     "KeyedStream",
@@ -67,19 +138,37 @@ __all__ = [
     "MapFunction",
     "MapState",
     "MapStateDescriptor",
+    "MemorySize",
+    "MergingWindowAssigner",
+    "OutputTag",
+    "Partitioner",
+    "PredefinedOptions",
+    "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessWindowFunction",
     "ReadOnlyBroadcastState",
     "ReduceFunction",
     "ReducingState",
     "ReducingStateDescriptor",
     "RuntimeContext",
     "RuntimeExecutionMode",
+    "SinkFunction",
+    "SlotSharingGroup",
+    "SourceFunction",
+    "StateBackend",
     "StateTtlConfig",
     "StreamExecutionEnvironment",
     "TimeDomain",
+    "TimeWindow",
     "TimerService",
     "TimestampAssigner",
+    "Trigger",
+    "TriggerResult",
     "ValueState",
     "ValueStateDescriptor",
     "WatermarkStrategy",
+    "Window",
+    "WindowAssigner",
+    "WindowFunction",
+    "WindowedStream",
 ]

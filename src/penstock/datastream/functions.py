@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.api.context import KeyedStateStore, RuntimeContext
+from penstock.api.async_functions import AsyncFunction
+from penstock.api.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
+from penstock.api.context import KeyedStateStore, RuntimeContext, TimerService
 from penstock.api.functions import (
     AggregateFunction,
     FilterFunction,
@@ -11,20 +13,56 @@ from penstock.api.functions import (
     KeyedProcessFunction,
     KeySelector,
     MapFunction,
+    Partitioner,
     ProcessFunction,
     ReduceFunction,
+)
+from penstock.api.sink_functions import SinkFunction
+from penstock.api.source_functions import SourceFunction
+from penstock.api.two_input_functions import (
+    BaseBroadcastProcessFunction,
+    BroadcastProcessFunction,
+    CoFlatMapFunction,
+    CoMapFunction,
+    CoProcessFunction,
+    KeyedBroadcastProcessFunction,
+    KeyedCoProcessFunction,
+)
+from penstock.api.window_functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
 )
 
 __all__ = [
     "AggregateFunction",
+    "AllWindowFunction",
+    "AsyncFunction",
+    "AsyncRetryPredicate",
+    "AsyncRetryStrategy",
+    "BaseBroadcastProcessFunction",
+    "BroadcastProcessFunction",
+    "CoFlatMapFunction",
+    "CoMapFunction",
+    "CoProcessFunction",
     "FilterFunction",
     "FlatMapFunction",
     "Function",
     "KeySelector",
+    "KeyedBroadcastProcessFunction",
+    "KeyedCoProcessFunction",
     "KeyedProcessFunction",
     "KeyedStateStore",
     "MapFunction",
+    "Partitioner",
+    "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",
+    "SinkFunction",
+    "SourceFunction",
+    "TimerService",
+    "WindowFunction",
 ]

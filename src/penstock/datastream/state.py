@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.api.context import OperatorStateStore
 from penstock.api.state import (
     AggregatingState,
     AppendingState,
@@ -34,6 +35,7 @@ __all__ = [
     "MapState",
     "MapStateDescriptor",
     "MergingState",
+    "OperatorStateStore",
     "ReadOnlyBroadcastState",
     "ReducingState",
     "ReducingStateDescriptor",

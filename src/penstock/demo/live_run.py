@@ -53,15 +53,15 @@ def run_live(layout: Layout, configuration: Configuration, live_records: int) ->
                 client.cancel()
         finally:
             feeder.stop()
-    if client.get_job_status() is not JobStatus.CANCELED:
-        client.get_job_execution_result()  # raises what went wrong
+    if client.get_job_status().result() is not JobStatus.CANCELED:
+        client.get_job_execution_result().result()  # raises what went wrong
     return listener.story
 
 
 def _wait(client: JobClient, listener: StoryListener, feeder: Feeder) -> None:
     # Not by a callback: the listener runs in the job's own thread, which cannot stop itself.
     while not listener.all_processed.wait(_POLL_SECONDS):
-        if client.get_job_status().is_globally_terminal_state():
+        if client.get_job_status().result().is_globally_terminal_state():
             return
         if feeder.error is not None:
             raise DemoDataError(

@@ -72,21 +72,43 @@ class SplitSource(Source):
         `end - start` records, the same ones whenever it is asked again.
         """
 
-    def read_exactly(self, split: int, start: int, end: int) -> list[Any]:
-        """Return `read(split, start, end)`, checked; for whoever runs the source.
+    def read_timestamped(
+        self, split: int, start: int, end: int
+    ) -> tuple[Sequence[Any], Sequence[int] | None]:
+        """Return the records at `[start, end)` and, if the source knows them, their timestamps.
+
+        This is what the engine calls. Override it to attach event time (epoch milliseconds,
+        one per record); `read` may then return the first half of it. A timestamp assigner
+        gets the timestamp as `record_timestamp` and may replace it.
+        """
+        return self.read(split, start, end), None
+
+    def read_exactly(self, split: int, start: int, end: int) -> tuple[list[Any], list[int] | None]:
+        """Return `read_timestamped(split, start, end)`, checked; for whoever runs the source.
 
         Raises:
             SourceError: There are more or fewer records than positions. Positions are what is
-                recorded as done, so records would be lost or doubled in silence.
+                recorded as done, so records would be lost or doubled in silence. Or the
+                timestamps are not one integer per record.
         """
-        values = list(self.read(split, start, end))
+        records, stamps = self.read_timestamped(split, start, end)
+        values = list(records)
         if len(values) != end - start:
             raise SourceError(
                 f"{self.describe()} gave {len(values)} records for the {end - start} positions "
                 f"[{start}, {end}) of split {split}",
                 hint="Return exactly one record per position from read().",
             )
-        return values
+        if stamps is None:
+            return values, None
+        times = list(stamps)
+        if len(times) != len(values) or set(map(type, times)) - {int}:
+            raise SourceError(
+                f"{self.describe()} gave {len(times)} timestamps for {len(values)} records of "
+                f"split {split}, of types {sorted({type(time).__name__ for time in times})}",
+                hint="Return one int, in epoch milliseconds, per record from read_timestamped().",
+            )
+        return values, times
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,26 +13,71 @@ from typing import Any
 
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
+from penstock.types.async_spec import AsyncSpec
 from penstock.types.information import TypeInformation
+from penstock.types.partitioner import Partitioner
+from penstock.types.watermark_generator import WatermarkGenerator
+from penstock.types.window_spec import WindowSpec
 
 
 class NodeKind(Enum):
-    """What a node is. The first four have no operator of their own."""
+    """What a node is. The first six have no operator of their own."""
 
     SOURCE = auto()
     SINK = auto()
     UNION = auto()
     KEY_BY = auto()
+    PARTITION = auto()
+    SIDE_OUTPUT = auto()
     MAP = auto()
     FLAT_MAP = auto()
     FILTER = auto()
     PROCESS = auto()
     TIMESTAMPS = auto()
+    ASYNC = auto()
+    KEYED_ASYNC = auto()
     KEYED_MAP = auto()
     KEYED_FLAT_MAP = auto()
     KEYED_FILTER = auto()
     KEYED_REDUCE = auto()
     KEYED_PROCESS = auto()
+    KEYED_WINDOW = auto()
+    CO_MAP = auto()
+    CO_FLAT_MAP = auto()
+    CO_PROCESS = auto()
+    KEYED_CO_MAP = auto()
+    KEYED_CO_FLAT_MAP = auto()
+    KEYED_CO_PROCESS = auto()
+    BROADCAST_PROCESS = auto()
+    KEYED_BROADCAST_PROCESS = auto()
+
+
+class Chaining(Enum):
+    """With whom an operator may be chained."""
+
+    ALWAYS = auto()
+    """With the operators before and behind it."""
+
+    HEAD = auto()
+    """Only with those behind it."""
+
+    NEVER = auto()
+    """With none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """How a stream is partitioned without state by key.
+
+    Attributes:
+        partitioner: The rule.
+        function: Of CUSTOM: (key, number of subtasks) to subtask.
+        key_selector: Of CUSTOM.
+    """
+
+    partitioner: Partitioner
+    function: Callable[[Any, int], int] | None = None
+    key_selector: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +86,15 @@ class Watermarking:
 
     Attributes:
         assigner: (value, previous timestamp) to epoch milliseconds; None keeps timestamps.
-        out_of_orderness_ms: Bound of disorder; None makes no watermarks.
+        out_of_orderness_ms: Bound of disorder; None makes no watermarks of this kind.
+        make_generator: Makes the user's own watermark generators, given the runtime context.
+        idle_ms: Time without records after which a split is idle; None is never.
     """
 
     assigner: Callable[[Any, int], int] | None
     out_of_orderness_ms: int | None
+    make_generator: Callable[[Any], WatermarkGenerator] | None = None
+    idle_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +115,14 @@ class Node:
         watermarking: Of TIMESTAMPS.
         source: Of SOURCE.
         sink: Of SINK.
+        parallelism: Set by the user; None is that of the environment.
+        partitioning: Of PARTITION.
+        output_tag: Of SIDE_OUTPUT: id of the tag.
+        chaining: Set by the user.
+        description: Set by the user, for people.
+        broadcast_states: Of BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
+        window: Of KEYED_WINDOW.
+        async_io: Of ASYNC and KEYED_ASYNC.
     """
 
     id: int
@@ -81,6 +138,14 @@ class Node:
     watermarking: Watermarking | None = None
     source: Source | None = None
     sink: Sink | None = None
+    parallelism: int | None = None
+    partitioning: Partitioning | None = None
+    output_tag: str | None = None
+    chaining: Chaining = Chaining.ALWAYS
+    broadcast_states: tuple[str, ...] = ()
+    description: str | None = None
+    window: WindowSpec | None = None
+    async_io: AsyncSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +193,6 @@ class LogicalGraph:
 
         Raises:
             EmptyGraphError: There is no sink.
-            GraphError: A stream belongs to a job that was executed already.
         """
         needed: set[int] = set()
         todo = [node.id for node in nodes.values() if node.kind is NodeKind.SINK]
@@ -136,15 +200,7 @@ class LogicalGraph:
             current = todo.pop()
             if current not in needed:
                 needed.add(current)
-                for source in nodes[current].inputs:
-                    if source not in nodes:
-                        raise GraphError(
-                            f"{nodes[current].name!r} reads a stream of a job that was executed "
-                            "already",
-                            hint="execute() forgets the streams it ran; build them again.",
-                            origin=nodes[current].origin,
-                        )
-                    todo.append(source)
+                todo += nodes[current].inputs
         number = {key: i for i, key in enumerate(sorted(needed))}
         return cls(
             tuple(

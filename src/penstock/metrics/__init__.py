@@ -1,1 +1,9 @@
-"""What a job tells about itself while it runs."""
+"""What a job tells about itself while it runs, and the metrics of user functions."""
+
+from __future__ import annotations
+
+from penstock.metrics.instruments import Counter, Distribution, Meter, Metric
+from penstock.metrics.metric_group import MetricGroup
+from penstock.metrics.values import DistributionValue
+
+__all__ = ["Counter", "Distribution", "DistributionValue", "Meter", "Metric", "MetricGroup"]

@@ -7,9 +7,11 @@ there is one, which writes log lines; the command line replaces it by progress b
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+from penstock.metrics.values import MetricValue
 
 _logger = logging.getLogger("penstock")
 
@@ -67,6 +69,21 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsReported:
+    """A batch run or micro-batch was committed, and the metrics of the job are these now.
+
+    Attributes:
+        metrics: Full name (`uid.group.….name`) to value, over this process's part of the job.
+        state: What keeping state cost, the same way: `copy_hits`, `copy_catch_ups` and
+            `copy_rebuilds` say what local copies were worth, `log_bytes` and
+            `compaction_bytes` what was written.
+    """
+
+    metrics: Mapping[str, MetricValue]
+    state: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class RunFinished:
     """A run ended, or was stopped.
 
@@ -108,6 +125,23 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Restarting:
+    """The job failed and will be started again in this process.
+
+    Attributes:
+        number: Which restart it is, from 1.
+        limit: How many there may be, None for any number.
+        delay_seconds: How long it waits.
+        reason: What failed, in a line.
+    """
+
+    number: int
+    limit: int | None
+    delay_seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SavepointTaken:
     """A savepoint is complete.
 
@@ -137,9 +171,11 @@ JobEvent = (
     RunStarted
     | BatchProgress
     | MicroBatch
+    | MetricsReported
     | RunFinished
     | Switched
     | Resumed
+    | Restarting
     | SavepointTaken
     | SavepointFailed
 )
@@ -153,11 +189,12 @@ class JobListener:
 
 
 class LogListener(JobListener):
-    """Writes one log line per event, except progress within a batch run."""
+    """Writes one log line per event; progress and metrics are details."""
 
     def on_event(self, event: JobEvent) -> None:
-        """Log at INFO; progress within a batch run at DEBUG."""
-        level = logging.DEBUG if isinstance(event, BatchProgress) else logging.INFO
+        """Log at INFO; progress within a batch run and metrics at DEBUG."""
+        is_detail = isinstance(event, BatchProgress | MetricsReported)
+        level = logging.DEBUG if is_detail else logging.INFO
         _logger.log(level, "%s", event)
 
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 
 from penstock.plan.physical import PhysicalPlan
+from penstock.runtime.program import OperatorSpec
 
 
 def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
@@ -16,12 +17,32 @@ def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
     """
     return {
         "operators": [
-            [op.uid, op.kind.name, level.level, list(op.chained_to), list(op.channels)]
+            [
+                op.uid,
+                op.kind.name,
+                level.level,
+                op.parallelism,
+                list(op.chained_to),
+                list(op.channels),
+                [
+                    [side.tag, list(side.chained_to), list(side.channels)]
+                    for side in op.side_outputs
+                ],
+                _panes(op),
+            ]
             for level in plan.levels
             for op in level.operators
         ],
         "channels": [
-            [c.id, c.source_level, c.target_level, c.target_operator, c.partitioner.name]
+            [
+                c.id,
+                c.source_level,
+                c.target_level,
+                c.target_operator,
+                c.target_input,
+                c.partitioner.name,
+                c.subtasks,
+            ]
             for c in plan.channels
         ],
         "sources": [[s.id, s.name, [part.kind for part in s.parts]] for s in plan.sources],
@@ -30,6 +51,12 @@ def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
         "parallelism": plan.options.parallelism,
         "max_parallelism": plan.options.max_parallelism,
     }
+
+
+def _panes(operator: OperatorSpec) -> list[int] | None:
+    """Return the shape of windows whose state is cut by it, None for other operators."""
+    panes = None if operator.window is None else operator.window.panes
+    return None if panes is None else [panes.size, panes.slide, panes.offset]
 
 
 def fingerprint(plan: PhysicalPlan) -> str:

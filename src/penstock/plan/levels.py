@@ -1,239 +1,248 @@
 """Phases: at which exchange depth each operator runs, and the channels between depths.
 
 An operator's level is the greatest over its inputs, plus one for an input that must be
-exchanged: one with a key that a keyed operator needs, or any if chaining is off. Everything
-else at the same level is chained: called directly, without serialization.
+exchanged. Everything else at the same level is chained: called directly, without serialization.
+Why an input is exchanged, first reason first:
+
+    it has a key that the operator uses                   HASH
+    the user asked for a partitioning                     that one
+    the operator tells its inputs apart, so that they     FORWARD
+    have to meet in one place
+    its parallelism is not that of what it reads          REBALANCE
+    chaining is off, for the job or for one of the two    FORWARD
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from penstock.errors import GraphError
-from penstock.graph.logical import LogicalGraph, Node, NodeKind
-from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan
+from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind
+from penstock.plan.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
+from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.runtime.program import (
     SINK_LEVEL,
     ChannelSpec,
     OperatorKind,
     OperatorSpec,
-    Partitioner,
+    SideOutput,
     TimestampSpec,
 )
 from penstock.types.information import TypeInformation
+from penstock.types.partitioner import Partitioner
 
 OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
-    NodeKind.MAP: OperatorKind.MAP,
-    NodeKind.FLAT_MAP: OperatorKind.FLAT_MAP,
-    NodeKind.FILTER: OperatorKind.FILTER,
-    NodeKind.PROCESS: OperatorKind.PROCESS,
-    NodeKind.TIMESTAMPS: OperatorKind.TIMESTAMPS,
-    NodeKind.KEYED_MAP: OperatorKind.KEYED_MAP,
-    NodeKind.KEYED_FLAT_MAP: OperatorKind.KEYED_FLAT_MAP,
-    NodeKind.KEYED_FILTER: OperatorKind.KEYED_FILTER,
-    NodeKind.KEYED_REDUCE: OperatorKind.KEYED_REDUCE,
-    NodeKind.KEYED_PROCESS: OperatorKind.KEYED_PROCESS,
+    node: OperatorKind[node.name] for node in NodeKind if node.name in OperatorKind.__members__
 }
-"""Nodes that become operators; sources, sinks, unions and key_by do not."""
-
-_KEYED = frozenset(kind for kind in NodeKind if kind.name.startswith("KEYED_"))
-
+"""Nodes that become operators: those with an operator of their name. Sources, sinks, unions,
+key_by, partitionings and side outputs do not."""
 
 _PASSING_ON = frozenset({NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER})
 """Operators that make no records of their own, so that none needs to be checked."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """A physical input: the producing node, and the key if the edge has one."""
-
-    producer: Node
-    key_selector: Callable[[Any], Any] | None
-    origin_node: Node
-
-
 def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
     """Place operators on levels and connect them."""
-    graph = plan.graph
-    levels = _levels(graph, chaining=plan.options.chaining)
-    uids = _uids(graph)
-    drafts: dict[int, OperatorSpec] = {
-        node.id: _operator(graph, node, uids[node.id])
-        for node in graph.nodes
-        if node.kind in OPERATOR_KINDS
-    }
-    channels: list[ChannelSpec] = []
-    source_operators: dict[int, list[int]] = {}
-    source_channels: dict[int, list[int]] = {}
-    sinks = {sink.id: i for i, sink in enumerate(graph.of_kind(NodeKind.SINK))}
-    for node in graph.nodes:
-        if node.kind not in OPERATOR_KINDS and node.kind is not NodeKind.SINK:
-            continue
-        for edge in _physical_inputs(graph, node):
-            producer = edge.producer
-            if node.kind is not NodeKind.SINK and levels[producer.id] == levels[node.id]:
-                if producer.kind is NodeKind.SOURCE:
-                    source_operators.setdefault(producer.id, []).append(node.id)
+    return _Assignment(plan).run()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The outputs of one producer, as far as they are known.
+
+    Attributes:
+        chained_to: Output tag, None for the main output, to chained operators.
+        channels: The same to channels.
+    """
+
+    chained_to: dict[str | None, list[int]] = field(default_factory=dict)
+    channels: dict[str | None, list[int]] = field(default_factory=dict)
+
+
+class _Assignment:
+    """Levels, operators and channels of one plan, in the making."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        self._graph = plan.graph
+        self._uids = _uids(plan.graph)
+        self._edges = {
+            node.id: physical_inputs(self._graph, node)
+            for node in self._graph.nodes
+            if node.kind in OPERATOR_KINDS or node.kind is NodeKind.SINK
+        }
+        self._levels: dict[int, int] = {}
+        for node in self._graph.nodes:
+            if node.kind is NodeKind.SOURCE:
+                self._levels[node.id] = 0
+            elif node.kind in OPERATOR_KINDS:
+                self._levels[node.id] = max(
+                    self._levels[edge.producer.id] + (self._exchange(edge, node) is not None)
+                    for edge in self._edges[node.id]
+                )
+        self._drafts: dict[int, _Draft] = {key: _Draft() for key in self._levels}
+        self._channels: list[ChannelSpec] = []
+
+    def run(self) -> PhysicalPlan:
+        """Return the plan with levels and channels."""
+        sinks = {sink.id: i for i, sink in enumerate(self._graph.of_kind(NodeKind.SINK))}
+        for node_id, edges in self._edges.items():
+            node = self._graph.node(node_id)
+            for edge in edges:
+                draft = self._drafts[edge.producer.id]
+                if node_id in sinks:
+                    channel = self._to_sink(edge, sinks[node_id])
+                elif self._levels[edge.producer.id] == self._levels[node_id]:
+                    draft.chained_to.setdefault(edge.output_tag, []).append(node_id)
+                    continue
                 else:
-                    spec = drafts[producer.id]
-                    drafts[producer.id] = replace(spec, chained_to=(*spec.chained_to, node.id))
-                continue
-            channel = _channel(graph, len(channels), edge, node, levels, sinks)
-            channels.append(channel)
-            if producer.kind is NodeKind.SOURCE:
-                source_channels.setdefault(producer.id, []).append(channel.id)
-            else:
-                spec = drafts[producer.id]
-                drafts[producer.id] = replace(spec, channels=(*spec.channels, channel.id))
-    depth = max((levels[key] for key in drafts), default=0)
-    return replace(
-        plan,
-        levels=tuple(
-            LevelPlan(n, tuple(spec for key, spec in drafts.items() if levels[key] == n))
-            for n in range(depth + 1)
-        ),
-        channels=tuple(channels),
-        source_operators=tuple((key, tuple(ids)) for key, ids in source_operators.items()),
-        source_channels=tuple((key, tuple(ids)) for key, ids in source_channels.items()),
-    )
+                    channel = self._channel(edge, node)
+                self._channels.append(channel)
+                draft.channels.setdefault(edge.output_tag, []).append(channel.id)
+        return self._assembled()
 
-
-def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say which operators call each other directly. After `assign_levels`."""
-    decisions = list(plan.decisions)
-    for level in plan.levels:
-        for op in level.operators:
-            for target in op.chained_to:
-                subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
-                reason = f"both run at level {level.level}, so nothing has to be exchanged"
-                decision = Decision(subject, "chained", reason)
-                if decision not in decisions:
-                    decisions.append(decision)
-    return replace(plan, decisions=tuple(decisions))
-
-
-def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say why each exchange is there. After `assign_levels`."""
-    decisions = list(plan.decisions)
-    for channel in plan.channels:
-        if channel.partitioner is Partitioner.NONE:
-            continue
-        target = plan.graph.node(channel.target_operator)
-        hashed = channel.partitioner is Partitioner.HASH
-        reason = (
-            f"{target.name!r} keeps state by key"
-            if hashed
-            else f"{target.name!r} runs one level later, beside an input that is exchanged"
-            if plan.options.chaining
-            else "pipeline.operator-chaining.enabled is false"
+    def _assembled(self) -> PhysicalPlan:
+        operators = [
+            self._operator(node) for node in self._graph.nodes if node.kind in OPERATOR_KINDS
+        ]
+        depth = max((self._levels[spec.id] for spec in operators), default=0)
+        sources = [node.id for node in self._graph.of_kind(NodeKind.SOURCE)]
+        return replace(
+            self._plan,
+            levels=tuple(
+                LevelPlan(n, tuple(spec for spec in operators if self._levels[spec.id] == n))
+                for n in range(depth + 1)
+            ),
+            channels=tuple(self._channels),
+            source_operators=tuple(
+                (key, tuple(self._drafts[key].chained_to[None]))
+                for key in sources
+                if self._drafts[key].chained_to
+            ),
+            source_channels=tuple(
+                (key, tuple(self._drafts[key].channels[None]))
+                for key in sources
+                if self._drafts[key].channels
+            ),
         )
-        subject = f"channel {channel.id} to {target.name!r}"
-        decision = Decision(subject, "hash exchange" if hashed else "forward", reason)
-        if decision not in decisions:
-            decisions.append(decision)
-    return replace(plan, decisions=tuple(decisions))
 
+    def _exchange(self, edge: Edge, node: Node) -> Partitioner | None:
+        """Return how an edge is exchanged, None if it need not be."""
+        if edge.key_selector is not None:
+            return Partitioner.HASH
+        if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
+            return edge.partitioning.partitioner
+        if node.kind in TWO_INPUTS:
+            return Partitioner.FORWARD
+        if self._subtasks(node) != self._subtasks(edge.producer) and node.parallelism is not None:
+            return Partitioner.REBALANCE
+        # Reading a source and stamping its records always stay together.
+        from_source = edge.producer.kind is NodeKind.SOURCE
+        apart = (
+            not self._plan.options.chaining
+            or node.chaining is not Chaining.ALWAYS
+            or edge.producer.chaining is Chaining.NEVER
+        )
+        return Partitioner.FORWARD if apart and not from_source else None
 
-def _levels(graph: LogicalGraph, *, chaining: bool) -> dict[int, int]:
-    levels: dict[int, int] = {}
-    for node in graph.nodes:
-        if node.kind is NodeKind.SOURCE:
-            levels[node.id] = 0
-        elif node.kind in OPERATOR_KINDS:
-            edges = _physical_inputs(graph, node)
-            levels[node.id] = max(
-                levels[e.producer.id] + (e.key_selector is not None or _cut(e, chaining=chaining))
-                for e in edges
+    def _subtasks(self, node: Node) -> int:
+        return node.parallelism or self._plan.options.default_parallelism
+
+    def _receivers(self, node: Node) -> int | None:
+        """Return the number of subtasks of a node, None if it is that of its level."""
+        subtasks = self._subtasks(node)
+        return None if subtasks == self._plan.options.parallelism else subtasks
+
+    def _channel(self, edge: Edge, node: Node) -> ChannelSpec:
+        partitioning = edge.partitioning
+        custom = partitioning is not None and partitioning.partitioner is Partitioner.CUSTOM
+        assert partitioning is not None or not custom
+        return ChannelSpec(
+            id=len(self._channels),
+            source_level=self._levels[edge.producer.id],
+            target_level=self._levels[node.id],
+            target_operator=node.id,
+            partitioner=self._exchange(edge, node) or Partitioner.FORWARD,
+            key_selector=partitioning.key_selector  # type: ignore[union-attr]
+            if custom
+            else edge.key_selector,
+            origin=edge.origin_node.origin,
+            sources=sources_of(self._graph, edge.producer),
+            target_input=edge.target_input,
+            subtasks=self._receivers(node),
+            partition_function=partitioning.function if custom else None,  # type: ignore[union-attr]
+        )
+
+    def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
+        asked = edge.partitioning
+        copies = asked is not None and asked.partitioner is Partitioner.BROADCAST
+        return ChannelSpec(
+            id=len(self._channels),
+            source_level=self._levels[edge.producer.id],
+            target_level=SINK_LEVEL,
+            target_operator=sink,
+            partitioner=Partitioner.BROADCAST if copies else Partitioner.NONE,
+            key_selector=None,
+            origin=edge.origin_node.origin,
+            sources=sources_of(self._graph, edge.producer),
+        )
+
+    def _operator(self, node: Node) -> OperatorSpec:
+        draft = self._drafts[node.id]
+        return OperatorSpec(
+            id=node.id,
+            uid=self._uids[node.id],
+            name=node.name,
+            kind=OPERATOR_KINDS[node.kind],
+            function=node.function,
+            method=node.method,
+            origin=node.origin,
+            key_selectors=key_selectors(self._graph, node),
+            timestamps=_timestamps(node),
+            result_type=_result_type(node),
+            chained_to=tuple(draft.chained_to.get(None, ())),
+            channels=tuple(draft.channels.get(None, ())),
+            side_outputs=tuple(self._side_outputs(node, draft)),
+            parallelism=self._receivers(node),
+            broadcast_states=node.broadcast_states,
+            window=node.window,
+            async_io=node.async_io,
+        )
+
+    def _side_outputs(self, node: Node, draft: _Draft) -> Iterator[SideOutput]:
+        types = {
+            side.output_tag: side.type_info
+            for side in self._graph.of_kind(NodeKind.SIDE_OUTPUT)
+            if side.inputs == (node.id,)
+        }
+        for tag in sorted({*draft.chained_to, *draft.channels} - {None}):  # type: ignore[type-var]
+            assert tag is not None
+            declared = types[tag]
+            yield SideOutput(
+                tag,
+                declared if declared.need_conversion() else None,
+                tuple(draft.chained_to.get(tag, ())),
+                tuple(draft.channels.get(tag, ())),
             )
-    return levels
 
 
-def _cut(edge: _Edge, *, chaining: bool) -> bool:
-    # Reading a source and stamping its records always stay together.
-    return not chaining and edge.producer.kind is not NodeKind.SOURCE
-
-
-def _physical_inputs(graph: LogicalGraph, node: Node) -> list[_Edge]:
-    """Return the inputs of a node with unions and key_by resolved."""
-    keyed = node.kind in _KEYED
-    return [
-        edge for source in node.inputs for edge in _resolve(graph, graph.node(source), keyed=keyed)
-    ]
-
-
-def _resolve(graph: LogicalGraph, node: Node, *, keyed: bool) -> Iterator[_Edge]:
-    if node.kind is NodeKind.UNION:
-        for source in node.inputs:
-            yield from _resolve(graph, graph.node(source), keyed=False)
-    elif node.kind is NodeKind.KEY_BY:
-        selector = node.key_selector if keyed else None
-        for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
-            yield _Edge(edge.producer, selector, node)
-    else:
-        yield _Edge(node, None, node)
-
-
-def _operator(graph: LogicalGraph, node: Node, uid: str) -> OperatorSpec:
+def _timestamps(node: Node) -> TimestampSpec | None:
     marks = node.watermarking
-    selector = None
-    if node.kind in _KEYED:
-        selector = graph.node(node.inputs[0]).key_selector
-    return OperatorSpec(
-        id=node.id,
-        uid=uid,
-        name=node.name,
-        kind=OPERATOR_KINDS[node.kind],
-        function=node.function,
-        method=node.method,
-        origin=node.origin,
-        key_selector=selector,
-        timestamps=TimestampSpec(marks.assigner, marks.out_of_orderness_ms) if marks else None,
-        result_type=_result_type(node),
+    if marks is None:
+        return None
+    return TimestampSpec(
+        marks.assigner, marks.out_of_orderness_ms, marks.make_generator, marks.idle_ms
     )
+
+
+_IN_PLACE = frozenset({Partitioner.FORWARD})
+"""What a user may ask for that needs no exchange."""
 
 
 def _result_type(node: Node) -> TypeInformation | None:
     needed = node.kind not in _PASSING_ON and node.type_info.need_conversion()
     return node.type_info if needed else None
-
-
-def _channel(
-    graph: LogicalGraph,
-    channel_id: int,
-    edge: _Edge,
-    node: Node,
-    levels: dict[int, int],
-    sinks: dict[int, int],
-) -> ChannelSpec:
-    to_sink = node.kind is NodeKind.SINK
-    hashed = edge.key_selector is not None
-    return ChannelSpec(
-        id=channel_id,
-        source_level=levels[edge.producer.id],
-        target_level=SINK_LEVEL if to_sink else levels[node.id],
-        target_operator=sinks[node.id] if to_sink else node.id,
-        partitioner=Partitioner.NONE
-        if to_sink
-        else Partitioner.HASH
-        if hashed
-        else Partitioner.FORWARD,
-        key_selector=None if to_sink else edge.key_selector,
-        origin=edge.origin_node.origin,
-        sources=_sources_of(graph, edge.producer),
-    )
-
-
-def _sources_of(graph: LogicalGraph, node: Node) -> tuple[int, ...]:
-    found: set[int] = set()
-    todo = [node.id]
-    while todo:
-        current = graph.node(todo.pop())
-        if current.kind is NodeKind.SOURCE:
-            found.add(current.id)
-        todo += current.inputs
-    return tuple(sorted(found))
 
 
 def _uids(graph: LogicalGraph) -> dict[int, str]:

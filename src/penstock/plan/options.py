@@ -32,6 +32,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         mode_from=configuration.source_of(RUNTIME_MODE),
         backlog_as_batch=configuration.get(INTERVAL_DURING_BACKLOG) == timedelta(0),
         chaining=configuration.get(OPERATOR_CHAINING),
+        default_parallelism=parallelism,
         parallelism=parallelism,
         max_parallelism=max_parallelism,
     )

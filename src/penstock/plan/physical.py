@@ -25,7 +25,8 @@ class PlanOptions:
         mode_from: Layer of the configuration that decided the mode.
         backlog_as_batch: `execution.checkpointing.interval-during-backlog` is 0.
         chaining: Operators may be chained.
-        parallelism: Number of subtasks.
+        default_parallelism: Number of subtasks of an operator that does not say otherwise.
+        parallelism: Number of subtasks of a level.
         max_parallelism: Number of key groups.
     """
 
@@ -33,6 +34,7 @@ class PlanOptions:
     mode_from: str
     backlog_as_batch: bool
     chaining: bool
+    default_parallelism: int
     parallelism: int
     max_parallelism: int
 
@@ -157,6 +159,8 @@ class PhysicalPlan:
         source_operators: Source id to the operators that read it.
         source_channels: Source id to the channels it feeds directly.
         runs: In order of execution.
+        exact_subtasks: The number of subtasks shows in the answer, so a batch run has as many
+            tasks per level.
         decisions: In the order they were taken.
     """
 
@@ -170,6 +174,7 @@ class PhysicalPlan:
     source_operators: tuple[tuple[int, tuple[int, ...]], ...] = ()
     source_channels: tuple[tuple[int, tuple[int, ...]], ...] = ()
     runs: tuple[RunPlan, ...] = ()
+    exact_subtasks: bool = False
     decisions: tuple[Decision, ...] = ()
 
     def source(self, source_id: int) -> SourcePlan:

@@ -7,14 +7,17 @@ from collections.abc import Callable
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.endpoints import find_endpoints
-from penstock.plan.levels import assign_levels, explain_chains, explain_channels
+from penstock.plan.explain import explain_chains, explain_channels
+from penstock.plan.levels import assign_levels
 from penstock.plan.modes import choose_mode, choose_runs
 from penstock.plan.options import plan_options
+from penstock.plan.parallelism import choose_parallelism
 from penstock.plan.physical import PhysicalPlan
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
 PHASES: tuple[Phase, ...] = (
+    choose_parallelism,
     find_endpoints,
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
     choose_runs,  # after choose_mode: BATCH is always one run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -126,8 +127,34 @@ def _groups(
                 splits = open_splits[source_id]
             elif isinstance(part, SplitSource):
                 splits = len(part.splits(plan.options.parallelism))
-        groups.append(WatermarkGroup(source_id, splits))
+        groups.append(WatermarkGroup(source_id, splits, _idle_ms(plan, source_id, channel.id)))
     return tuple(groups)
+
+
+def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
+    """Return after how much silence a channel of level 0 stops to wait for a source.
+
+    That of the last strategy on the way; the longest if there are several ways.
+    """
+    specs = {spec.id: spec for spec in plan.levels[0].operators}
+    if channel in dict(plan.source_channels).get(source, ()):
+        return None
+    found: list[int | None] = []
+    todo: list[tuple[int, int | None]] = [
+        (key, None) for key in dict(plan.source_operators).get(source, ())
+    ]
+    while todo:
+        key, idle_ms = todo.pop()
+        spec = specs[key]
+        if spec.timestamps is not None:
+            idle_ms = spec.timestamps.idle_ms
+        channels = chain(spec.channels, *(side.channels for side in spec.side_outputs))
+        if channel in channels:
+            found.append(idle_ms)
+        targets = chain(spec.chained_to, *(side.chained_to for side in spec.side_outputs))
+        todo += [(target, idle_ms) for target in targets]
+    times = [idle_ms for idle_ms in found if idle_ms is not None]
+    return max(times) if times and len(times) == len(found) else None
 
 
 def _initial_watermarks(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.program import SINK_LEVEL, OperatorSpec, Partitioner
-
-_ARROWS = {Partitioner.HASH: "hash by key", Partitioner.FORWARD: "forward"}
+from penstock.runtime.program import SINK_LEVEL, ChannelSpec, OperatorSpec
+from penstock.types.partitioner import Partitioner
 
 
 def render_text(plan: PhysicalPlan) -> str:
@@ -65,7 +64,7 @@ def _channel_arrows(plan: PhysicalPlan) -> Iterator[str]:
             if channel.target_level == SINK_LEVEL:
                 yield f"  n{producer} --> s{channel.target_operator}"
             else:
-                arrow = _ARROWS[channel.partitioner]
+                arrow = _arrow(channel)
                 yield f'  n{producer} == "{arrow}" ==> n{channel.target_operator}'
 
 
@@ -85,17 +84,33 @@ def _run(plan: PhysicalPlan, run: RunPlan) -> str:
 
 
 def _operator(plan: PhysicalPlan, op: OperatorSpec) -> str:
-    targets = [f"-> {_name(plan, target)}" for target in op.chained_to]
-    for number in op.channels:
+    targets = _targets(plan, op.chained_to, op.channels)
+    for side in op.side_outputs:
+        found = _targets(plan, side.chained_to, side.channels)
+        targets += [f"{target} [{side.tag}]" for target in found]
+    where = f"  [{op.origin}]" if op.origin else ""
+    return f"{op.kind.name.lower()} {op.name} (uid {op.uid}) {', '.join(targets)}{where}"
+
+
+def _targets(
+    plan: PhysicalPlan, chained_to: tuple[int, ...], channels: tuple[int, ...]
+) -> list[str]:
+    targets = [f"-> {_name(plan, target)}" for target in chained_to]
+    for number in channels:
         channel = plan.channels[number]
         if channel.target_level == SINK_LEVEL:
             targets.append(f"-> sink {plan.sinks[channel.target_operator].name}")
         else:
             name = _name(plan, channel.target_operator)
-            how = _ARROWS[channel.partitioner]
+            how = _arrow(channel)
             targets.append(f"={number}=> level {channel.target_level} {name} ({how})")
-    where = f"  [{op.origin}]" if op.origin else ""
-    return f"{op.kind.name.lower()} {op.name} (uid {op.uid}) {', '.join(targets)}{where}"
+    return targets
+
+
+def _arrow(channel: ChannelSpec) -> str:
+    hashed = channel.partitioner is Partitioner.HASH
+    how = "hash by key" if hashed else channel.partitioner.name.lower()
+    return how if channel.subtasks is None else f"{how}, {channel.subtasks} subtasks"
 
 
 def _name(plan: PhysicalPlan, node_id: int) -> str:

@@ -8,9 +8,10 @@ levels and sinks pass through unread.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
@@ -21,8 +22,10 @@ from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
 from penstock.serde.elements import MAX_WATERMARK, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
+from penstock.serde.key_groups import KeyGroups
 from penstock.state.hash_backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState
+from penstock.state.schema import BROADCAST_GROUP
 
 _YIELD_FRAMES = 64
 
@@ -48,13 +51,22 @@ class BatchLevel:
             entries,
             self._sequence,
             self._emit,
-            LevelState(self._store, self._group),
+            LevelState(self._store, self._group_of()),
             task,
         )
         self._watermarks = LevelWatermarks(program)
         self._keyed = frozenset(
             key for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
         )
+
+    def _group_of(self) -> Callable[[Any], int]:
+        """Return key to key group: the route, unless a channel has fewer subtasks than tasks."""
+        settings = self._program.settings
+        squeezed = any(
+            spec.subtasks is not None and spec.subtasks < settings.parallelism
+            for spec in self._program.inputs
+        )
+        return KeyGroups(settings.max_parallelism).__getitem__ if squeezed else self._group
 
     def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         """Process all rows of the task and yield what it writes."""
@@ -89,33 +101,39 @@ class BatchLevel:
             self._watermarks.accept(channel, element)
         for operator in keyed.operators():
             self._feed(keyed, operator)
-        if route >= 0 and self._program.settings.hands_over:
-            for member in self._chain.operators.values():
-                if isinstance(member, KeyedOperator):
-                    member.sweep((), everything=True)
-            self._write_state(route)
-        self._store.forget_entries()
-        for member in self._chain.operators.values():
-            member.start_epoch()
+        self._end_route(route)
         yield self._take()
 
-    def _feed(self, arrived: LevelInput, operator: int) -> None:
-        values, timestamps = arrived.records_of(operator)
-        self._chain.entries[operator].collect(values, timestamps)
+    def _end_route(self, route: int) -> None:
+        """Hand over and forget the state of the key groups that are complete."""
+        keyed = [op for op in self._chain.operators.values() if isinstance(op, KeyedOperator)]
+        if route >= 0 and self._program.settings.hands_over:
+            for operator in keyed:
+                operator.sweep((), everything=True)
+            for group in self._store.groups():
+                if group != BROADCAST_GROUP:
+                    self._write_state(route, self._store.snapshot_group(group))
+        self._store.forget_keys()
+        for operator in keyed:
+            operator.start_epoch()
 
-    def _write_state(self, key_group: int) -> None:
+    def _feed(self, arrived: LevelInput, operator: int) -> None:
+        self._chain.feed(operator, arrived.take(operator))
+
+    def _write_state(self, route: int, blobs: Iterable[bytes]) -> None:
         level = self._program.level
-        for blob in self._store.snapshot_group(key_group):
+        for blob in blobs:
             number = self._sequence.take()
             header = FrameHeader(self._task, number, level, SINK_LEVEL, FrameKind.STATE, 1)
-            self._emit(key_group, encode_payload(header, blob))
+            self._emit(route, encode_payload(header, blob))
 
     def _use_batch_order(self) -> None:
         """Tell keyed operators the final watermark: all control frames have been read."""
         marks = self._watermarks.of_operators()
+        is_last_run = not self._program.settings.hands_over
         for key, operator in self._chain.operators.items():
             if isinstance(operator, KeyedOperator):
-                operator.use_batch_order(marks[key])
+                operator.use_batch_order(marks[key], is_last_run=is_last_run)
 
     def _finish(self) -> None:
         for operator, mark in self._watermarks.of_operators().items():
@@ -126,11 +144,14 @@ class BatchLevel:
             writer.send_watermark(self._task, 0, finished=ended)
         self._chain.close()
         report = Report(
+            metrics=self._chain.take_metrics(),
             operator_records=self._chain.take_counts(),
             watermarks=self._watermarks.for_hand_over(),
             memory=self._chain.memory(),
         )
         route = -self._task - 1
+        if self._task == 0 and self._program.settings.hands_over:
+            self._write_state(route, self._store.snapshot_group(BROADCAST_GROUP))
         self._emit(route, encode_report(report, self._task, self._sequence.take()))
 
     def _take(self) -> list[Row]:

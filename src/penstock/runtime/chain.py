@@ -10,14 +10,19 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from penstock.metrics.values import MetricValue
 from penstock.runtime.channel_writer import ChannelWriter, Emit, FrameSequence
 from penstock.runtime.coercion import CoercingOutput
+from penstock.runtime.level_input import Batch
+from penstock.runtime.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.operators import make_operator
-from penstock.runtime.operators.base import Operator
-from penstock.runtime.output import Output, output_to
-from penstock.runtime.program import LevelProgram
+from penstock.runtime.operators.base import Collect, Operator
+from penstock.runtime.output import Output, TaggedOutput, output_to
+from penstock.runtime.program import LevelProgram, OperatorSpec
+from penstock.runtime.watermarks import combined_watermark
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.state.level_state import LevelState
+from penstock.types import TypeInformation
 
 
 class _Inputs:
@@ -26,10 +31,17 @@ class _Inputs:
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.watermarks: list[int] = []
+        self.idle: list[bool] = []
 
-    def add(self) -> _Input:
+    def add(self, number: int = 0) -> _Input:
+        """Return an output that feeds input `number`; several may feed the same one."""
         self.watermarks.append(MIN_TIMESTAMP)
-        return _Input(self, len(self.watermarks) - 1)
+        self.idle.append(False)
+        return _Input(self, len(self.watermarks) - 1, self.operator.collector(number))
+
+    def combined(self) -> int:
+        """Return the watermark of the operator."""
+        return combined_watermark(zip(self.watermarks, self.idle, strict=True))
 
 
 class _Input:
@@ -37,20 +49,31 @@ class _Input:
 
     __slots__ = ("_index", "_inputs", "collect")
 
-    def __init__(self, inputs: _Inputs, index: int) -> None:
+    def __init__(self, inputs: _Inputs, index: int, collect: Collect) -> None:
         self._inputs = inputs
         self._index = index
-        self.collect = inputs.operator.collect
+        self.collect = collect
 
     def advance_watermark(self, watermark: int) -> None:
-        marks = self._inputs.watermarks
-        marks[self._index] = watermark
-        self._inputs.operator.advance_watermark(min(marks))
+        self._inputs.watermarks[self._index] = watermark
+        self._inputs.operator.advance_watermark(self._inputs.combined())
 
     def restore_watermark(self, watermark: int) -> None:
-        marks = self._inputs.watermarks
-        marks[self._index] = watermark
-        self._inputs.operator.restore_watermark(min(marks))
+        self._inputs.watermarks[self._index] = watermark
+        self._inputs.operator.restore_watermark(self._inputs.combined())
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        inputs = self._inputs
+        inputs.idle[self._index] = idle
+        all_idle = all(inputs.idle)
+        if not all_idle:
+            inputs.operator.set_idle(False)
+        inputs.operator.advance_watermark(inputs.combined())
+        if all_idle:
+            inputs.operator.set_idle(True)
+
+    def separate(self) -> None:
+        self._inputs.operator.separate()
 
 
 class OperatorChain:
@@ -88,24 +111,29 @@ class OperatorChain:
             spec.id: ChannelWriter(spec, settings, sequence, emit) for spec in program.outputs
         }
         built: dict[int, _Inputs] = {}
+        self._counting: dict[int, CountingOutput] = {}
         for spec in reversed(program.operators):
-            if spec.id not in wanted:
-                continue
-            outputs: list[Output] = [built[target].add() for target in spec.chained_to]
-            outputs += [self.writers[channel] for channel in spec.channels]
-            output = output_to(outputs)
-            if spec.result_type is not None:
-                subject = f"operator {spec.name!r}"
-                output = CoercingOutput(output, spec.result_type, subject, spec.origin)
-            operator = make_operator(spec, output, settings, subtask, state)
-            built[spec.id] = _Inputs(operator)
+            if spec.id in wanted:
+                output = self._output(spec, built)
+                built[spec.id] = _Inputs(make_operator(spec, output, settings, subtask, state))
         self.operators = {key: built[key].operator for key in reversed(built)}
+        self._metrics = [
+            OperatorMetrics(operator, self._counting[key])
+            for key, operator in self.operators.items()
+        ]
         self.entries: dict[int, Output] = {key: built[key].add() for key in entries}
 
     def open(self) -> None:
         """Open every operator, downstream first, so that none emits into a closed one."""
         for operator in reversed(self.operators.values()):
             operator.open()
+
+    def feed(self, operator: int, batches: Iterable[Batch]) -> None:
+        """Give an operator records from outside, for any of its inputs."""
+        fed = self.operators[operator]
+        for number, values, timestamps in batches:
+            fed.collector(number)(values, timestamps)
+        fed.inputs_complete()
 
     def close(self) -> None:
         """Close every operator, upstream first."""
@@ -138,6 +166,35 @@ class OperatorChain:
             operator.records_in = 0
         return dict(counts)
 
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what metrics say since the last call, by full name; before `take_counts`.
+
+        Raises:
+            PenstockError: The function of a gauge failed.
+        """
+        return {name: value for metrics in self._metrics for name, value in metrics.take().items()}
+
+    def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
+        """Return where the results of an operator go."""
+        subject = f"operator {spec.name!r}"
+
+        def to(
+            chained_to: Iterable[int], channels: Iterable[int], declared: TypeInformation | None
+        ) -> Output:
+            outputs: list[Output] = [built[target].add() for target in chained_to]
+            outputs += [self.writers[channel] for channel in channels]
+            output = output_to(outputs)
+            if declared is None:
+                return output
+            return CoercingOutput(output, declared, subject, spec.origin)
+
+        main = CountingOutput(to(spec.chained_to, spec.channels, spec.result_type))
+        self._counting[spec.id] = main
+        if not spec.side_outputs:
+            return main
+        sides = {s.tag: to(s.chained_to, s.channels, s.result_type) for s in spec.side_outputs}
+        return TaggedOutput(main, sides)
+
 
 def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
     """Return ids of the operators chained behind `start`, itself included."""
@@ -149,4 +206,5 @@ def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
         if current not in found:
             found.add(current)
             todo += specs[current].chained_to
+            todo += [target for side in specs[current].side_outputs for target in side.chained_to]
     return found

@@ -3,21 +3,28 @@
 Records wait in one bucket per route and leave when their bucket holds `max_frame_records`,
 when all buckets together hold sixteen times as many (so memory is bounded whatever the number
 of routes), or at `flush`. A watermark is remembered and sent to every destination after the
-records before it.
+records before it: at the end of the task or micro-batch, or, if it is to take effect between
+records of a live run, at once as a punctuation.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
-from penstock.runtime.program import ChannelSpec, Partitioner, RunSettings
-from penstock.runtime.routing import RecordRoutes, destination_routes, forward_route
+from penstock.runtime.placement import make_placement
+from penstock.runtime.program import SINK_LEVEL, ChannelSpec, RunKind, RunSettings
+from penstock.runtime.routing import RecordRoutes, destination_routes
 from penstock.runtime.user_failure import failing_record, short, user_failure
-from penstock.serde.elements import MIN_TIMESTAMP, ControlElement, Watermark
+from penstock.serde.elements import (
+    MIN_TIMESTAMP,
+    ControlElement,
+    Watermark,
+    WatermarkStatus,
+)
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, encode_records
 
 Emit = Callable[[int, bytes], None]
@@ -46,7 +53,7 @@ class ChannelWriter:
     """Writes one channel from one task.
 
     Attributes:
-        partitioner: Of the channel.
+        is_to_sink: Nobody reads watermarks at its end.
         greatest_watermark: Over all splits written so far.
     """
 
@@ -54,32 +61,37 @@ class ChannelWriter:
         self, spec: ChannelSpec, settings: RunSettings, sequence: FrameSequence, emit: Emit
     ) -> None:
         self._spec = spec
-        self.partitioner = spec.partitioner
+        self.is_to_sink = spec.target_level == SINK_LEVEL
         self.greatest_watermark = MIN_TIMESTAMP
         self._emit = emit
         self._sequence = sequence
         self._max_records = settings.max_frame_records
         self._selector = spec.key_selector
-        self._hashed = spec.partitioner is Partitioner.HASH
-        self._routes = RecordRoutes(settings)
+        subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
+        self._routes = RecordRoutes(settings, subtasks)
         self._destinations = destination_routes(settings)
-        self._forward_route = forward_route(settings, sequence.task)
+        self._placed = make_placement(spec, settings, sequence.task, subtasks)
         self._buckets: dict[int, list[Any]] = defaultdict(list)
         self._stamps: dict[int, list[int]] = defaultdict(list)
         self._buffered = 0
         self._has_timestamps = False
         self._watermark = MIN_TIMESTAMP
         self._sent_watermark = MIN_TIMESTAMP
+        self._idle: bool | None = None
+        self._sent_idle: bool | None = None
+        self._speaker: tuple[int, int] | None = None
+        self._punctuates = settings.kind is RunKind.LIVE and not self.is_to_sink
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
         if (timestamps is not None) != self._has_timestamps:
             self._flush_buckets()
             self._has_timestamps = timestamps is not None
-        if self._hashed:
+        if self._placed is None:
             self._bucket(values, timestamps)
-        else:
-            self._send_forward(values, timestamps)
+            return
+        for route, some, stamps in self._placed(values, timestamps):
+            self._send_in_parts(route, some, stamps)
 
     def advance_watermark(self, watermark: int) -> None:
         """Remember a watermark for `send_watermark`."""
@@ -94,25 +106,53 @@ class ChannelWriter:
         """Send every waiting record."""
         self._flush_buckets()
 
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Remember whether records are expected, for `send_watermark`."""
+        self._idle = idle
+
+    def separate(self) -> None:
+        """Send what waits and then the watermark, before any later record.
+
+        Nothing happens in a batch run, whose watermark counts at its end only, and where it is
+        unknown who speaks: the records of a task that reads files have no order among tasks.
+        """
+        if self._punctuates and self._speaker is not None:
+            self._flush_buckets()
+            self._send_time(*self._speaker, finished=False, kind=FrameKind.PUNCTUATION)
+
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
-        """Send the watermark, if it advanced or the split finished, to every destination."""
-        if self._spec.partitioner is Partitioner.NONE:
-            return
-        if self._watermark == self._sent_watermark and not finished:
-            return
-        self._sent_watermark = self._watermark
-        self.send_control((Watermark(group, split, self._watermark, finished),))
+        """Send the watermark, if it advanced or the split finished, to every destination.
 
-    def start_split(self) -> None:
-        """Forget the watermark: another split of the source begins."""
+        Whether the split is idle goes with it, if somebody said so.
+        """
+        if not self.is_to_sink:
+            self._send_time(group, split, finished=finished, kind=FrameKind.CONTROL)
+
+    def start_split(self, group: int | None = None, split: int | None = None) -> None:
+        """Forget the watermark: another split of the source begins, if given this one."""
         self._watermark = self._sent_watermark = MIN_TIMESTAMP
+        self._idle = self._sent_idle = None
+        self._speaker = None if group is None or split is None else (group, split)
 
-    def send_control(self, elements: tuple[ControlElement, ...]) -> None:
+    def send_control(
+        self, elements: Sequence[ControlElement], kind: FrameKind = FrameKind.CONTROL
+    ) -> None:
         """Send control elements to every destination."""
-        payload = pickle.dumps(elements, 5)
+        payload = pickle.dumps(tuple(elements), 5)
         for route in self._destinations:
-            header = self._header(FrameKind.CONTROL, len(elements))
+            header = self._header(kind, len(elements))
             self._emit(route, encode_payload(header, payload))
+
+    def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
+        elements: list[ControlElement] = []
+        if self._watermark != self._sent_watermark or finished:
+            elements.append(Watermark(group, split, self._watermark, finished))
+            self._sent_watermark = self._watermark
+        if self._idle is not None and self._idle != self._sent_idle and not finished:
+            elements.append(WatermarkStatus(group, split, self._idle))
+            self._sent_idle = self._idle
+        if elements:
+            self.send_control(elements, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
         assert self._selector is not None
@@ -153,14 +193,14 @@ class ChannelWriter:
             )
         return user_failure("the key selector", record, cause, origin)
 
-    def _send_forward(self, values: list[Any], timestamps: list[int] | None) -> None:
+    def _send_in_parts(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
         limit = self._max_records
         if len(values) <= limit:
-            self._send(self._forward_route, values, timestamps)
+            self._send(route, values, timestamps)
             return
         for at in range(0, len(values), limit):
             stamps = None if timestamps is None else timestamps[at : at + limit]
-            self._send(self._forward_route, values[at : at + limit], stamps)
+            self._send(route, values[at : at + limit], stamps)
 
     def _flush_buckets(self) -> None:
         for route in list(self._buckets):

@@ -58,6 +58,14 @@ class CoercingOutput:
         """Pass a restored watermark on."""
         self._output.restore_watermark(watermark)
 
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        """Pass it on."""
+        self._output.set_idle(idle)
+
+    def separate(self) -> None:
+        """Pass it on."""
+        self._output.separate()
+
 
 def coercing_function(
     function: Callable[..., Any],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.runtime.program import OperatorSpec, RunSettings
+from penstock.metrics.metric_group import MetricGroup, MetricRegistry
+from penstock.runtime.program import OperatorSpec, RunKind, RunSettings
 from penstock.runtime.state_handles import Descriptor, KeyedScope, StateHandles
 from penstock.state.aggregating_state import TableAggregatingState
 from penstock.state.broadcast_state import ReadOnlyPairs
@@ -16,7 +17,11 @@ __all__ = ["KeyedScope", "OperatorContext"]
 
 
 class OperatorContext:
-    """Implements `RuntimeContext` of the API for one operator of one subtask."""
+    """Implements `RuntimeContext` of the API for one operator of one subtask.
+
+    Attributes:
+        metrics: What the operator measures.
+    """
 
     def __init__(
         self,
@@ -29,14 +34,20 @@ class OperatorContext:
         self._settings = settings
         self._subtask = subtask
         self._states = StateHandles(spec, keyed)
+        self.metrics = MetricRegistry(spec.uid, subtask)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether this is a live run."""
+        return self._settings.kind is RunKind.LIVE
 
     def get_task_name(self) -> str:
         """Return the name of the operator."""
         return self._spec.name
 
     def get_number_of_parallel_subtasks(self) -> int:
-        """Return the parallelism of the run."""
-        return self._settings.parallelism
+        """Return the parallelism of the operator."""
+        return self._spec.parallelism or self._settings.parallelism
 
     def get_max_number_of_parallel_subtasks(self) -> int:
         """Return the number of key groups."""
@@ -48,7 +59,16 @@ class OperatorContext:
 
     def get_task_name_with_subtasks(self) -> str:
         """Return e.g. `totals (3/6)`."""
-        return f"{self._spec.name} ({self._subtask + 1}/{self._settings.parallelism})"
+        subtasks = self.get_number_of_parallel_subtasks()
+        return f"{self._spec.name} ({self._subtask + 1}/{subtasks})"
+
+    def get_attempt_number(self) -> int:
+        """Return how often the run was restarted after a failure before, from 0."""
+        return self._settings.attempt
+
+    def get_metrics_group(self) -> MetricGroup:
+        """Return the group in which the function makes metrics."""
+        return MetricGroup(self.metrics, ())
 
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""

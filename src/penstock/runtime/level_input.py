@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from itertools import chain, repeat
+from operator import itemgetter
 from typing import Any
 
 from penstock.errors import StateError
@@ -17,6 +18,13 @@ from penstock.serde.frame import (
     load_payload,
     read_header,
 )
+from penstock.types.partitioner import Partitioner
+
+Batch = tuple[int, list[Any], list[int] | None]
+"""(input, values, timestamps)."""
+
+_Target = tuple[int, bool, int]
+"""(operator, not a broadcast input, input): sorts in the order in which inputs are read."""
 
 
 class LevelInput:
@@ -24,10 +32,18 @@ class LevelInput:
 
     def __init__(self, program: LevelProgram) -> None:
         self._level = program.level
-        self._operator_of = {spec.id: spec.target_operator for spec in program.inputs}
+        self._targets = {
+            spec.id: (
+                spec.target_operator,
+                spec.partitioner is not Partitioner.BROADCAST,
+                spec.target_input,
+            )
+            for spec in program.inputs
+        }
         self._passing: list[bytes] = []
         self._control: list[tuple[FrameHeader, bytes]] = []
-        self._records: dict[int, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
+        self._punctuation: list[tuple[FrameHeader, bytes]] = []
+        self._records: dict[_Target, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
 
     def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
         """Take one frame.
@@ -44,11 +60,13 @@ class LevelInput:
             self._passing.append(frame)
         elif header.kind is FrameKind.CONTROL:
             self._control.append((header, frame))
+        elif header.kind is FrameKind.PUNCTUATION:
+            self._punctuation.append((header, frame))
         else:
-            operator = self._target(header)
-            self._records[operator].append((header, frame))
-            if hold is not None and operator not in hold:
-                return operator
+            target = self._target(header)
+            self._records[target].append((header, frame))
+            if hold is not None and target[0] not in hold:
+                return target[0]
         return None
 
     def take_passing(self) -> list[bytes]:
@@ -65,16 +83,43 @@ class LevelInput:
             for element in load_payload(frame)
         ]
 
+    def punctuation(self) -> Iterator[list[tuple[int, ControlElement]]]:
+        """Yield the (channel, element) pairs that take effect between records.
+
+        At each of them `operators` and `take` give the records written before it, task after
+        task; behind the last, the rest.
+        """
+        if not self._punctuation:
+            return
+        frames: list[tuple[FrameHeader, bytes, _Target | None]] = [
+            (header, frame, target)
+            for target, of_target in self._records.items()
+            for header, frame in of_target
+        ]
+        frames += [(header, frame, None) for header, frame in self._punctuation]
+        frames.sort(key=itemgetter(0))
+        self._records.clear()
+        for header, frame, target in frames:
+            if target is None:
+                yield [(header.channel, element) for element in load_payload(frame)]
+            else:
+                self._records[target].append((header, frame))
+
     def operators(self) -> list[int]:
         """Return ids of the operators that have records, upstream first."""
-        return sorted(self._records)
+        return sorted({operator for operator, _, _ in self._records})
 
-    def records_of(self, operator: int) -> tuple[list[Any], list[int] | None]:
+    def take(self, operator: int) -> list[Batch]:
         """Return all records of an operator in arrival order, and forget their frames.
 
-        Timestamps are None if no record has one; else a record without has Long.MIN.
+        One batch per input that has records, broadcast inputs first: rules before what they
+        apply to. Timestamps are None if no record has one; else a record without has Long.MIN.
         """
-        frames = self._records.pop(operator)
+        targets = sorted(target for target in self._records if target[0] == operator)
+        return [(target[2], *self._records_of(target)) for target in targets]
+
+    def _records_of(self, target: _Target) -> tuple[list[Any], list[int] | None]:
+        frames = self._records.pop(target)
         frames.sort(key=_header)
         batches = [decode_records(header, frame) for header, frame in frames]
         if len(batches) == 1:
@@ -88,15 +133,15 @@ class LevelInput:
         )
         return values, list(chain.from_iterable(filled))
 
-    def _target(self, header: FrameHeader) -> int:
-        operator = self._operator_of.get(header.channel)
-        if operator is None:
+    def _target(self, header: FrameHeader) -> _Target:
+        target = self._targets.get(header.channel)
+        if target is None:
             raise StateError(
                 f"a frame arrived on channel {header.channel}, which this level does not read",
                 hint="The job's graph changed since its checkpoint was written; start it in a "
                 "new checkpoint directory.",
             )
-        return operator
+        return target
 
 
 def _header(item: tuple[FrameHeader, bytes]) -> FrameHeader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.runtime.program import LevelProgram
-from penstock.runtime.watermarks import ChannelWatermarks
+from penstock.runtime.watermarks import ChannelWatermarks, combined_watermark
 from penstock.serde.elements import ControlElement
 
 
@@ -28,11 +28,36 @@ class LevelWatermarks:
         """Take one control element of `channel`."""
         self._channels[channel].accept(element)
 
+    def start(self, now_ms: int) -> None:
+        """Begin a micro-batch: what is accepted now was said at this time (epoch ms)."""
+        for marks in self._channels.values():
+            marks.now_ms = now_ms
+
+    def notice_silence(self) -> None:
+        """Do not wait any longer for who has been silent for too long."""
+        for marks in self._channels.values():
+            marks.notice_silence()
+
+    def next_silence(self) -> int | None:
+        """Return when somebody will have been silent for too long, None if nobody will."""
+        found = (marks.next_silence() for marks in self._channels.values())
+        return min((time for time in found if time is not None), default=None)
+
     def of_operators(self) -> dict[int, int]:
         """Return the watermark of each receiving operator, upstream first."""
         return {
-            operator: min(channel.current for channel in self._of_operator[operator])
+            operator: combined_watermark(
+                (channel.current, channel.idle) for channel in self._of_operator[operator]
+            )
             for operator in sorted(self._of_operator)
+        }
+
+    def idle_operators(self) -> set[int]:
+        """Return the operators that wait for nobody."""
+        return {
+            operator
+            for operator, channels in self._of_operator.items()
+            if all(channel.idle for channel in channels)
         }
 
     def for_hand_over(self) -> dict[int, dict[int, int]]:

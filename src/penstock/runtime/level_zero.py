@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.metrics.values import merge_metrics
 from penstock.runtime.chain import OperatorChain, reachable
 from penstock.runtime.channel_writer import FrameSequence
 from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.output import Output, output_to
-from penstock.runtime.program import LevelProgram, Partitioner
+from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report, encode_report
 from penstock.runtime.routing import destination_routes
+from penstock.runtime.shared_function import with_shared_functions
 from penstock.serde.elements import MIN_TIMESTAMP, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.state.level_state import NO_STATE
@@ -55,7 +57,7 @@ class LevelZero:
     """Level 0 in one task."""
 
     def __init__(self, program: LevelProgram, task: int) -> None:
-        self._program = program
+        self._program = with_shared_functions(program)
         self._task = task
         self._sequence = FrameSequence(task)
         self._chains: dict[int, _SourceChain] = {}
@@ -66,6 +68,14 @@ class LevelZero:
         """Process a non-empty batch of `source`."""
         self._counts[source] = self._counts.get(source, 0) + len(values)
         self._chain(source).output.collect(values, timestamps)
+
+    def start_split(self, source: int, split: int) -> None:
+        """Say whose records follow, so that watermarks can take effect between them.
+
+        Without it, watermarks count after the records of the task.
+        """
+        for writer in self._chain(source).fed:
+            writer.start_split(source, split)
 
     def finish_split(self, source: int, split: int, *, finished: bool) -> None:
         """End what this task reads of a split.
@@ -81,10 +91,16 @@ class LevelZero:
             writer.send_watermark(source, split, finished=finished)
         chain.start_split()
 
+    def advance_watermark(self, source: int, watermark: int) -> None:
+        """Send a watermark of split 0 of a source that nobody reads: a test speaks for it."""
+        chain = self._chain(source)
+        chain.output.advance_watermark(watermark)
+        self.finish_split(source, 0, finished=False)
+
     def end_source(self, source: int) -> None:
         """Tell every receiver that `source` has ended."""
         for writer in self._chain(source).fed:
-            if writer.partitioner is not Partitioner.NONE:
+            if not writer.is_to_sink:
                 writer.send_control((EndOfInput(source),))
 
     def signal(self, levels: int, word: bytes) -> None:
@@ -100,6 +116,7 @@ class LevelZero:
         report = Report(source_records=self._counts)
         for chain in self._chains.values():
             chain.chain.close()
+            merge_metrics(report.metrics, chain.chain.take_metrics())
             for uid, count in chain.chain.take_counts().items():
                 report.operator_records[uid] = report.operator_records.get(uid, 0) + count
             marks = [w.greatest_watermark for w in chain.fed]

@@ -1,7 +1,8 @@
 """A level in a live run: one subtask, micro-batch after micro-batch.
 
 Each micro-batch: all records of an operator in arrival order, then the watermarks that came
-with them, then whatever is left in the writers. The instance stays in the worker between
+with them, then whatever is left in the writers. A punctuation cuts it in two that follow each
+other. The instance stays in the worker between
 micro-batches; what it must remember is in its backend (keyed state) and in `remember`
 (watermarks and what operators keep beside state).
 """
@@ -9,20 +10,22 @@ micro-batches; what it must remember is in its backend (keyed state) and in `rem
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
 from penstock.runtime.level_input import LevelInput
 from penstock.runtime.level_watermarks import LevelWatermarks
 from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
-from penstock.serde.elements import MAX_WATERMARK
+from penstock.serde.elements import MAX_WATERMARK, ControlElement
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.serde.key_groups import KeyGroups
 from penstock.state.backend import StateBackend
 from penstock.state.blob import key_group_of
+from penstock.state.evolution import wall_clock_ms
 from penstock.state.level_state import LevelState
 from penstock.state.schema import BROADCAST_GROUP
 
@@ -30,7 +33,13 @@ from penstock.state.schema import BROADCAST_GROUP
 class LiveLevel:
     """One subtask of one level of a live run."""
 
-    def __init__(self, program: LevelProgram, subtask: int, backend: StateBackend) -> None:
+    def __init__(
+        self,
+        program: LevelProgram,
+        subtask: int,
+        backend: StateBackend,
+        now_ms: Callable[[], int] = wall_clock_ms,
+    ) -> None:
         """Open the user's functions.
 
         Args:
@@ -38,11 +47,14 @@ class LiveLevel:
             subtask: Index, from 0.
             backend: Keyed state of the subtask; the caller brings it up to date before each
                 `process` and writes its changes afterwards.
+            now_ms: Processing time, in milliseconds since 1970.
         """
         self._program = program
         self._subtask = subtask
         self._backend = backend
-        state = LevelState(backend, KeyGroups(program.settings.max_parallelism).__getitem__)
+        key_groups = KeyGroups(program.settings.max_parallelism)
+        state = LevelState(backend, key_groups.__getitem__, now_ms)
+        self._now_ms = now_ms
         self._out: list[tuple[int, bytes]] = []
         self._sequence = FrameSequence(subtask)
         ids = [spec.id for spec in program.operators]
@@ -51,6 +63,7 @@ class LiveLevel:
             program, ids, entries, self._sequence, self._emit, state, subtask
         )
         self._watermarks = LevelWatermarks(program)
+        self._idle: set[int] = set()
         self._chain.open()
         self._restore_watermarks(program.settings.initial_memory)
 
@@ -58,23 +71,63 @@ class LiveLevel:
         """Process one micro-batch and return (route, frame) pairs."""
         for operator in self._chain.operators.values():
             operator.start_epoch()
+        self._tell_time()
+        self._watermarks.start(self._now_ms())
         arrived = LevelInput(self._program)
         for frame in frames:
             arrived.add(frame)
         own_route = self._program.settings.routes[self._subtask]
         self._out += [(own_route, frame) for frame in arrived.take_passing()]
-        for entry in arrived.operators():
-            values, timestamps = arrived.records_of(entry)
-            self._chain.entries[entry].collect(values, timestamps)
-        for channel, element in arrived.control():
-            self._watermarks.accept(channel, element)
-        for entry, mark in self._watermarks.of_operators().items():
-            self._chain.entries[entry].advance_watermark(mark)
+        for elements in arrived.punctuation():
+            self._run(arrived, elements)
+            self._chain.finish_batch()
+            for writer in self._chain.writers.values():
+                writer.separate()
+        self._run(arrived, arrived.control(), ends=True)
+        self._tell_time()
         self._chain.finish_batch()
         for writer in self._chain.writers.values():
             ended = writer.greatest_watermark == MAX_WATERMARK
             writer.send_watermark(self._subtask, 0, finished=ended)
         return self._take()
+
+    def _run(
+        self,
+        arrived: LevelInput,
+        elements: Iterable[tuple[int, ControlElement]],
+        *,
+        ends: bool = False,
+    ) -> None:
+        """Process the records that are there, then the watermarks behind them.
+
+        Args:
+            arrived: Gives the records.
+            elements: (channel, element) pairs.
+            ends: They are the last of the micro-batch, so silence is noticed.
+        """
+        for entry in arrived.operators():
+            self._chain.feed(entry, arrived.take(entry))
+        for channel, element in elements:
+            self._watermarks.accept(channel, element)
+        if ends:
+            self._watermarks.notice_silence()
+        before, self._idle = self._idle, self._watermarks.idle_operators()
+        for entry, mark in self._watermarks.of_operators().items():
+            fed = self._chain.entries[entry]
+            if entry in before - self._idle:
+                fed.set_idle(False)
+            fed.advance_watermark(mark)
+            if entry in self._idle - before:
+                fed.set_idle(True)
+
+    def _keyed(self) -> Iterator[KeyedOperator]:
+        operators = self._chain.operators.values()
+        return (operator for operator in operators if isinstance(operator, KeyedOperator))
+
+    def _tell_time(self) -> None:
+        now_ms = self._now_ms()
+        for operator in self._keyed():
+            operator.on_processing_time(now_ms)
 
     def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
         """Remove expired state nobody reads; after `process`, before changes are drained.
@@ -83,9 +136,8 @@ class LiveLevel:
             rewritten: Key groups the change log was compacted for.
             everything: A snapshot of all state follows.
         """
-        for operator in self._chain.operators.values():
-            if isinstance(operator, KeyedOperator):
-                operator.sweep(rewritten, everything=everything)
+        for operator in self._keyed():
+            operator.sweep(rewritten, everything=everything)
 
     def report(self, state: dict[str, int]) -> tuple[int, bytes]:
         """Return the report of the micro-batch as a (route, frame) pair.
@@ -93,7 +145,20 @@ class LiveLevel:
         Args:
             state: What its state cost, by the names of `Report.state`.
         """
-        report = Report(operator_records=self._chain.take_counts(), state=state)
+        wanted = [operator.next_processing_time() for operator in self._keyed()]
+        wanted.append(self._watermarks.next_silence())
+        wanted += [
+            operator.next_silence()
+            for operator in self._chain.operators.values()
+            if isinstance(operator, TimestampsOperator)
+        ]
+        due = min((time for time in wanted if time is not None), default=None)
+        report = Report(
+            metrics=self._chain.take_metrics(),
+            operator_records=self._chain.take_counts(),
+            state=state,
+            next_calls={(self._program.level, self._subtask): due},
+        )
         frame = encode_report(report, self._subtask, self._sequence.take())
         return self._program.settings.routes[self._subtask], frame
 
@@ -139,8 +204,13 @@ class LiveLevel:
         self._chain.close()
 
     def _restore_watermarks(self, memory: dict[str, int]) -> None:
+        for writer in self._chain.writers.values():
+            writer.start_split(self._subtask, 0)
         for operator, mark in self._watermarks.of_operators().items():
             self._chain.entries[operator].restore_watermark(mark)
+        self._idle = self._watermarks.idle_operators()
+        for operator in self._idle:
+            self._chain.entries[operator].set_idle(True)
         self._chain.restore_memory(memory)
 
     def _take(self) -> list[tuple[int, bytes]]:

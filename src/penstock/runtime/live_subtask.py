@@ -17,9 +17,11 @@ from collections.abc import Callable, Iterable, Iterator
 
 from penstock.errors import PenstockError
 from penstock.runtime.live_level import LiveLevel
+from penstock.runtime.program import LevelProgram
 from penstock.serde import user_code
 from penstock.state.backend import CopyUse, StateBackend
 from penstock.state.change_log import MIN_COMPACT_BYTES, ChangeLog, LogStorage, Position
+from penstock.state.evolution import wall_clock_ms
 from penstock.state.hash_backend import HashBackend
 
 COPY_USES: dict[CopyUse, str] = {
@@ -48,6 +50,7 @@ class LiveSubtask:
         subtask: int,
         *,
         make_backend: Callable[[], StateBackend] = HashBackend,
+        now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
     ) -> None:
         """Do nothing yet: functions are opened by the first micro-batch.
@@ -57,11 +60,13 @@ class LiveSubtask:
                 needed, so that no two share a function object.
             subtask: Index, from 0.
             make_backend: Makes the backend of this subtask.
+            now_ms: Processing time, in milliseconds since 1970.
             min_compact_bytes: Changes that a log may hold before it is compacted.
         """
         self._program = program
         self._subtask = subtask
         self._make_backend = make_backend
+        self._now_ms = now_ms
         self._min_compact_bytes = min_compact_bytes
         self._backend: StateBackend | None = None
         self._level: LiveLevel | None = None
@@ -131,8 +136,14 @@ class LiveSubtask:
             self.close()
         if self._level is None or self._backend is None:
             self._backend = self._make_backend()
-            self._level = LiveLevel(user_code.load(self._program), self._subtask, self._backend)
+            program = self._load()
+            self._level = LiveLevel(program, self._subtask, self._backend, self._now_ms)
         return self._level, self._backend
+
+    def _load(self) -> LevelProgram:
+        """Return the program, with function objects of its own."""
+        program: LevelProgram = user_code.load(self._program)
+        return program
 
     def _discard(self, error: BaseException) -> None:
         try:

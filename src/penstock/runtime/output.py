@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 
@@ -21,6 +21,12 @@ class Output(Protocol):
 
     def restore_watermark(self, watermark: int) -> None:
         """Set the watermark to what it was before a restart; nothing fires."""
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Take whether records are expected; an idle input holds no watermark back."""
+
+    def separate(self) -> None:
+        """Let the watermark take effect between the records before and after this call."""
 
 
 class FanOut:
@@ -45,6 +51,55 @@ class FanOut:
         """Restore the watermark of every output."""
         for output in self._outputs:
             output.restore_watermark(watermark)
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        """Tell every output."""
+        for output in self._outputs:
+            output.set_idle(idle)
+
+    def separate(self) -> None:
+        """Tell every output."""
+        for output in self._outputs:
+            output.separate()
+
+
+class TaggedOutput:
+    """The main output of an operator and its side outputs.
+
+    Attributes:
+        sides: Output tag to where its values go.
+    """
+
+    __slots__ = ("_all", "collect", "sides")
+
+    def __init__(self, main: Output, sides: Mapping[str, Output]) -> None:
+        self.collect = main.collect
+        self.sides = dict(sides)
+        self._all = (main, *sides.values())
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Pass a watermark to every output."""
+        for output in self._all:
+            output.advance_watermark(watermark)
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Restore the watermark of every output."""
+        for output in self._all:
+            output.restore_watermark(watermark)
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        """Tell every output."""
+        for output in self._all:
+            output.set_idle(idle)
+
+    def separate(self) -> None:
+        """Tell every output."""
+        for output in self._all:
+            output.separate()
+
+
+NO_OUTPUT = FanOut(())
+"""For results nobody reads."""
 
 
 def output_to(outputs: Sequence[Output]) -> Output:

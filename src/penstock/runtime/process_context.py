@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from penstock.errors import UnkeyedStateError
+from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.runtime.program import OperatorSpec
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.state.key_context import KeyContext
@@ -17,6 +18,9 @@ class Timers(Protocol):
 
     def current_watermark(self) -> int:
         """Return the watermark."""
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock."""
 
 
 class UnkeyedTimerService:
@@ -53,6 +57,8 @@ class UnkeyedTimerService:
         )
 
     delete_event_time_timer = register_event_time_timer
+    register_processing_time_timer = register_event_time_timer
+    delete_processing_time_timer = register_event_time_timer
 
 
 class ProcessContext:
@@ -87,3 +93,61 @@ class ProcessContext:
     def time_domain(self) -> TimeDomain:
         """Return the domain of the firing timer."""
         return self.domain
+
+
+class BroadcastContext(ProcessContext):
+    """Context of functions of a broadcast connected stream."""
+
+    __slots__ = ("_state", "_states")
+
+    def __init__(
+        self, timers: Timers, states: tuple[str, ...], state: Callable[[Any], Any]
+    ) -> None:
+        """Bind.
+
+        Args:
+            timers: Tells the time.
+            states: Names of the states the broadcast stream was made with.
+            state: Map state descriptor to broadcast state.
+        """
+        super().__init__(timers)
+        self._states = states
+        self._state = state
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+        return self._timers.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """Return the watermark, Long.MIN before the first."""
+        return self._timers.current_watermark()
+
+    def get_broadcast_state(self, state_descriptor: Any) -> Any:
+        """Return the broadcast state of a descriptor.
+
+        Raises:
+            ArgumentError: The stream was not broadcast with such a state.
+        """
+        name = getattr(state_descriptor, "get_name", lambda: state_descriptor)()
+        if name not in self._states:
+            raise ArgumentError(
+                f"{name!r} is no broadcast state of this stream; it has {list(self._states)}",
+                hint="Pass its MapStateDescriptor to broadcast(…).",
+            )
+        return self._state(state_descriptor)
+
+
+class KeyedBroadcastContext(BroadcastContext):
+    """The same on the side that has a key, which reads broadcast state."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        timers: Timers,
+        states: tuple[str, ...],
+        state: Callable[[Any], Any],
+        keys: KeyContext,
+    ) -> None:
+        super().__init__(timers, states, state)
+        self._keys = keys

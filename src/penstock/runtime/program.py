@@ -13,6 +13,10 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.types import TypeInformation
+from penstock.types.async_spec import AsyncSpec
+from penstock.types.partitioner import Partitioner
+from penstock.types.watermark_generator import WatermarkGenerator
+from penstock.types.window_spec import WindowSpec
 
 SINK_LEVEL = 255
 """Target level of what goes to the sink stage behind the last level: the records of sinks,
@@ -27,11 +31,22 @@ class OperatorKind(Enum):
     FILTER = auto()
     PROCESS = auto()
     TIMESTAMPS = auto()
+    ASYNC = auto()
+    KEYED_ASYNC = auto()
     KEYED_MAP = auto()
     KEYED_FLAT_MAP = auto()
     KEYED_FILTER = auto()
     KEYED_REDUCE = auto()
     KEYED_PROCESS = auto()
+    KEYED_WINDOW = auto()
+    CO_MAP = auto()
+    CO_FLAT_MAP = auto()
+    CO_PROCESS = auto()
+    KEYED_CO_MAP = auto()
+    KEYED_CO_FLAT_MAP = auto()
+    KEYED_CO_PROCESS = auto()
+    BROADCAST_PROCESS = auto()
+    KEYED_BROADCAST_PROCESS = auto()
 
 
 class RunKind(Enum):
@@ -44,20 +59,6 @@ class RunKind(Enum):
     """A Structured Streaming query: micro-batches, state in Spark's state store."""
 
 
-class Partitioner(Enum):
-    """Which subtask of the next level receives a record."""
-
-    HASH = auto()
-    """The owner of the key's key group."""
-
-    FORWARD = auto()
-    """The subtask with the sender's index, so order is kept; for edges that cross a level
-    without a key."""
-
-    NONE = auto()
-    """None: the record goes to a sink, where it is written does not matter."""
-
-
 @dataclass(frozen=True, slots=True)
 class TimestampSpec:
     """How an operator assigns timestamps and makes watermarks.
@@ -66,10 +67,32 @@ class TimestampSpec:
         assigner: (value, previous timestamp) to epoch milliseconds; None keeps them.
         out_of_orderness_ms: The watermark is greatest timestamp minus this minus 1; None
             makes no watermarks.
+        make_generator: Makes the user's own watermark generators, given the runtime context;
+            then there is no out-of-orderness.
+        idle_ms: Time without records after which a split is idle; None is never.
     """
 
     assigner: Callable[[Any, int], int] | None
     out_of_orderness_ms: int | None
+    make_generator: Callable[[Any], WatermarkGenerator] | None = None
+    idle_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SideOutput:
+    """Where the values of one output tag go.
+
+    Attributes:
+        tag: Id of the tag.
+        result_type: Type the values are brought to; None leaves them as they are.
+        chained_to: Ids of operators in the same level that take them.
+        channels: Ids of channels that take them.
+    """
+
+    tag: str
+    result_type: TypeInformation | None = None
+    chained_to: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +107,17 @@ class OperatorSpec:
         function: The user's function or object.
         method: Name of the method to call on `function`; None calls it directly.
         origin: The user's line that created the operator.
-        key_selector: Value to key, for keyed kinds.
+        key_selectors: Value to key, per input, for keyed kinds; None for an input without
+            a key.
         timestamps: For TIMESTAMPS.
         result_type: Type the results are brought to; None leaves them as they are.
         chained_to: Ids of operators in the same level that take the output.
         channels: Ids of channels that take the output.
+        side_outputs: Where values with an output tag go; those of other tags are dropped.
+        parallelism: Number of subtasks; None is that of the run.
+        broadcast_states: Names of the states of a broadcast input.
+        window: For KEYED_WINDOW.
+        async_io: For ASYNC and KEYED_ASYNC.
     """
 
     id: int
@@ -98,11 +127,16 @@ class OperatorSpec:
     function: Any
     method: str | None
     origin: CallSite | None
-    key_selector: Callable[[Any], Any] | None = None
+    key_selectors: tuple[Callable[[Any], Any] | None, ...] = ()
     timestamps: TimestampSpec | None = None
     result_type: TypeInformation | None = None
     chained_to: tuple[int, ...] = ()
     channels: tuple[int, ...] = ()
+    side_outputs: tuple[SideOutput, ...] = ()
+    parallelism: int | None = None
+    broadcast_states: tuple[str, ...] = ()
+    window: WindowSpec | None = None
+    async_io: AsyncSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +147,13 @@ class WatermarkGroup:
         group: Source id (channels of level 0) or subtask.
         splits: Number of splits that must each have spoken before the group has a
             watermark; 0 if splits come and go, as files do.
+        idle_ms: Time without records after which a split is no longer waited for; None is
+            never.
     """
 
     group: int
     splits: int
+    idle_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +166,12 @@ class ChannelSpec:
         target_level: Level that reads it; `SINK_LEVEL` for sinks.
         target_operator: Id of the reading operator; for sinks, the index of the sink.
         partitioner: How records find their subtask.
-        key_selector: For HASH.
+        key_selector: For HASH and CUSTOM.
         origin: The user's line that created the edge.
         sources: Ids of the sources whose records can arrive here.
+        target_input: Which input of the operator it feeds.
+        subtasks: Number of subtasks that receive; None is all.
+        partition_function: For CUSTOM: (key, number of subtasks) to subtask.
     """
 
     id: int
@@ -142,6 +182,9 @@ class ChannelSpec:
     key_selector: Callable[[Any], Any] | None
     origin: CallSite | None
     sources: tuple[int, ...]
+    target_input: int = 0
+    subtasks: int | None = None
+    partition_function: Callable[[Any, int], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +204,7 @@ class RunSettings:
         initial_watermarks: Channel to group to the watermark handed over.
         initial_memory: uid to what an operator remembered beside its keyed state.
         job_parameters: `pipeline.global-job-parameters`.
+        attempt: How often the run was restarted after a failure.
     """
 
     kind: RunKind
@@ -174,6 +218,7 @@ class RunSettings:
     initial_watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
     initial_memory: dict[str, int] = field(default_factory=dict)
     job_parameters: dict[str, str] = field(default_factory=dict)
+    attempt: int = 0
 
 
 @dataclass(frozen=True, slots=True)

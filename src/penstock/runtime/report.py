@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, field
 
+from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.runtime.program import SINK_LEVEL
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, load_payload
@@ -30,6 +31,9 @@ class Report:
             was a hit, had to catch up or was rebuilt (`copy_hits`, `copy_catch_ups`,
             `copy_rebuilds`), bytes of changes logged and of compaction (`log_bytes`,
             `compaction_bytes`).
+        metrics: Full name to value, of the metrics of operators and of their functions.
+        next_calls: (level, subtask) to when its next processing-time timer is due, in epoch
+            milliseconds; None if it has none.
     """
 
     source_records: dict[int, int] = field(default_factory=dict)
@@ -39,6 +43,8 @@ class Report:
     greatest_timestamp_ms: int | None = None
     snapshot: str | None = None
     state: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, MetricValue] = field(default_factory=dict)
+    next_calls: dict[tuple[int, int], int | None] = field(default_factory=dict)
 
     def merge(self, other: Report) -> None:
         """Add what another task reported.
@@ -54,6 +60,8 @@ class Report:
             self.operator_records[uid] = self.operator_records.get(uid, 0) + count
         for name, count in other.state.items():
             self.state[name] = self.state.get(name, 0) + count
+        self.next_calls |= other.next_calls
+        merge_metrics(self.metrics, other.metrics)
         for channel, groups in other.watermarks.items():
             known = self.watermarks.setdefault(channel, {})
             for group, mark in groups.items():

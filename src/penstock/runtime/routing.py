@@ -21,23 +21,24 @@ _C2 = 0x1B873593
 
 
 class RecordRoutes(KeyGroups):
-    """Key to route, remembered like `KeyGroups`.
+    """Key to route, remembered like `KeyGroups`."""
 
-    Attributes:
-        all_routes: Every route a record can have.
-    """
+    def __init__(self, settings: RunSettings, subtasks: int) -> None:
+        """Compute the route of every key group.
 
-    def __init__(self, settings: RunSettings) -> None:
+        Args:
+            settings: Of the run.
+            subtasks: Number of subtasks that receive: the first ones.
+        """
         super().__init__(settings.max_parallelism)
-        if settings.kind is RunKind.BATCH:
-            self.all_routes: tuple[int, ...] = tuple(range(settings.max_parallelism))
-            self._of_group = self.all_routes
+        groups = range(settings.max_parallelism)
+        if settings.kind is RunKind.LIVE:
+            owners = (subtask_of(g, subtasks, settings.max_parallelism) for g in groups)
+            self._of_group = tuple(settings.routes[owner] for owner in owners)
+        elif subtasks >= settings.parallelism:
+            self._of_group = tuple(groups)
         else:
-            self.all_routes = settings.routes
-            self._of_group = tuple(
-                settings.routes[subtask_of(g, settings.parallelism, settings.max_parallelism)]
-                for g in range(settings.max_parallelism)
-            )
+            self._of_group = tuple(_squeezed(settings, subtasks, group) for group in groups)
 
     def __missing__(self, key: Any) -> int:
         """Compute, remember and return the route of a new key."""
@@ -45,12 +46,30 @@ class RecordRoutes(KeyGroups):
         return route
 
 
-def forward_route(settings: RunSettings, task: int) -> int:
-    """Return the route from a task to the subtask of its index, modulo the parallelism."""
-    subtask = task % settings.parallelism
-    if settings.kind is RunKind.BATCH:
-        return -(-subtask * settings.max_parallelism // settings.parallelism)
-    return settings.routes[subtask]
+def _squeezed(settings: RunSettings, subtasks: int, group: int) -> int:
+    """Return a route of a batch run that the owner of `group` among fewer subtasks has.
+
+    In order, so that key groups of one route are as few as can be.
+    """
+    owner = subtask_of(group, subtasks, settings.max_parallelism)
+    first, end = (
+        _first_group(settings, subtasks, owner),
+        _first_group(settings, subtasks, owner + 1),
+    )
+    low = _first_group(settings, settings.parallelism, owner)
+    high = _first_group(settings, settings.parallelism, owner + 1)
+    return low + (group - first) * (high - low) // (end - first)
+
+
+def _first_group(settings: RunSettings, subtasks: int, subtask: int) -> int:
+    return -(-subtask * settings.max_parallelism // subtasks)
+
+
+def subtask_routes(settings: RunSettings, subtasks: int) -> tuple[int, ...]:
+    """Return the route of records, without a key, to each of the first subtasks."""
+    if settings.kind is RunKind.LIVE:
+        return settings.routes[:subtasks]
+    return tuple(_first_group(settings, settings.parallelism, s) for s in range(subtasks))
 
 
 def destination_routes(settings: RunSettings) -> tuple[int, ...]:

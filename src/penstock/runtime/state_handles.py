@@ -30,6 +30,8 @@ REDUCE_STATE = "reduce"
 _RESERVED: dict[str, frozenset[OperatorKind]] = {
     REDUCE_STATE: frozenset({OperatorKind.KEYED_REDUCE}),
     TIMERS_STATE: frozenset(OperatorKind),
+    "_window_contents": frozenset({OperatorKind.KEYED_WINDOW}),
+    "_window_merges": frozenset({OperatorKind.KEYED_WINDOW}),
 }
 """Names of states to the operators that keep something of their own under them."""
 

@@ -36,11 +36,26 @@ class Watermark:
 
 
 @dataclass(frozen=True, slots=True)
+class WatermarkStatus:
+    """Whether a split, or a subtask, is waited for.
+
+    Attributes:
+        group: Source or subtask that speaks.
+        split: Split within the group.
+        idle: Nothing is expected, so it does not hold others back until it is active again.
+    """
+
+    group: int
+    split: int
+    idle: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EndOfInput:
     """A group delivers nothing more; its watermark is `MAX_WATERMARK` from now on."""
 
     group: int
 
 
-ControlElement = Watermark | EndOfInput
+ControlElement = Watermark | WatermarkStatus | EndOfInput
 """Elements about the time of one channel."""

@@ -6,7 +6,8 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     0       1     version, now 1
     1       4     task that wrote it
     5       8     sequence number within that task
-    13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal
+    13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
+                  5 punctuation
     14      1     flags: bit 0 timestamps present, bit 1 rows stored by value
     15      1     target level; 255 is the sink stage behind the last level
     16      4     channel
@@ -18,7 +19,8 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
 shuffle, and Spark can restore it by sorting on the frame column. A records payload is one
 pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
 `Row` objects. A state payload is a state blob, whose key group is the row's route. Control and
-report payloads are pickles; a signal is a word to whoever drives a subtask.
+report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
+control that takes effect between the records written before and after it.
 
 Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
 `01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.
@@ -55,6 +57,7 @@ class FrameKind(IntEnum):
     STATE = 2
     REPORT = 3
     SIGNAL = 4
+    PUNCTUATION = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)

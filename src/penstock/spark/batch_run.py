@@ -51,7 +51,9 @@ class BatchRun:
         self._run = run
         self.report = Report()
         cores = job.session.sparkContext.defaultParallelism
-        wanted = max(cores, job.plan.options.parallelism)
+        wanted = job.plan.options.parallelism
+        if not job.plan.exact_subtasks:
+            wanted = max(cores, wanted)
         self._tasks = min(wanted, job.plan.options.max_parallelism)
 
     def execute(self) -> RunSummary:
@@ -68,6 +70,7 @@ class BatchRun:
         self._job.sinks.commit(f"{self._run.index}-0", staged)
         failpoint("batch.committed")
         self.report = staged.report
+        self._job.report_metrics(self._run.index, 0, staged.report)
         records = staged.report.records_read
         done = {
             **describe_hand_over(staged.report, staged.state_files),
@@ -87,7 +90,9 @@ class BatchRun:
         programs = job.programs(run, self._tasks, HandOver(), pinned)
         frames = batch_frames(job.read_context(run, programs, pinned))
         for program in programs[1:]:
-            frames = self._exchanged(frames).mapInArrow(BatchLevelTask(Payload.of(program)), DDL)
+            frames = self._exchanged(frames).mapInArrow(
+                BatchLevelTask(Payload.of(program, job.workers)), DDL
+            )
         staged = self._run_spark_job(frames, snapshot)
         failpoint("batch.ran")
         job.check_pinned(run, pinned)

@@ -5,23 +5,31 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from penstock.api.completable_future import CompletableFuture
-from penstock.api.job import JobExecutionResult, JobStatus, RunSummary
+from penstock.api.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import Resumed, RunFinished, RunStarted, publish
+from penstock.metrics.listener import Restarting, Resumed, RunFinished, RunStarted, publish
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver
 from penstock.runtime.program import RunKind
+from penstock.runtime.report import Report
 from penstock.spark.batch_run import BatchRun
+from penstock.spark.dependencies import (
+    ship_dependencies,
+    worker_executable,
+    workers_running,
+)
 from penstock.spark.failures import translate
 from penstock.spark.hand_over import read_hand_over, verified_files
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.live_run import LiveRun
 from penstock.spark.recovery import Restored
+from penstock.spark.restart_policy import Restarts
 from penstock.spark.restore import restore, state_files_of
 from penstock.spark.run_context import JobContext
 from penstock.spark.savepoint_futures import SavepointFutures
@@ -67,18 +75,21 @@ class SparkJobClient:
         restored: Restored | None,
     ) -> None:
         session = get_session(configuration)
+        workers = ship_dependencies(session, configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
         directory.note_jvm(pid)
         self._directory = directory
         self._cancelled = threading.Event()
-        sinks = SinkStage(plan, directory.job_id, directory.path)
+        sinks = SinkStage(plan, directory.job_id, directory.path, workers)
         self._job = JobContext(
             session, plan, configuration, directory, sinks, self._cancelled, restored
         )
+        self._job.workers = workers
+        self._executable = worker_executable(session, configuration, workers)
         self._savepoints = SavepointFutures(directory.path)
         self._status = JobStatus.CREATED
-        self._result: JobExecutionResult | None = None
-        self._error: PenstockError | None = None
+        self._result = CompletableFuture[JobExecutionResult]()
+        self._summaries: list[RunSummary] = []
         self._operator_records: dict[str, int] = {}
         self._thread = threading.Thread(
             target=self._main, name=f"penstock-{directory.job_id}", daemon=True
@@ -89,18 +100,22 @@ class SparkJobClient:
         self._status = JobStatus.RUNNING
         self._thread.start()
 
-    def get_job_id(self) -> str:
+    def get_job_id(self) -> JobID:
         """Return the job id."""
-        return self._directory.job_id
+        return JobID(self._directory.job_id)
 
-    def get_job_status(self) -> JobStatus:
-        """Return where the job is in its life."""
-        return self._status
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """Return where the job is in its life; the future is done."""
+        status = self._status
+        if self._cancelled.is_set() and not status.is_globally_terminal_state():
+            status = JobStatus.CANCELLING
+        return CompletableFuture.completed(status)
 
-    def cancel(self) -> None:
+    def cancel(self) -> CompletableFuture[None]:
         """Stop the job cleanly and wait until it has stopped; it can be resumed."""
         self._cancelled.set()
         self._thread.join()
+        return CompletableFuture.completed(None)
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
         """Ask for a savepoint; see `JobClient`."""
@@ -116,51 +131,80 @@ class SparkJobClient:
             savepoint_directory, stop=True, drain=advance_to_end_of_event_time
         )
 
-    def get_job_execution_result(self) -> JobExecutionResult:
-        """Wait for the end of the job and return its result.
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """Return the results of all metrics; see `JobClient`."""
+        future = CompletableFuture[dict[str, Any]]()
+        future.set_result(self._job.metrics.results())
+        return future
 
-        Raises:
-            PenstockError: The job failed, or was cancelled.
-        """
-        # In steps, because a join without a timeout cannot be interrupted by Ctrl-C.
-        while self._thread.is_alive():
-            self._thread.join(0.2)
-        if self._error is not None:
-            raise self._error
-        assert self._result is not None
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """Return the result of the job, which comes with its end; see `JobClient`."""
         return self._result
 
     def _main(self) -> None:
         started = time.monotonic()
+        failure: PenstockError | None = None
         try:
-            summaries = self._run_all()
-            milliseconds = int((time.monotonic() - started) * 1000)
-            self._result = JobExecutionResult(
-                self._directory.job_id, milliseconds, tuple(summaries), self._operator_records
-            )
+            with workers_running(self._job.session, self._executable):
+                self._run_until_it_holds()
             final = JobStatus.FINISHED
         except JobCancelledError as error:
-            self._error, final = error, JobStatus.CANCELED
+            failure, final = error, JobStatus.CANCELED
         except BaseException as error:  # noqa: BLE001 - kept, and raised where the user waits
-            self._error, final = translate(error, "the job"), JobStatus.FAILED
+            failure, final = translate(error, "the job"), JobStatus.FAILED
         try:
             self._job.sinks.close()
             self._savepoints.close(final.name)
         finally:
             self._directory.release()
             self._status = final
+            if failure is not None:
+                self._result.set_exception(failure)
+            else:
+                self._result.set_result(self._summary(time.monotonic() - started))
 
-    def _run_all(self) -> list[RunSummary]:
+    def _summary(self, seconds: float) -> JobExecutionResult:
+        return JobExecutionResult(
+            self.get_job_id(),
+            int(seconds * 1000),
+            tuple(self._summaries),
+            self._operator_records,
+            self._job.metrics.results(),
+        )
+
+    def _run_until_it_holds(self) -> None:
+        """Run everything; after a failure again, as often as the restart strategy allows.
+
+        An attempt goes on as a driver would that is started after another one was killed: what
+        is recorded in the checkpoint directory is all it relies on.
+        """
+        restarts = Restarts(self._job.configuration)
+        while True:
+            try:
+                return self._run_all()
+            except Exception as error:
+                failure = translate(error, "the job")
+                again = restarts.after(failure)
+                if again is None:
+                    raise
+            self._status = JobStatus.RESTARTING
+            reason = str(failure.problem).partition("\n")[0]
+            publish(Restarting(again.number, again.limit, again.delay_seconds, reason))
+            self._cancelled.wait(again.delay_seconds)
+            self._job.check_cancelled()
+            self._job.attempt = again.number
+            self._status = JobStatus.RUNNING
+
+    def _run_all(self) -> None:
         job = self._job
         if self._directory.step("finished") is not None:
             publish(Resumed("finished; there is nothing left to do"))
-            return []
+            return
         stopped = self._directory.step(STOPPED)
         if stopped is not None:
             publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
-            return []
+            return
         self._settle_sinks()
-        summaries = []
         handed = HandOver()
         state_files: list[Path] | None = None
         restored = job.restored
@@ -172,9 +216,9 @@ class SparkJobClient:
             done = self._directory.step(f"run-{run.index}.done")
             if done is None:
                 job.check_cancelled()
-                summaries.append(self._execute(run, handed, state_files, ended))
+                self._summaries.append(self._execute(run, handed, state_files, ended))
                 if self._directory.step(STOPPED) is not None:
-                    return summaries
+                    return
                 ended = time.monotonic()
                 done = self._directory.step(f"run-{run.index}.done")
             if done is not None and run.hands_over:
@@ -184,7 +228,6 @@ class SparkJobClient:
                 state_files = verified_files(snapshot, done["state_files"])
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")
-        return summaries
 
     def _settle_sinks(self) -> None:
         """Finish the commits of an earlier driver before new output is staged."""
@@ -227,9 +270,19 @@ class SparkJobClient:
             seconds = time.monotonic() - started
             publish(RunFinished(run.name, kind, executed.report.records_read, seconds))
             raise
+        except BaseException:
+            self._count_failed(run, executed.report, time.monotonic() - started)
+            raise
         self._add(executed.report.operator_records)
         publish(RunFinished(run.name, kind, summary.records, summary.seconds))
         return summary
+
+    def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:
+        """Keep what a failed attempt committed, for the result of the next one."""
+        self._add(report.operator_records)
+        if report.records_read:
+            kind = run.kind.name.lower()
+            self._summaries.append(RunSummary(run.name, kind, report.records_read, seconds))
 
     def _add(self, counts: dict[str, int]) -> None:
         for uid, count in counts.items():

@@ -7,7 +7,7 @@ what operators keep beside state are in the run's record. Only files the record 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,7 @@ def greatest_watermark(handed: HandOver) -> int | None:
 def initial_state(
     session: SparkSession,
     files: Sequence[Path],
-    operators: Collection[str],
+    operators: Mapping[str, int],
     parallelism: int,
     max_parallelism: int,
 ) -> DataFrame:
@@ -102,8 +102,8 @@ def initial_state(
     Args:
         session: Spark.
         files: Parquet files with rows (operator, key_group, blob).
-        operators: uids of the operators.
-        parallelism: Number of subtasks.
+        operators: uid of each operator, and the number of its subtasks: the first ones.
+        parallelism: Number of subtasks of the level.
         max_parallelism: Number of key groups.
 
     Raises:
@@ -118,7 +118,9 @@ def initial_state(
     if not files:
         return session.createDataFrame([], "route INT, blob BINARY")
     routes = sf.array(*(sf.lit(route) for route in live_routes(parallelism)))
-    subtask = sf.expr(f"CAST(key_group * {parallelism} DIV {max_parallelism} AS INT)")
+    counts = sf.create_map(*(sf.lit(part) for pair in operators.items() for part in pair))
+    subtasks = sf.element_at(counts, sf.col("operator"))
+    subtask = sf.floor(sf.col("key_group") * subtasks / sf.lit(max_parallelism)).cast("int")
     own = sf.array(sf.element_at(routes, subtask + 1))
     to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
     rows = session.read.parquet(*map(str, files)).where(sf.col("operator").isin(*operators))

@@ -27,6 +27,7 @@ range           read positions [first, last) of a split; `finished` if the split
 end             the source has ended
 start           the run begins: reach every subtask of every level
 handover        the run ends: every subtask writes its state
+tick            time has passed: call every subtask
 savepoint:<id>  somebody asked for a savepoint: every subtask writes its state
 """
 
@@ -111,9 +112,10 @@ class PositionsTask:
         self, level: LevelZero, part: SplitSource, row: dict[str, Any]
     ) -> Iterator[list[tuple[int, bytes]]]:
         source, split = row["source"], row["split"]
+        level.start_split(source, split)
         starts = range(row["first"], row["last"], _READ_RECORDS)
         for start in starts:
             end = min(start + _READ_RECORDS, row["last"])
-            level.collect(source, part.read_exactly(split, start, end), None)
+            level.collect(source, *part.read_exactly(split, start, end))
             yield level.take_output()
         level.finish_split(source, split, finished=row["finished"])

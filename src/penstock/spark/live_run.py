@@ -44,6 +44,8 @@ from penstock.spark.session import shuffle_partitions
 from penstock.spark.source_reads import live_frames
 
 _POLL_SECONDS = 0.05
+_TICK_MS = 200
+"""Ticks are at least so far apart; a timer waits no longer than this and a micro-batch."""
 
 
 class _MicroBatchFailedError(Exception):
@@ -87,6 +89,7 @@ class LiveRun:
         self._savepoints = SavepointTaker(job, run, self._control, outline)
         self.report = Report()
         self._failure: BaseException | None = None
+        self._last_tick_ms = 0
         self._run_id = f"{job.directory.job_id}-{run.index}"
         self._name = f"run {run.index} ({run.name})"
 
@@ -101,6 +104,8 @@ class LiveRun:
         job, run = self._job, self._run
         pinned = job.pin(run)
         self._control.append("start")
+        # Also when the run goes on: which timers are pending is known to the subtasks alone.
+        self._control.set_tick(time.time_ns() // 1_000_000)
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         job.session.dataSource.register(PositionsSource)
@@ -126,7 +131,7 @@ class LiveRun:
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
         routes = live_routes(options.parallelism)
-        payload = Payload.of(program)
+        payload = Payload.of(program, self._job.workers)
         backend = self._job.configuration.get(STATE_BACKEND)
         processor = LevelProcessor(
             payload,
@@ -139,7 +144,7 @@ class LiveRun:
             initial = initial_state(
                 self._job.session,
                 self._state_files,
-                [op.uid for op in program.operators],
+                {op.uid: op.parallelism or options.parallelism for op in program.operators},
                 options.parallelism,
                 options.max_parallelism,
             ).groupBy("route")
@@ -171,6 +176,7 @@ class LiveRun:
                 hand_over = describe_hand_over(staged.report, staged.state_files)
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
             self.report.merge(staged.report)
+            self._job.report_metrics(self._run.index, number, staged.report)
             self._publish(number, staged.report, time.monotonic() - started)
             self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
@@ -199,11 +205,20 @@ class LiveRun:
                 self._raise_failure(query)
             self._job.check_cancelled()
             self._savepoints.poll()
+            self._call_for_timers()
             progress = query.lastProgress
             # A savepoint that was begun comes first: it must not meet the hand-over.
             if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
                 return
             time.sleep(_POLL_SECONDS)
+
+    def _call_for_timers(self) -> None:
+        """Have subtasks called whose processing-time timers are due."""
+        wanted = [due for due in list(self.report.next_calls.values()) if due is not None]
+        now_ms = time.time_ns() // 1_000_000
+        if wanted and min(wanted) <= now_ms and now_ms - self._last_tick_ms >= _TICK_MS:
+            self._control.set_tick(now_ms)
+            self._last_tick_ms = now_ms
 
     def _raise_failure(self, query: StreamingQuery) -> None:
         self._job.check_cancelled()

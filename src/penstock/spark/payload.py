@@ -1,4 +1,8 @@
-"""What is shipped to workers: pickled once in the driver, named by its digest."""
+"""What is shipped to workers: pickled once in the driver, named by its digest.
+
+A worker that unpacks a payload first gets what the job brings along (see
+`worker_environment`), because unpickling may import it.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +12,51 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.serde import user_code
+from penstock.spark.worker_environment import WorkerEnvironment, enter
 
 _KEPT = 32
-_unpacked: OrderedDict[str, Any] = OrderedDict()
+_unpacked: OrderedDict[tuple[str, WorkerEnvironment | None], Any] = OrderedDict()
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A pickled object and its digest; cheap to ship inside a task's closure."""
+    """A pickled object and its digest; cheap to ship inside a task's closure.
+
+    Attributes:
+        digest: SHA-256 of the data.
+        data: The pickled object.
+        workers: What the job brings along beside its program, None if nothing.
+    """
 
     digest: str
     data: bytes
+    workers: WorkerEnvironment | None = None
 
     @classmethod
-    def of(cls, obj: Any) -> Payload:
+    def of(cls, obj: Any, workers: WorkerEnvironment | None = None) -> Payload:
         """Pack an object.
 
         Raises:
             UserCodeError: It refers to something that cannot be pickled.
         """
         data = user_code.dump(obj)
-        return cls(hashlib.sha256(data).hexdigest(), data)
+        return cls(hashlib.sha256(data).hexdigest(), data, workers)
 
     def unpack(self) -> Any:
         """Return the object, the same one for every call in this process.
 
         For descriptions that nobody changes.
         """
-        found = _unpacked.get(self.digest)
+        enter(self.workers)
+        key = (self.digest, self.workers)
+        found = _unpacked.get(key)
         if found is None:
-            found = _unpacked[self.digest] = user_code.load(self.data)
+            found = _unpacked[key] = user_code.load(self.data)
             while len(_unpacked) > _KEPT:
                 _unpacked.popitem(last=False)
         return found
 
     def unpack_anew(self) -> Any:
         """Return a new object, for programs: no two tasks may share a function object."""
+        enter(self.workers)
         return user_code.load(self.data)

@@ -2,9 +2,10 @@
 
 A Python data source with admission control. Its offset is, as JSON,
 
-    {"control": 2, "3": [100, 250], ...}
+    {"control": 2, "tick": 0, "3": [100, 250], ...}
 
-the number of control events delivered, and per source the next position of every split. Spark
+the number of control events delivered, the last tick, and per source the next position of every
+split. A tick is an instant (epoch milliseconds) at which the driver wants every subtask called. Spark
 writes the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch
 covers the same ranges and events. Control events are files written by the driver, because this
 reader lives in a process of its own.
@@ -23,6 +24,8 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from penstock.serde.atomic_file import read_verified, write_verified
 from penstock.spark.level_zero_tasks import POSITIONS_DDL
+
+_TICK = "tick.json"
 
 
 class ControlLog:
@@ -49,6 +52,15 @@ class ControlLog:
         """Return the number of events."""
         return sum(1 for _ in self._directory.glob("[0-9]*.json"))
 
+    def set_tick(self, instant_ms: int) -> None:
+        """Have every subtask called once more, although nothing may have arrived."""
+        write_verified(self._directory / _TICK, {"tick": instant_ms})
+
+    def tick(self) -> int:
+        """Return the last tick, 0 if there was none."""
+        path = self._directory / _TICK
+        return int(read_verified(path)["tick"]) if path.exists() else 0
+
     def events(self) -> list[dict[str, Any]]:
         """Return all events, in order."""
         return [read_verified(path) for path in sorted(self._directory.glob("[0-9]*.json"))]
@@ -73,7 +85,7 @@ class PositionsReader(DataSourceStreamReader):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return the beginning of everything."""
-        begin: dict[str, Any] = {"control": 0}
+        begin: dict[str, Any] = {"control": 0, "tick": 0}
         for source in self._sources:
             begin[str(source["source"])] = [start for start, _ in source["splits"]]
         return begin
@@ -82,7 +94,7 @@ class PositionsReader(DataSourceStreamReader):
         """Return how far the next micro-batch goes."""
         now = time.monotonic()
         elapsed, self._last_call = now - self._last_call, now
-        end: dict[str, Any] = {"control": self._control.count()}
+        end: dict[str, Any] = {"control": self._control.count(), "tick": self._control.tick()}
         for source in self._sources:
             name = str(source["source"])
             budget = self._budget(source, elapsed)
@@ -107,6 +119,8 @@ class PositionsReader(DataSourceStreamReader):
             rows = [("end", source) for e in events for source in e.get("ends", ())]
             rows += [(e["event"], e["source"]) for e in events]
             found.append(PositionRows([(*row, 0, 0, 0, False) for row in rows]))
+        elif end["tick"] > start["tick"]:
+            found.append(PositionRows([("tick", -1, 0, 0, 0, False)]))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

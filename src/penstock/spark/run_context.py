@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
+from penstock.config.job_parameters import job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.connectors.file_source import FileSource
 from penstock.errors import JobCancelledError
 from penstock.graph.endpoints import SplitSource
+from penstock.metrics.job_metrics import JobMetrics
+from penstock.metrics.listener import MetricsReported, publish
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver, programs_of
 from penstock.runtime.program import LevelProgram
+from penstock.runtime.report import Report
 from penstock.serde import user_code
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.pinned_files import PinnedFiles, check_unchanged, pin_files
 from penstock.spark.recovery import Restored
 from penstock.spark.sink_stage import SinkStage
 from penstock.spark.source_reads import Pinned, ReadContext
-
-_JOB_PARAMETERS = "pipeline.global-job-parameters."
+from penstock.spark.worker_environment import WorkerEnvironment
 
 
 @dataclass(slots=True)
@@ -39,6 +42,10 @@ class JobContext:
         cancelled: Set when the job should stop.
         restored: What the job took over from the savepoint it started from, None if none.
         earlier: What was read of files before this run, by (source id, part index).
+        metrics: What was reported and committed in this process.
+        attempt: How often the job was restarted in this process.
+        counted: Index of a run to the last of its epochs that is in the metrics.
+        workers: What the job brings along beside its program, None if nothing.
     """
 
     session: SparkSession
@@ -49,6 +56,10 @@ class JobContext:
     cancelled: threading.Event
     restored: Restored | None = None
     earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
+    metrics: JobMetrics = field(default_factory=JobMetrics)
+    attempt: int = 0
+    counted: dict[int, int] = field(default_factory=dict)
+    workers: WorkerEnvironment | None = None
 
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""
@@ -56,6 +67,22 @@ class JobContext:
             known = self.earlier.get(key, PinnedFiles({}, ""))
             schema = more.schema or known.schema
             self.earlier[key] = PinnedFiles(known.files | more.files, schema)
+
+    def report_metrics(self, run: int, epoch: int, report: Report) -> None:
+        """Add what a committed batch run or micro-batch reported, and tell listeners.
+
+        Nothing is counted twice, should the epoch be committed again by a job that is restarted.
+
+        Args:
+            run: Index of the run.
+            epoch: Number of the micro-batch, 0 for a batch run.
+            report: What its tasks reported.
+        """
+        if epoch <= self.counted.get(run, -1):
+            return
+        self.counted[run] = epoch
+        self.metrics.add(report.metrics, report.state)
+        publish(MetricsReported(self.metrics.metrics(), self.metrics.state()))
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.
@@ -82,20 +109,19 @@ class JobContext:
         Raises:
             UserCodeError: A function cannot be shipped; names its operator.
         """
-        parameters = {
-            key.removeprefix(_JOB_PARAMETERS): value
-            for key, value in self.configuration.to_dict().items()
-            if key.startswith(_JOB_PARAMETERS)
-        }
         _check_shippable(self.plan)
-        return programs_of(
+        made = programs_of(
             self.plan,
             run,
             tasks=tasks,
             max_frame_records=self.configuration.get(FRAME_RECORDS),
             handed=handed,
-            job_parameters=parameters,
+            job_parameters=job_parameters(self.configuration),
             open_splits=pinned.open_splits(),
+        )
+        return tuple(
+            replace(program, settings=replace(program.settings, attempt=self.attempt))
+            for program in made
         )
 
     def read_context(
@@ -113,6 +139,7 @@ class JobContext:
             read_frames=frozenset() if self.restored is None else self.restored.read_frames,
             directory=self.directory.path / f"run-{run.index}",
             configuration=self.configuration,
+            workers=self.workers,
         )
 
     def pin(self, run: RunPlan) -> Pinned:
@@ -175,7 +202,7 @@ def _check_shippable(plan: PhysicalPlan) -> None:
     """
     for level in plan.levels:
         for op in level.operators:
-            code = (op.function, op.key_selector, op.timestamps)
+            code = (op.function, op.key_selectors, op.timestamps, op.async_io)
             user_code.dump(code, f"operator {op.name!r}", op.origin)
 
 

@@ -16,6 +16,7 @@ from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import Report
 from penstock.spark.payload import Payload
 from penstock.spark.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
+from penstock.spark.worker_environment import WorkerEnvironment
 
 
 @dataclass(slots=True)
@@ -43,7 +44,13 @@ class StagedEpoch:
 class SinkStage:
     """The sinks of one job: stages through Spark, commits here."""
 
-    def __init__(self, plan: PhysicalPlan, job_id: str, scratch: Path) -> None:
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        job_id: str,
+        scratch: Path,
+        workers: WorkerEnvironment | None = None,
+    ) -> None:
         self._contexts = tuple(
             (
                 sink.sink,
@@ -56,7 +63,7 @@ class SinkStage:
             for channel in plan.channels
             if channel.target_level == SINK_LEVEL
         }
-        self._payload = Payload.of(self._contexts)
+        self._payload = Payload.of(self._contexts, workers)
         self._parallelism = plan.options.parallelism
         self._committers: list[Committer] = [
             sink.create_committer(context) for sink, context in self._contexts

@@ -41,6 +41,7 @@ from penstock.spark.pinned_files import (
     metadata_path,
     reader,
 )
+from penstock.spark.worker_environment import WorkerEnvironment
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class ReadContext:
         read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Of the run, for what must be written down.
         configuration: Of the job.
+        workers: What the job brings along beside its program, None if nothing.
     """
 
     session: SparkSession
@@ -100,6 +102,7 @@ class ReadContext:
     directory: Path
     configuration: Configuration
     read_frames: frozenset[int] = frozenset()
+    workers: WorkerEnvironment | None = None
 
     def parts(self) -> list[tuple[int, int, Source]]:
         """Return (source id, part index, part) in order of reading."""
@@ -115,7 +118,7 @@ def batch_frames(context: ReadContext) -> DataFrame:
 
     Branches are united in order of parts, so their tasks are numbered in that order.
     """
-    columns = Payload.of(context.program)
+    columns = Payload.of(context.program, context.workers)
     branches = []
     for source, part, described in context.parts():
         if isinstance(described, SplitSource):
@@ -127,7 +130,8 @@ def batch_frames(context: ReadContext) -> DataFrame:
             frame = context.session.createDataFrame(
                 context.session.sparkContext.parallelize(rows, len(rows)), POSITIONS_DDL
             )
-            payload = Payload.of((context.program, {source: described}, context.levels))
+            shipped = (context.program, {source: described}, context.levels)
+            payload = Payload.of(shipped, context.workers)
             branches.append(frame.mapInArrow(PositionsTask(payload), DDL))
         else:
             frame = _batch_rows(context, source, part, described)
@@ -141,7 +145,7 @@ def live_frames(context: ReadContext) -> DataFrame:
     split_parts: dict[int, Any] = {}
     described_splits = []
     branches = []
-    columns = Payload.of(context.program)
+    columns = Payload.of(context.program, context.workers)
     for source, part, described in context.parts():
         if isinstance(described, SplitSource):
             split_parts[source] = described
@@ -163,7 +167,7 @@ def live_frames(context: ReadContext) -> DataFrame:
         .option("max_records", str(context.configuration.get(MAX_RECORDS_PER_BATCH)))
         .load()
     )
-    payload = Payload.of((context.program, split_parts, context.levels))
+    payload = Payload.of((context.program, split_parts, context.levels), context.workers)
     return reduce(DataFrame.union, branches, positions.mapInArrow(PositionsTask(payload), DDL))
 
 

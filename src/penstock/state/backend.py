@@ -130,6 +130,9 @@ class TimerTable(Protocol):
         Timers added meanwhile count. None if there is none.
         """
 
+    def next_due(self) -> int | None:
+        """Return the timestamp of the earliest timer, None if there is none."""
+
 
 class StateBackend(Protocol):
     """The keyed state of one subtask, and its local copy between micro-batches."""

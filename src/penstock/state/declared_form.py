@@ -115,7 +115,9 @@ def _record_check(type_info: RowTypeInfo | TupleTypeInfo, fields: list[BasicType
             for at, low, high in integers:
                 if values[at] is not None and not low <= values[at] <= high:
                     return False
-            return all(values[at] is None or c(values[at]) is values[at] for at, c in others)
+            return not others or all(
+                values[at] is None or c(values[at]) is values[at] for at, c in others
+            )
         except ValueError:
             return False
 

@@ -36,6 +36,7 @@ from penstock.types import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.inferred import enforced
 from penstock.types.plain import in_lists, in_maps, in_tuples, present, split_kinds
 
 Migration = Callable[[list[Any]], list[Any]]
@@ -129,6 +130,7 @@ class _Place:
 
 
 def _change(old: TypeInformation, new: TypeInformation, place: _Place) -> Migration | None:
+    old, new = enforced(old), enforced(new)
     if old == new:
         return None
     rule = _RULES.get(type(old)) if type(old) is type(new) else None

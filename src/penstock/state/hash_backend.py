@@ -18,7 +18,7 @@ from penstock.state.change_log import ChangeLog, Position
 from penstock.state.evolution import Migration, migration
 from penstock.state.hash_parts import HashTable
 from penstock.state.hash_timers import HashTimers
-from penstock.state.schema import StateSchema
+from penstock.state.schema import BROADCAST_GROUP, StateSchema
 
 Address = tuple[str, str]
 """(operator uid, state name)."""
@@ -106,13 +106,16 @@ class HashBackend:
     def discard(self) -> None:
         """Forget all entries; tables stay valid."""
         self._position = None
-        self.forget_entries()
-
-    def forget_entries(self) -> None:
-        """Empty every table: the next key group of a batch run begins."""
+        self.forget_keys()
         for table in self._tables.values():
-            for _, part in table.parts():
-                part.forget()
+            table[BROADCAST_GROUP].forget()
+
+    def forget_keys(self) -> None:
+        """Empty every table but broadcast state: the next key group of a batch run begins."""
+        for table in self._tables.values():
+            for group, part in table.parts():
+                if group != BROADCAST_GROUP:
+                    part.forget()
         for timers in self._timers.values():
             timers.forget_order()
 

@@ -46,6 +46,16 @@ class HashTimers:
                 return timestamp, group, key
         return None
 
+    def next_due(self) -> int | None:
+        """Return the timestamp of the earliest timer, None if there is none."""
+        heap = self._heap if self._heap is not None else self._build()
+        while heap:
+            timestamp, _, group, key = heap[0]
+            if self._table[group].get(key, timestamp) is not None:
+                return timestamp
+            heapq.heappop(heap)
+        return None
+
     def loaded(self, key_group: int, section: Section) -> None:
         """Take note of timers that came from a blob."""
         if self._heap is not None:

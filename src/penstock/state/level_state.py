@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.state.backend import StateBackend
+from penstock.state.evolution import wall_clock_ms
 from penstock.state.hash_backend import HashBackend
 
 
@@ -17,10 +18,12 @@ class LevelState:
     Attributes:
         backend: Their state.
         group_of: Key to key group.
+        now_ms: Processing time, in milliseconds since 1970.
     """
 
     backend: StateBackend
     group_of: Callable[[Any], int]
+    now_ms: Callable[[], int] = wall_clock_ms
 
 
 class CurrentGroup:

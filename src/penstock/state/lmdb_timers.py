@@ -66,6 +66,19 @@ class LmdbTimers:
             if is_stored and is_new and self._view is not None:
                 self._view.damaged(f"the timer {timestamp} of key {key!r} is only in the order")
 
+    def next_due(self) -> int | None:
+        """Return the timestamp of the earliest timer, None if there is none."""
+        while self._next is not None and self._is_gone(self._next):
+            self._next = next(self._stored, None)
+        while self._added and self._is_gone(self._added[0]):
+            heapq.heappop(self._added)
+        heads = [timer for timer in (self._next, *self._added[:1]) if timer is not None]
+        return min(heads)[0] if heads else None
+
+    def _is_gone(self, timer: _Timer) -> bool:
+        timestamp, group, _, key = timer
+        return self._table[group].get(key, timestamp) is None
+
     def begin(self, view: View) -> None:
         """A micro-batch begins."""
         self.end()

@@ -15,11 +15,17 @@ True
 from __future__ import annotations
 
 from penstock.testing.answers import difference, last_per_key, same_answer
+from penstock.testing.harness import OperatorHarness
+from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
 from penstock.testing.in_process import run_in_process
 from penstock.testing.results import Results
 from penstock.testing.schedule import Schedule
 
 __all__ = [
+    "Emitted",
+    "HarnessSnapshot",
+    "OperatorHarness",
+    "PendingTimer",
     "Results",
     "Schedule",
     "difference",

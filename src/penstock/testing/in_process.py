@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from penstock.api.environment import StreamExecutionEnvironment
+from penstock.config.job_parameters import job_parameters
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver, programs_of
 from penstock.runtime.program import SINK_LEVEL, LevelProgram, RunKind
@@ -11,11 +14,12 @@ from penstock.testing.live_run import run_live
 from penstock.testing.results import Results, SinkStage
 from penstock.testing.schedule import Schedule
 
-_PARAMETERS = "pipeline.global-job-parameters."
-
 
 def run_in_process(
-    program: StreamExecutionEnvironment | PhysicalPlan, schedule: Schedule | None = None
+    program: StreamExecutionEnvironment | PhysicalPlan,
+    schedule: Schedule | None = None,
+    *,
+    parameters: Mapping[str, str] | None = None,
 ) -> Results:
     """Run a program in this process and return what its sinks received.
 
@@ -27,6 +31,7 @@ def run_in_process(
             can be run again.
         schedule: How to cut the work and what goes wrong; None is large micro-batches and no
             trouble.
+        parameters: Global job parameters of a plan; an environment brings its own.
 
     Raises:
         SourceError: A source cannot be read in process: only those that number their records
@@ -34,15 +39,10 @@ def run_in_process(
         PenstockError: The program is wrong, or a user function failed.
     """
     schedule = schedule or Schedule()
-    parameters: dict[str, str] = {}
     if isinstance(program, StreamExecutionEnvironment):
-        parameters = {
-            key.removeprefix(_PARAMETERS): value
-            for key, value in program.get_configuration().to_dict().items()
-            if key.startswith(_PARAMETERS)
-        }
+        parameters = job_parameters(program.get_configuration())
         program = program.plan()
-    return _Job(program, schedule, parameters).run()
+    return _Job(program, schedule, dict(parameters or {})).run()
 
 
 class _Job:

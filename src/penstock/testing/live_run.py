@@ -93,15 +93,18 @@ class _Level:
         self._schedule = schedule
         self._logs = [MemoryLog() for _ in self._routes]
         self._initial: list[list[bytes]] = [[] for _ in self._routes]
-        uids = {spec.uid for spec in program.operators}
+        subtasks = {
+            spec.uid: spec.parallelism or settings.parallelism for spec in program.operators
+        }
         for blob in blobs:
             group = key_group_of(blob)
-            if operator_of(blob) not in uids:
+            parallelism = subtasks.get(operator_of(blob))
+            if parallelism is None:
                 continue
             if group == BROADCAST_GROUP:
                 owners = range(settings.parallelism)
             else:
-                owner = subtask_of(group, settings.parallelism, settings.max_parallelism)
+                owner = subtask_of(group, parallelism, settings.max_parallelism)
                 owners = range(owner, owner + 1)
             for owner in owners:
                 self._initial[owner].append(blob)

@@ -34,9 +34,10 @@ class Piece:
     def feed(self, level: LevelZero, chunk: int) -> None:
         """Read everything and feed it to level 0, `chunk` records at a time."""
         assert self.end is not None
+        level.start_split(self.source_id, self.split)
         for at in range(self.start, self.end, chunk):
-            values = self.part.read_exactly(self.split, at, min(at + chunk, self.end))
-            level.collect(self.source_id, values, None)
+            end = min(at + chunk, self.end)
+            level.collect(self.source_id, *self.part.read_exactly(self.split, at, end))
         level.finish_split(self.source_id, self.split, finished=self.finished)
 
 

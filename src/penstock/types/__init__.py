@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.types.infer import type_of_annotation
+from penstock.types.inferred import InferredTypeInfo
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -17,16 +18,30 @@ from penstock.types.information import (
     find_mismatch,
 )
 from penstock.types.row import Row, RowKind, row_factory, rows_to_values
+from penstock.types.scalars import BasicType
 from penstock.types.time import Duration, Instant, Time
 from penstock.types.time_domain import TimeDomain
+from penstock.types.time_types import (
+    DateTypeInfo,
+    InstantTypeInfo,
+    LocalTimeTypeInfo,
+    SqlTimeTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+)
 from penstock.types.types import Types
 
 __all__ = [
     "BasicArrayTypeInfo",
+    "BasicType",
     "BasicTypeInfo",
+    "DateTypeInfo",
     "Duration",
+    "InferredTypeInfo",
     "Instant",
+    "InstantTypeInfo",
     "ListTypeInfo",
+    "LocalTimeTypeInfo",
     "MapTypeInfo",
     "ObjectArrayTypeInfo",
     "PickledBytesTypeInfo",
@@ -34,8 +49,11 @@ __all__ = [
     "Row",
     "RowKind",
     "RowTypeInfo",
+    "SqlTimeTypeInfo",
     "Time",
     "TimeDomain",
+    "TimeTypeInfo",
+    "TimestampTypeInfo",
     "TupleTypeInfo",
     "TypeInformation",
     "Types",

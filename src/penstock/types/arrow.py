@@ -18,6 +18,7 @@ import pyarrow as pa
 from penstock.errors import ArgumentError, SourceError, TypeMismatchError
 from penstock.types.arrow_lists import columns_to_lists, type_of_column
 from penstock.types.base import fit_column
+from penstock.types.inferred import described
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -66,6 +67,7 @@ def arrow_type(type_info: TypeInformation) -> pa.DataType:
     Raises:
         ArgumentError: The type, or one inside it, has no column form.
     """
+    type_info = described(type_info)
     rule = _NESTED_ARROW.get(type(type_info))
     if rule is None:
         raise ArgumentError(
@@ -113,6 +115,7 @@ def arrow_schema(type_info: TypeInformation) -> pa.Schema:
     Raises:
         ArgumentError: The records have no fields, or a field has no column form.
     """
+    type_info = described(type_info)
     if not isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         raise ArgumentError(
             f"records of type {type_info!r} have no fields to make columns of",
@@ -149,6 +152,7 @@ def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.
         TypeMismatchError: A value does not fit; names field, index in the batch and value.
     """
     arrow_types = [column.type for column in arrow_schema(type_info)]
+    type_info = described(type_info)
     assert isinstance(type_info, (RowTypeInfo, TupleTypeInfo))
     if not values:
         return [pa.array([], column) for column in arrow_types]

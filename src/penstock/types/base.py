@@ -19,11 +19,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from operator import is_
 from types import NoneType
-from typing import Any
+from typing import Any, Generic
+
+from penstock.types.type_parameters import T_co
 
 
-class TypeInformation(ABC):
-    """The declared type of a stream, a key or a piece of state."""
+class TypeInformation(ABC, Generic[T_co]):
+    """The declared type of a stream, a key or a piece of state, whose values are `T_co`."""
 
     __slots__ = ()
 

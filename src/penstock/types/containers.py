@@ -16,7 +16,7 @@ _PRIMITIVES = frozenset({"Boolean", "Byte", "Short", "Integer", "Long", "Float",
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class _SequenceTypeInfo(TypeInformation):
+class _SequenceTypeInfo(TypeInformation[Any]):
     """What lists and arrays share: the declared form is a Python list.
 
     Attributes:
@@ -42,6 +42,11 @@ class _SequenceTypeInfo(TypeInformation):
                 f"{self.label} cannot hold {self.element_type!r}",
                 hint=f"Use Types.OBJECT_ARRAY, or one of {', '.join(sorted(allowed))}.",
             )
+
+    @property
+    def elem_type(self) -> TypeInformation:
+        """The type of every element, by PyFlink's name."""
+        return self.element_type
 
     def coerce(self, value: Any) -> Any:
         """Return a list of a list, tuple, `array.array` or NumPy array, elements coerced."""
@@ -118,7 +123,7 @@ class PrimitiveArrayTypeInfo(_SequenceTypeInfo):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class MapTypeInfo(TypeInformation):
+class MapTypeInfo(TypeInformation[dict[Any, Any]]):
     """Maps, as `dict`; values may be None, keys may not.
 
     Attributes:

@@ -2,13 +2,13 @@
 
     type                              description
     basic, e.g. Types.LONG()          its name, "Long"
-    Types.PICKLED_BYTE_ARRAY()        "Pickled"
+    Types.PICKLED_BYTE_ARRAY()        "Pickled"; so is an inferred type: it holds for nothing
     Types.ROW_NAMED(["a"], [LONG])    {"row": [["a", "Long"]]}
     Types.TUPLE([LONG, STRING])       {"tuple": ["Long", "String"]}
     Types.LIST(LONG)                  {"list": "Long"}, and so for the three arrays
     Types.MAP(STRING, LONG)           {"map": ["String", "Long"]}
 
-A type has exactly one description, and two types never share one. Descriptions are stored for
+A type has exactly one description, and two declared types never share one. Descriptions are stored for
 years: forms may be added here, never changed.
 """
 
@@ -21,6 +21,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
 from penstock.types.basic import BASIC_RULES
+from penstock.types.inferred import InferredTypeInfo
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -156,6 +157,7 @@ def _basic_name(basic: TypeInformation) -> str:
 _LEAVES: dict[type, Callable[[TypeInformation], str]] = {
     BasicTypeInfo: _basic_name,
     PickledBytesTypeInfo: lambda _: _PICKLED,
+    InferredTypeInfo: lambda _: _PICKLED,
 }
 
 _FAMILIES: dict[type, _Family] = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections import abc
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import Any, NotRequired, Required, Union
 
 from penstock.types.information import TypeInformation
+from penstock.types.output_tag import OutputTag
 from penstock.types.time import Instant
 from penstock.types.types import Types
 
@@ -56,10 +58,7 @@ def _type_of(annotation: Any, within: tuple[Any, ...]) -> TypeInformation | None
 def _nullable(annotation: Any, within: tuple[Any, ...]) -> TypeInformation | None:
     if typing.get_origin(annotation) in (Required, NotRequired):
         (annotation,) = typing.get_args(annotation)
-    if typing.get_origin(annotation) in (Union, types.UnionType):
-        present = [part for part in typing.get_args(annotation) if part is not type(None)]
-        return _type_of(present[0], within) if len(present) == 1 else None
-    return _type_of(annotation, within)
+    return _type_of(_present(annotation), within)
 
 
 def _list(arguments: tuple[Any, ...], within: tuple[Any, ...]) -> TypeInformation | None:
@@ -89,8 +88,8 @@ def _record(cls: type, within: tuple[Any, ...]) -> TypeInformation | None:
         return None
     try:
         hints = typing.get_type_hints(cls)
-    except NameError:
-        # An annotation names something its module does not have at run time.
+    except Exception:  # noqa: BLE001 - an annotation may be any expression
+        # Most often it names something its module does not have at run time.
         return None
     fields = [_nullable(hints.get(name), within) for name in names]
     found = [field for field in fields if field is not None]
@@ -105,3 +104,55 @@ def _field_names(cls: type) -> list[str]:
     if typing.is_typeddict(cls):
         return list(cls.__annotations__)
     return []
+
+
+def type_of_elements(annotation: Any) -> TypeInformation | None:
+    """Return the type of what a function with this return annotation gives one by one.
+
+    Known are iterables, iterators, generators, lists, sets and `tuple[T, ...]`, all of them also
+    with `| None`. Elements may be said to be `T | tuple[OutputTag, V]`: what goes to a side output
+    does not count. None for anything `type_of_annotation` does not know.
+    """
+    found = _present(annotation)
+    origin, arguments = typing.get_origin(found), typing.get_args(found)
+    if origin not in _ITERABLES or not arguments:
+        return None
+    if origin is tuple and (len(arguments) != len((tuple, ...)) or arguments[1] is not Ellipsis):
+        return None
+    element = arguments[0]
+    if typing.get_origin(element) in (Union, types.UnionType):
+        main = [part for part in typing.get_args(element) if not _is_tagged(part)]
+        if len(main) != 1:
+            return None
+        element = main[0]
+    return None if _is_tagged(element) else type_of_annotation(element)
+
+
+_ITERABLES = frozenset(
+    {
+        abc.Iterable,
+        abc.Iterator,
+        abc.Generator,
+        abc.Collection,
+        abc.Sequence,
+        list,
+        set,
+        frozenset,
+        tuple,
+    }
+)
+
+
+def _present(annotation: Any) -> Any:
+    """Return `T` of `T | None`, else the annotation."""
+    if typing.get_origin(annotation) not in (Union, types.UnionType):
+        return annotation
+    present = [part for part in typing.get_args(annotation) if part is not type(None)]
+    return present[0] if len(present) == 1 else annotation
+
+
+def _is_tagged(annotation: Any) -> bool:
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is not tuple or not arguments:
+        return False
+    return OutputTag in (arguments[0], typing.get_origin(arguments[0]))

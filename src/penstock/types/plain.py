@@ -27,6 +27,7 @@ from types import NoneType
 from typing import Any
 
 from penstock.errors import ArgumentError, DecodeError
+from penstock.types.inferred import InferredTypeInfo
 from penstock.types.information import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -280,6 +281,7 @@ def _no_codec(_: TypeInformation) -> None:
 _CODECS: dict[type, Callable[[Any], PlainCodec | None]] = {
     BasicTypeInfo: _no_codec,
     PickledBytesTypeInfo: _no_codec,
+    InferredTypeInfo: _no_codec,
     BasicArrayTypeInfo: _no_codec,
     PrimitiveArrayTypeInfo: _no_codec,
     RowTypeInfo: _row_codec,

@@ -18,7 +18,7 @@ from penstock.types.shapes import bulk_values, record_values, tuple_values
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class RowTypeInfo(TypeInformation):
+class RowTypeInfo(TypeInformation[Row]):
     """Records with named fields, as `Row`; any field may be None.
 
     Attributes:
@@ -125,7 +125,7 @@ class RowTypeInfo(TypeInformation):
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class TupleTypeInfo(TypeInformation):
+class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
     """Records with positions, as `tuple`; no field may be None.
 
     Attributes:

@@ -38,6 +38,9 @@ class RowKind(Enum):
     DELETE = 3
     """`-D`: the last content of a removed row."""
 
+    def __str__(self) -> str:
+        return self.short_string
+
     @property
     def short_string(self) -> str:
         """Return the two characters that printed rows start with, e.g. `+I`."""

@@ -4,19 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
 from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.types.base import TypeInformation, coerce_one_by_one
 from penstock.types.basic import BASIC_RULES
+from penstock.types.time import Instant
+from penstock.types.type_parameters import T_co
+
+
+class BasicType(Enum):
+    """The basic types PyFlink lists, with the names they have here."""
+
+    STRING = "String"
+    BYTE = "Byte"
+    BOOLEAN = "Boolean"
+    SHORT = "Short"
+    INT = "Integer"
+    LONG = "Long"
+    FLOAT = "Float"
+    DOUBLE = "Double"
+    CHAR = "Char"
+    BIG_INT = "BigInteger"
+    BIG_DEC = "BigDecimal"
+    INSTANT = "Instant"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class BasicTypeInfo(TypeInformation):
+class BasicTypeInfo(TypeInformation[T_co]):
     """An indivisible type, one row of `BASIC_RULES`.
 
     Attributes:
-        name: Key of the rule, e.g. `Long`.
+        name: Key of the rule, e.g. `Long`; a `BasicType` may be given instead.
     """
 
     name: str
@@ -27,6 +48,8 @@ class BasicTypeInfo(TypeInformation):
         Raises:
             ArgumentError: There is no basic type of that name.
         """
+        if isinstance(self.name, BasicType):
+            object.__setattr__(self, "name", self.name.value)
         if self.name not in BASIC_RULES:
             raise ArgumentError(
                 f"no basic type is named {self.name!r}",
@@ -56,9 +79,69 @@ class BasicTypeInfo(TypeInformation):
     def __repr__(self) -> str:
         return self.name
 
+    @staticmethod
+    def STRING_TYPE_INFO() -> BasicTypeInfo[str]:
+        """As `Types.STRING`."""
+        return BasicTypeInfo("String")
+
+    @staticmethod
+    def BOOLEAN_TYPE_INFO() -> BasicTypeInfo[bool]:
+        """As `Types.BOOLEAN`."""
+        return BasicTypeInfo("Boolean")
+
+    @staticmethod
+    def BYTE_TYPE_INFO() -> BasicTypeInfo[int]:
+        """As `Types.BYTE`."""
+        return BasicTypeInfo("Byte")
+
+    @staticmethod
+    def SHORT_TYPE_INFO() -> BasicTypeInfo[int]:
+        """As `Types.SHORT`."""
+        return BasicTypeInfo("Short")
+
+    @staticmethod
+    def INT_TYPE_INFO() -> BasicTypeInfo[int]:
+        """As `Types.INT`."""
+        return BasicTypeInfo("Integer")
+
+    @staticmethod
+    def LONG_TYPE_INFO() -> BasicTypeInfo[int]:
+        """As `Types.LONG`."""
+        return BasicTypeInfo("Long")
+
+    @staticmethod
+    def FLOAT_TYPE_INFO() -> BasicTypeInfo[float]:
+        """As `Types.FLOAT`."""
+        return BasicTypeInfo("Float")
+
+    @staticmethod
+    def DOUBLE_TYPE_INFO() -> BasicTypeInfo[float]:
+        """As `Types.DOUBLE`."""
+        return BasicTypeInfo("Double")
+
+    @staticmethod
+    def CHAR_TYPE_INFO() -> BasicTypeInfo[str]:
+        """As `Types.CHAR`."""
+        return BasicTypeInfo("Char")
+
+    @staticmethod
+    def BIG_INT_TYPE_INFO() -> BasicTypeInfo[int]:
+        """As `Types.BIG_INT`."""
+        return BasicTypeInfo("BigInteger")
+
+    @staticmethod
+    def BIG_DEC_TYPE_INFO() -> BasicTypeInfo[Decimal]:
+        """As `Types.BIG_DEC`."""
+        return BasicTypeInfo("BigDecimal")
+
+    @staticmethod
+    def INSTANT_TYPE_INFO() -> BasicTypeInfo[Instant]:
+        """As `Types.INSTANT`."""
+        return BasicTypeInfo("Instant")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PickledBytesTypeInfo(TypeInformation):
+class PickledBytesTypeInfo(TypeInformation[Any]):
     """Any Python object, moved by pickle; the type of everything nobody declared."""
 
     def coerce(self, value: Any) -> Any:

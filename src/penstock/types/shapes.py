@@ -1,7 +1,7 @@
 """Turning records of any accepted shape into one sequence of values per field.
 
-Accepted are rows, tuples, lists, dicts, named tuples and dataclass instances. Whatever has
-names is taken by name, whatever has only positions by position.
+Accepted are rows, tuples, lists, dicts, named tuples, dataclass instances and other objects with
+attributes. Whatever has names is taken by name, whatever has only positions by position.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
     """Return the values of one record in the order of `names`.
 
     A dict may leave names out, which reads as None; nothing else may, and unknown names are
-    refused everywhere. A named tuple whose names are others goes by position.
+    refused everywhere but in an object of any class, which may have more attributes. A named
+    tuple whose names are others goes by position.
 
     Raises:
         ValueError: The record is no such thing, or its fields are not these.
@@ -39,10 +40,11 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
         return _counted(record, record, names)
     if isinstance(record, dict):
         return _by_name(record, dict.fromkeys(names) | record, names)
-    if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        fields = {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
-        return _by_name(record, fields, names)
-    raise refusal(record, "a Row, tuple, list, dict, named tuple or dataclass")
+    fields = _attributes(record, names)
+    if fields is None:
+        wanted = "a Row, tuple, list, dict, named tuple, dataclass or object with these fields"
+        raise refusal(record, wanted)
+    return _by_name(record, fields, names)
 
 
 def tuple_values(record: Any, n_fields: int) -> Sequence[Any]:
@@ -113,3 +115,13 @@ def _by_name(record: Any, fields: dict[str, Any], names: tuple[str, ...]) -> Seq
         msg = f"{record!r} lacks fields {missing} and has unknown fields {unknown}"
         raise ValueError(msg)
     return [fields[name] for name in names]
+
+
+def _attributes(record: Any, names: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return the fields of a dataclass instance, or those attributes of an object."""
+    if dataclasses.is_dataclass(record) and not isinstance(record, type):
+        return {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
+    attributes = getattr(record, "__dict__", None)
+    if not isinstance(attributes, dict) or not attributes.keys() >= set(names):
+        return None
+    return {name: attributes[name] for name in names}

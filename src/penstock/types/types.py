@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
 
 from penstock.types.information import (
     BasicArrayTypeInfo,
@@ -16,6 +18,7 @@ from penstock.types.information import (
     TupleTypeInfo,
     TypeInformation,
 )
+from penstock.types.time import Instant
 
 
 class Types:
@@ -26,82 +29,82 @@ class Types:
     """
 
     @staticmethod
-    def STRING() -> BasicTypeInfo:
+    def STRING() -> BasicTypeInfo[str]:
         """Text, as `str`."""
         return BasicTypeInfo("String")
 
     @staticmethod
-    def BOOLEAN() -> BasicTypeInfo:
+    def BOOLEAN() -> BasicTypeInfo[bool]:
         """True or False, as `bool`."""
         return BasicTypeInfo("Boolean")
 
     @staticmethod
-    def BYTE() -> BasicTypeInfo:
+    def BYTE() -> BasicTypeInfo[int]:
         """Integers of 8 bits, as `int` from -128 to 127."""
         return BasicTypeInfo("Byte")
 
     @staticmethod
-    def SHORT() -> BasicTypeInfo:
+    def SHORT() -> BasicTypeInfo[int]:
         """Integers of 16 bits, as `int`. Out of range is an error, not a wrap-around."""
         return BasicTypeInfo("Short")
 
     @staticmethod
-    def INT() -> BasicTypeInfo:
+    def INT() -> BasicTypeInfo[int]:
         """Integers of 32 bits, as `int`. Out of range is an error, not a wrap-around."""
         return BasicTypeInfo("Integer")
 
     @staticmethod
-    def LONG() -> BasicTypeInfo:
+    def LONG() -> BasicTypeInfo[int]:
         """Integers of 64 bits, as `int`. Out of range is an error, not a wrap-around."""
         return BasicTypeInfo("Long")
 
     @staticmethod
-    def FLOAT() -> BasicTypeInfo:
+    def FLOAT() -> BasicTypeInfo[float]:
         """Numbers of 32 bits, as `float` rounded to that precision."""
         return BasicTypeInfo("Float")
 
     @staticmethod
-    def DOUBLE() -> BasicTypeInfo:
+    def DOUBLE() -> BasicTypeInfo[float]:
         """Numbers of 64 bits, as `float`; integers are accepted."""
         return BasicTypeInfo("Double")
 
     @staticmethod
-    def CHAR() -> BasicTypeInfo:
+    def CHAR() -> BasicTypeInfo[str]:
         """One character, as `str`."""
         return BasicTypeInfo("Char")
 
     @staticmethod
-    def BIG_INT() -> BasicTypeInfo:
+    def BIG_INT() -> BasicTypeInfo[int]:
         """Integers of any size, as `int`; columns hold 38 digits."""
         return BasicTypeInfo("BigInteger")
 
     @staticmethod
-    def BIG_DEC() -> BasicTypeInfo:
+    def BIG_DEC() -> BasicTypeInfo[Decimal]:
         """Decimals of any size, as `decimal.Decimal`; columns hold 20 digits and 18 more."""
         return BasicTypeInfo("BigDecimal")
 
     @staticmethod
-    def INSTANT() -> BasicTypeInfo:
+    def INSTANT() -> BasicTypeInfo[Instant]:
         """Points in time, as `Instant`; columns hold microseconds."""
         return BasicTypeInfo("Instant")
 
     @staticmethod
-    def SQL_DATE() -> BasicTypeInfo:
+    def SQL_DATE() -> BasicTypeInfo[date]:
         """Days, as `datetime.date`; a datetime is refused."""
         return BasicTypeInfo("SqlDate")
 
     @staticmethod
-    def SQL_TIME() -> BasicTypeInfo:
+    def SQL_TIME() -> BasicTypeInfo[time]:
         """Times of day, as `datetime.time` without time zone, to the microsecond."""
         return BasicTypeInfo("SqlTime")
 
     @staticmethod
-    def SQL_TIMESTAMP() -> BasicTypeInfo:
+    def SQL_TIMESTAMP() -> BasicTypeInfo[datetime]:
         """Dates with time, as `datetime.datetime` without time zone, to the microsecond."""
         return BasicTypeInfo("SqlTimestamp")
 
     @staticmethod
-    def TIMESTAMP_LTZ() -> BasicTypeInfo:
+    def TIMESTAMP_LTZ() -> BasicTypeInfo[datetime]:
         """Points in time, as `datetime.datetime` in UTC; PyFlink has no such factory."""
         return BasicTypeInfo("TimestampLtz")
 

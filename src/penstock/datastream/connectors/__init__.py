@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from penstock.connectors.collection import CollectionSource
 from penstock.connectors.data_generator import DataGeneratorSource
+from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.discard import DiscardingSink
 from penstock.connectors.file_sink import FileSink
 from penstock.connectors.file_source import FileSource
+from penstock.connectors.function_sink import FunctionSink
+from penstock.connectors.iterator_source import IteratorSource
 from penstock.connectors.number_sequence import NumberSequenceSource
 from penstock.connectors.print_sink import PrintSink
 from penstock.connectors.spark_source import SparkSource
@@ -17,10 +20,13 @@ __all__ = [
     "CollectionSource",
     "Committer",
     "DataGeneratorSource",
+    "DeliveryGuarantee",
     "DiscardingSink",
     "FileSink",
     "FileSource",
+    "FunctionSink",
     "HybridSource",
+    "IteratorSource",
     "NumberSequenceSource",
     "PrintSink",
     "Sink",

@@ -2,7 +2,45 @@
 
 from __future__ import annotations
 
-from penstock.connectors.file_sink import FileSink
-from penstock.connectors.file_source import FileSource
+from penstock.connectors.file_formats import FileFormat
+from penstock.connectors.file_naming import (
+    BucketAssigner,
+    OutputFileConfig,
+)
+from penstock.connectors.file_policies import (
+    DefaultRollingPolicy,
+    FileCompactor,
+    FileCompactStrategy,
+    OnCheckpointRollingPolicy,
+    RollingPolicy,
+)
+from penstock.connectors.file_sink import FileSink, FileSinkBuilder
+from penstock.connectors.file_source import (
+    FileEnumeratorProvider,
+    FileSource,
+    FileSourceBuilder,
+    FileSplitAssignerProvider,
+    StreamFormat,
+)
 
-__all__ = ["FileSink", "FileSource"]
+StreamingFileSink = FileSink
+"""The older name; `add_sink` takes it as well."""
+
+__all__ = [
+    "BucketAssigner",
+    "DefaultRollingPolicy",
+    "FileCompactStrategy",
+    "FileCompactor",
+    "FileEnumeratorProvider",
+    "FileFormat",
+    "FileSink",
+    "FileSinkBuilder",
+    "FileSource",
+    "FileSourceBuilder",
+    "FileSplitAssignerProvider",
+    "OnCheckpointRollingPolicy",
+    "OutputFileConfig",
+    "RollingPolicy",
+    "StreamFormat",
+    "StreamingFileSink",
+]

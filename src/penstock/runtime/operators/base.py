@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.errors import PenstockError, UserFunctionError
@@ -12,15 +12,21 @@ from penstock.runtime.program import OperatorSpec
 from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.serde.elements import MIN_TIMESTAMP
 
+Collect = Callable[[list[Any], list[int] | None], None]
+"""Takes a batch: values and timestamps."""
+
 
 class Operator:
     """Base of all operators. One instance per operator and subtask.
 
     Call order: `open`; then `collect` and `advance_watermark` any number of times, never at
-    the same time; `finish_batch` after every task or micro-batch; `close` once.
+    the same time; `finish_batch` after every task or micro-batch, and wherever a watermark takes
+    effect between records; `close` once.
 
     Attributes:
         records_in: Records received since the last report.
+        late_records: Records dropped for being late, since the operator was made; None if it drops
+            none.
     """
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
@@ -28,6 +34,7 @@ class Operator:
         self.output = output
         self.context = context
         self.records_in = 0
+        self.late_records: int | None = None
         self.watermark = MIN_TIMESTAMP
         target = spec.function
         self.call: Any = getattr(target, spec.method) if spec.method else target
@@ -57,6 +64,14 @@ class Operator:
         self.records_in += len(values)
         self.process(values, timestamps)
 
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`."""
+        assert number == 0, f"{type(self).__name__} has one input"
+        return self.collect
+
+    def inputs_complete(self) -> None:
+        """React to the end of what has arrived: records of all inputs have been collected."""
+
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Do what the operator does with a batch."""
         raise AssertionError(type(self).__name__)
@@ -73,6 +88,15 @@ class Operator:
         self.watermark = watermark
         self.output.restore_watermark(watermark)
 
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Take whether records are expected, and pass it on."""
+        self.output.set_idle(idle)
+
+    def separate(self) -> None:
+        """Let what came so far take effect before what follows, here and downstream."""
+        self.finish_batch()
+        self.output.separate()
+
     def on_watermark(self, watermark: int) -> None:
         """React to a new watermark, before it is passed on."""
 
@@ -83,7 +107,11 @@ class Operator:
         """React to the beginning of a micro-batch, or of a key group in a batch run."""
 
     def start_split(self) -> None:
-        """React to the begin of another split of the source (level 0 only)."""
+        """React to the begin of another split of the source (level 0 only).
+
+        Each split has a watermark of its own, so that of the one before is forgotten.
+        """
+        self.watermark = MIN_TIMESTAMP
 
     def memory(self) -> int | None:
         """Return what must outlive the run beside keyed state, None if nothing."""
@@ -106,7 +134,7 @@ class Operator:
         """
         if isinstance(cause, PenstockError) and cause.origin is not None:
             return cause
-        keyed = f", key {short(key)}" if self.spec.key_selector is not None else ""
+        keyed = f", key {short(key)}" if self.spec.key_selectors else ""
         where = failing_record(values, position) + keyed
         if isinstance(cause, PenstockError):
             return placed(cause, f"operator {self.spec.name!r}", where, self.spec.origin)

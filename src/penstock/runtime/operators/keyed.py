@@ -17,33 +17,55 @@ from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 
 _FLUSH_RECORDS = 4096
 
 
 class KeyedOperator(Operator):
-    """Base of operators behind key_by."""
+    """Base of operators behind key_by.
+
+    Attributes:
+        may_tag: Results may be `(OutputTag, value)`.
+    """
+
+    may_tag = False
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context)
-        assert spec.key_selector is not None
-        self._selector = spec.key_selector
+        self._selector = spec.key_selectors[0]
         self.keys = scope.context
         self.store = scope.store
         self._group_of = scope.group_of
         self._sweeper = scope.sweeper
         self._epoch_began_at = 0
+        self._sides = sides_of(output)
         self._values: list[Any] = []
-        self._stamps: list[int] | None = None
+        self._stamps: list[int] = []
+        self._has_stamps = False
         self._by_time = False
         self._final_watermark: int | None = None
+        self._is_last_run = False
 
-    def use_batch_order(self, final_watermark: int) -> None:
-        """Process keys as a batch run does: by time, and timers after each key."""
+    def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
+        """Process keys as a batch run does: by time, and timers after each key.
+
+        Args:
+            final_watermark: The watermark when all input has been read.
+            is_last_run: No live run follows.
+        """
         self._by_time = True
         self._final_watermark = final_watermark
+        self._is_last_run = is_last_run
+
+    def on_processing_time(self, now_ms: int) -> None:
+        """React to the wall clock, at the begin and end of a micro-batch (live run)."""
+
+    def next_processing_time(self) -> int | None:
+        """Return when the operator wants to be called next, None if it does not care."""
+        return None
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Group a batch by key and process every key."""
@@ -82,28 +104,41 @@ class KeyedOperator(Operator):
         if everything:
             self._sweeper.sweep_all()
 
-    def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Pass results on, a few thousand at a time.
+    def waiting_results(self, *, with_timestamps: bool) -> tuple[list[Any], list[int]]:
+        """Return the lists to append results and their timestamps to; then `flush_if_many`.
 
-        Either every record of a run of calls has a timestamp or none has.
+        Either every waiting result has a timestamp or none has: then the second list is not
+        looked at. Results may carry an output tag.
         """
-        if not values:
-            return
-        if self._values and (timestamps is None) != (self._stamps is None):
+        if self._values and with_timestamps is not self._has_stamps:
             self.flush()
-        self._values += values
-        if timestamps is not None:
-            if self._stamps is None:
-                self._stamps = []
-            self._stamps += timestamps
+        self._has_stamps = with_timestamps
+        return self._values, self._stamps
+
+    def flush_if_many(self) -> None:
+        """Pass on waiting results if there are a few thousand."""
         if len(self._values) >= _FLUSH_RECORDS:
             self.flush()
 
+    def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Pass results on, a few thousand at a time; of process functions also tagged ones."""
+        if values:
+            results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
+            results += values
+            if timestamps is not None:
+                stamps += timestamps
+            self.flush_if_many()
+
     def flush(self) -> None:
-        """Pass on what `emit` holds."""
-        if self._values:
-            values, stamps = self._values, self._stamps
-            self._values, self._stamps = [], None
+        """Pass on what is waiting, side outputs included."""
+        if not self._values:
+            return
+        values, stamps = self._values, self._stamps if self._has_stamps else None
+        self._values, self._stamps = [], []
+        if self.may_tag:
+            (values, stamps), sides = split_tagged(values, stamps)
+            send_sides(self._sides, sides)
+        if values:
             self.output.collect(values, stamps)
 
     def advance_watermark(self, watermark: int) -> None:
@@ -120,7 +155,7 @@ class KeyedOperator(Operator):
         position = iter(values)
         groups: dict[Any, list[Any]] = {}
         try:
-            keys = list(map(self._selector, position))
+            keys = list(map(self._selector, position))  # type: ignore[arg-type]
         except Exception as cause:
             raise self.failed(cause, values, position) from cause
         if timestamps is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
@@ -11,8 +10,9 @@ from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext
 from penstock.runtime.program import OperatorSpec
-from penstock.runtime.timers import TABLE, TimerService
+from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.types.time_domain import TimeDomain
 
 
 class KeyedProcessOperator(KeyedOperator):
@@ -24,39 +24,65 @@ class KeyedProcessOperator(KeyedOperator):
     watermark while its timers fire.
     """
 
+    may_tag = True
+
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        self._timers = TimerService(scope.store.timers(spec.uid, TABLE), scope.context)
-        self._context = ProcessContext(self._timers, scope.context)
+        self._timers = TimerService(
+            scope.store.timers(spec.uid, TABLE),
+            scope.store.timers(spec.uid, PROCESSING_TABLE),
+            scope.context,
+            scope.now_ms,
+        )
+        self._context: ProcessContext = ProcessContext(self._timers, scope.context)
         self._on_timer = getattr(spec.function, "on_timer", None)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results take the timestamp of their record."""
         call, context = self.call, self._context
         position = iter(values)
-        results: list[Any] = []
-        stamps: list[int] | None = None if timestamps is None else []
-        stamp: int | None
+        results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
         try:
-            for value, stamp in zip(position, timestamps or repeat(None), strict=False):
-                context.current_timestamp = stamp
-                produced = call(value, context)
-                if produced is not None:
-                    before = len(results)
-                    results.extend(produced)
-                    if stamps is not None:
-                        stamps.extend([stamp] * (len(results) - before))  # type: ignore[list-item]
+            if timestamps is None:
+                context.current_timestamp = None
+                for value in position:
+                    produced = call(value, context)
+                    if produced is not None:
+                        results.extend(produced)
+            else:
+                for value, stamp in zip(position, timestamps, strict=False):
+                    context.current_timestamp = stamp
+                    produced = call(value, context)
+                    if produced is not None:
+                        before = len(results)
+                        results.extend(produced)
+                        stamps.extend([stamp] * (len(results) - before))
         except Exception as cause:
             raise self.failed(cause, values, position, key=key) from cause
-        self.emit(results, stamps)
+        self.flush_if_many()
 
     def end_key(self, watermark: int) -> None:
         """Fire the timers of a key whose records are complete (batch run)."""
         self._timers.watermark = watermark
         self._timers.fire_current_key(watermark, self._fire)
+        if self._is_last_run:
+            self._context.domain = TimeDomain.PROCESSING_TIME
+            self._timers.fire_current_key_whatever_the_clock(self._fire)
+            self._context.domain = TimeDomain.EVENT_TIME
         self._timers.watermark = MIN_TIMESTAMP
+
+    def on_processing_time(self, now_ms: int) -> None:
+        """Fire the timers the wall clock has reached (live run)."""
+        self._context.domain = TimeDomain.PROCESSING_TIME
+        self._timers.fire_processing_time(now_ms, self._fire)
+        self._context.domain = TimeDomain.EVENT_TIME
+        self.flush()
+
+    def next_processing_time(self) -> int | None:
+        """Return when the next timer is due, None if there is none."""
+        return self._timers.next_processing_time()
 
     def on_watermark(self, watermark: int) -> None:
         """Fire the due timers of all keys (live run)."""

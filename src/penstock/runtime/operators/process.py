@@ -10,6 +10,7 @@ from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext, UnkeyedTimerService
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 
 
 class ProcessOperator(Operator):
@@ -19,6 +20,7 @@ class ProcessOperator(Operator):
         super().__init__(spec, output, context)
         self._timers = UnkeyedTimerService(spec)
         self._context = ProcessContext(self._timers)
+        self._sides = sides_of(output)
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch; results take the timestamp of their record."""
@@ -39,5 +41,7 @@ class ProcessOperator(Operator):
                         stamps.extend([stamp] * (len(results) - before))  # type: ignore[list-item]
         except Exception as cause:
             raise self.failed(cause, values, position) from cause
-        if results:
-            self.output.collect(results, stamps)
+        (main, main_stamps), sides = split_tagged(results, stamps)
+        send_sides(self._sides, sides)
+        if main:
+            self.output.collect(main, main_stamps)

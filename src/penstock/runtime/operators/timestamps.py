@@ -1,21 +1,66 @@
 """assign_timestamps_and_watermarks: gives records their time and the stream its watermarks.
 
-The watermark is the greatest timestamp minus the out-of-orderness minus one, and is emitted
-once per task or micro-batch, after its records. Watermarks from upstream are replaced, except
-the last one, which says that the input has ended.
+Without a generator of the user's, the watermark is the greatest timestamp minus the
+out-of-orderness minus one, and is emitted once per task or micro-batch, after its records. A
+generator may also emit between two records; in a live run such a watermark takes effect
+there, in every operator behind. Watermarks from upstream are replaced, except the last one,
+which says that the input has ended.
 """
 
 from __future__ import annotations
 
 from itertools import repeat
+from time import time_ns
 from typing import Any
 
-from penstock.errors import TypeMismatchError
+from penstock.errors import PenstockError, TypeMismatchError, UserCodeError
 from penstock.runtime.context import OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.types.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+
+
+class GeneratedWatermarks(WatermarkOutput):
+    """What a generator said since it was looked at.
+
+    Attributes:
+        greatest: The greatest watermark it emitted.
+        idle: Whether it marked itself idle or active; None if it never did.
+        is_new: It said something since somebody set this to False.
+    """
+
+    __slots__ = ("greatest", "idle", "is_new")
+
+    def __init__(self) -> None:
+        self.greatest = MIN_TIMESTAMP
+        self.idle: bool | None = None
+        self.is_new = False
+
+    def emit_watermark(self, watermark: Watermark) -> None:
+        """Take a watermark."""
+        stamp = getattr(watermark, "timestamp", None)
+        if type(stamp) is not int or not _fits([stamp]):
+            raise TypeMismatchError(
+                f"a watermark generator emitted {watermark!r}",
+                hint="Emit Watermark(epoch milliseconds), an int of at most 64 bits.",
+            )
+        if stamp > self.greatest:
+            self.greatest = stamp
+            self.is_new = True
+        if self.idle:
+            self.mark_active()
+
+    def mark_idle(self) -> None:
+        """Take that nothing is expected."""
+        self.is_new = self.is_new or self.idle is not True
+        self.idle = True
+
+    def mark_active(self) -> None:
+        """Take that records are expected again."""
+        self.is_new = self.is_new or self.idle is not False
+        self.idle = False
 
 
 class TimestampsOperator(Operator):
@@ -26,12 +71,25 @@ class TimestampsOperator(Operator):
         assert spec.timestamps is not None
         self._assigner = spec.timestamps.assigner
         self._bound_ms = spec.timestamps.out_of_orderness_ms
+        self._make_generator = spec.timestamps.make_generator
+        self._idle_ms = spec.timestamps.idle_ms
         self._greatest = MIN_TIMESTAMP
+        self._idle = False
+        self._generator: WatermarkGenerator | None = None
+        self._generated = GeneratedWatermarks()
+        self._last_record_ms: int | None = None
+        self._has_records = False
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Assign timestamps to a batch."""
         if self._assigner is not None:
             timestamps = self._assign(self._assigner, values, timestamps)
+        if self._idle_ms is not None and not self._has_records:
+            self._has_records = True
+            self._tell_idle(idle=False)
+        if self._make_generator is not None:
+            self._generate(values, timestamps)
+            return
         if timestamps is not None:
             self._greatest = max(self._greatest, *timestamps)
         self.output.collect(values, timestamps)
@@ -41,31 +99,132 @@ class TimestampsOperator(Operator):
         if watermark == MAX_WATERMARK:
             super().advance_watermark(watermark)
 
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        """Swallow what is said of upstream: this operator knows its records itself."""
+
     def finish_batch(self) -> None:
         """Emit the watermark of the records seen so far."""
-        if self._bound_ms is not None and self._greatest != MIN_TIMESTAMP:
+        if self._make_generator is not None:
+            try:
+                self._current_generator().on_periodic_emit(self._generated)
+            except Exception as cause:
+                raise self._generator_failed(cause, "on_periodic_emit") from cause
+            self._pass_on()
+        elif self._bound_ms is not None and self._greatest != MIN_TIMESTAMP:
             super().advance_watermark(self._greatest - self._bound_ms - 1)
+        if self._idle_ms is not None:
+            self._notice_silence(self._idle_ms)
+
+    def next_silence(self) -> int | None:
+        """Return when it will have been silent for too long, None if that does not matter."""
+        if self._idle_ms is None or self._idle or self._last_record_ms is None:
+            return None
+        return self._last_record_ms + self._idle_ms
 
     def start_split(self) -> None:
         """Forget the greatest timestamp: each split has its own watermark."""
-        self._greatest = self.watermark = MIN_TIMESTAMP
+        super().start_split()
+        self._greatest = MIN_TIMESTAMP
+        self._idle = False
+        self._generator = None
+        self._generated = GeneratedWatermarks()
+        self._last_record_ms = None
+        self._has_records = False
 
     def memory(self) -> int | None:
-        """Return the greatest timestamp seen."""
+        """Return the greatest timestamp seen, with a generator the greatest watermark."""
         return self._greatest
 
     def restore_memory(self, memory: int) -> None:
-        """Continue from the greatest timestamp of an earlier run."""
+        """Continue from what `memory` returned in an earlier run."""
         self._greatest = memory
         if self.watermark == MAX_WATERMARK:
             return  # the input has ended, which says more
-        if self._bound_ms is not None and memory != MIN_TIMESTAMP:
+        if memory == MIN_TIMESTAMP:
+            return
+        if self._make_generator is not None:
+            self._generated.greatest = memory
+            super().restore_watermark(memory)
+        elif self._bound_ms is not None:
             super().restore_watermark(memory - self._bound_ms - 1)
 
     def restore_watermark(self, watermark: int) -> None:
         """Ignore upstream, but for its end: the rest is restored from memory."""
         if watermark == MAX_WATERMARK:
             super().restore_watermark(watermark)
+
+    def _generate(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Show every record to the generator; cut the batch where it says something."""
+        on_event = self._current_generator().on_event
+        said = self._generated
+        stamps = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
+        start = 0
+        position = iter(values)
+        for end, (value, stamp) in enumerate(zip(position, stamps, strict=False), 1):
+            try:
+                on_event(value, stamp, said)
+            except Exception as cause:
+                raise self.failed(cause, values, position) from cause
+            if said.is_new and self.context.is_live:
+                cut = None if timestamps is None else timestamps[start:end]
+                self.output.collect(values[start:end], cut)
+                start = end
+                self._pass_on()
+                self.output.separate()
+        if start < len(values):
+            cut = None if timestamps is None else timestamps[start:]
+            self.output.collect(values[start:], cut)
+
+    def _pass_on(self) -> None:
+        """Tell downstream what the generator said."""
+        said = self._generated
+        if not said.is_new:
+            return
+        said.is_new = False
+        if said.idle is False:
+            self._tell_idle(idle=False)
+        if said.greatest != MIN_TIMESTAMP:
+            self._greatest = max(self._greatest, said.greatest)
+            super().advance_watermark(said.greatest)
+        if said.idle:
+            self._tell_idle(idle=True)
+
+    def _tell_idle(self, *, idle: bool) -> None:
+        """Tell downstream, also that a split is active which it has not heard of yet."""
+        self._idle = idle
+        self.output.set_idle(idle)
+
+    def _notice_silence(self, idle_ms: int) -> None:
+        """Behind an exchange: be idle after so much time without records.
+
+        Level 0 forgets what it knew with every task. There the receivers of its channels
+        measure the silence of its splits.
+        """
+        now_ms = time_ns() // 1_000_000
+        if self._has_records or self._last_record_ms is None:
+            self._last_record_ms = now_ms
+        elif now_ms - self._last_record_ms >= idle_ms and not self._idle:
+            self._tell_idle(idle=True)
+        self._has_records = False
+
+    def _current_generator(self) -> WatermarkGenerator:
+        if self._generator is None:
+            assert self._make_generator is not None
+            try:
+                made = self._make_generator(self.context)
+            except Exception as cause:
+                raise self._generator_failed(cause, "the maker of the generator") from cause
+            if not hasattr(made, "on_event") or not hasattr(made, "on_periodic_emit"):
+                raise UserCodeError(
+                    f"for_generator was given a function that returned {made!r}",
+                    hint="Return an object of a class derived from WatermarkGenerator.",
+                    origin=self.spec.origin,
+                )
+            self._generator = made
+        return self._generator
+
+    def _generator_failed(self, cause: Exception, where: str) -> PenstockError:
+        return cause if isinstance(cause, PenstockError) else self.failed_in(where, cause)
 
     def _assign(self, assigner: Any, values: list[Any], timestamps: list[int] | None) -> list[int]:
         position = iter(values)

@@ -1,0 +1,132 @@
+"""`CheckpointStorage` and its classes: where checkpoints are kept, under Flink's names."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from penstock.config.accepted_options import CHECKPOINT_STORAGE
+from penstock.config.configuration import Configuration
+from penstock.config.options import CHECKPOINT_DIR, SAVEPOINT_DIR
+from penstock.errors import ArgumentError, CallSite
+
+_KIBI = 1024
+_MEBI = 1024 * 1024
+
+
+class CheckpointStorage:
+    """A place for checkpoints. Here it is always a directory."""
+
+    def __init__(self, checkpoint_path: str | None) -> None:
+        self._checkpoint_path = checkpoint_path
+        self._savepoint_path: str | None = None
+
+    def get_checkpoint_path(self) -> str | None:
+        """Return the directory, None for a temporary one."""
+        return self._checkpoint_path
+
+    def get_savepoint_path(self) -> str | None:
+        """Return where savepoints go by default, None for the checkpoint directory."""
+        return self._savepoint_path
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration."""
+        if self._checkpoint_path is not None:
+            configuration.set(CHECKPOINT_DIR, self._checkpoint_path)
+
+    @staticmethod
+    def of(configuration: Configuration) -> CheckpointStorage | None:
+        """Return the storage that a configuration describes, None if none."""
+        kind = configuration.get(CHECKPOINT_STORAGE)
+        path = configuration.get(CHECKPOINT_DIR)
+        found: CheckpointStorage | None = None
+        if kind == "jobmanager":
+            found = JobManagerCheckpointStorage(path)
+        elif path is not None:
+            found = FileSystemCheckpointStorage(path)
+        if found is not None:
+            found._savepoint_path = configuration.get(SAVEPOINT_DIR)  # noqa: SLF001 - our own
+        return found
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self._checkpoint_path})"
+
+
+class JobManagerCheckpointStorage(CheckpointStorage):
+    """Accepted; checkpoints are files all the same, in a temporary directory without a path.
+
+    Attributes:
+        DEFAULT_MAX_STATE_SIZE: Bytes.
+    """
+
+    DEFAULT_MAX_STATE_SIZE: ClassVar[int] = 5 * _MEBI
+
+    def __init__(
+        self, checkpoint_path: str | None = None, max_state_size: int | None = None
+    ) -> None:
+        """Describe the storage.
+
+        Args:
+            checkpoint_path: Directory of checkpoints.
+            max_state_size: Bytes; kept, without effect.
+        """
+        super().__init__(checkpoint_path)
+        default = self.DEFAULT_MAX_STATE_SIZE
+        self._max_state_size = default if max_state_size is None else max_state_size
+
+    def get_max_state_size(self) -> int:
+        """Return what was set, in bytes."""
+        return self._max_state_size
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration."""
+        super().store(configuration)
+        configuration.set(CHECKPOINT_STORAGE, "jobmanager")
+
+
+class FileSystemCheckpointStorage(CheckpointStorage):
+    """Checkpoints in a directory that the driver and all executors see.
+
+    Attributes:
+        MAX_FILE_STATE_THRESHOLD: Bytes.
+    """
+
+    MAX_FILE_STATE_THRESHOLD: ClassVar[int] = _MEBI
+
+    def __init__(
+        self,
+        checkpoint_path: str,
+        file_state_size_threshold: int | None = None,
+        write_buffer_size: int = -1,
+    ) -> None:
+        """Describe the storage.
+
+        Args:
+            checkpoint_path: The directory.
+            file_state_size_threshold: Bytes; kept, without effect.
+            write_buffer_size: Bytes; kept, without effect.
+
+        Raises:
+            ArgumentError: There is no path.
+        """
+        if not isinstance(checkpoint_path, str) or not checkpoint_path.strip():
+            raise ArgumentError(
+                f"checkpoint_path is {checkpoint_path!r}",
+                hint="Pass the directory in which checkpoints shall be kept.",
+                origin=CallSite.of_caller(),
+            )
+        super().__init__(checkpoint_path)
+        self._threshold = -1 if file_state_size_threshold is None else file_state_size_threshold
+        self._write_buffer_size = write_buffer_size
+
+    def get_min_file_size_threshold(self) -> int:
+        """Return what was set, in bytes; Flink's default, 20 KiB, if nothing was."""
+        return self._threshold if self._threshold >= 0 else 20 * _KIBI
+
+    def get_write_buffer_size(self) -> int:
+        """Return what was set, in bytes; Flink's default, 4 KiB, if nothing was."""
+        return self._write_buffer_size if self._write_buffer_size >= 0 else 4 * _KIBI
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration."""
+        super().store(configuration)
+        configuration.set(CHECKPOINT_STORAGE, "filesystem")

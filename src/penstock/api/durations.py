@@ -1,0 +1,42 @@
+"""Lengths of time as settings take them: milliseconds, `timedelta`, `Duration` or `Time`."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from penstock.errors import ArgumentError, CallSite
+from penstock.types import Duration, Time
+
+_MILLISECOND = timedelta(milliseconds=1)
+
+Length = int | timedelta | Duration | Time
+"""A length of time; an integer counts milliseconds."""
+
+
+def length_of(value: Length, operation: str) -> timedelta:
+    """Return a length of time.
+
+    Raises:
+        ArgumentError: `value` is none, is negative, or finer than a millisecond.
+    """
+    found: timedelta | None = None
+    if isinstance(value, timedelta):
+        found = value
+    elif isinstance(value, Duration):
+        found = timedelta(milliseconds=value.to_millis())
+    elif isinstance(value, Time):
+        found = timedelta(milliseconds=value.to_milliseconds())
+    elif type(value) is int:
+        found = timedelta(milliseconds=value)
+    if found is None or found < timedelta(0) or found % _MILLISECOND:
+        raise ArgumentError(
+            f"{operation} got {value!r}",
+            hint="Pass whole milliseconds, 0 or more, or a timedelta, Duration or Time.",
+            origin=CallSite.of_caller(),
+        )
+    return found
+
+
+def milliseconds_of(length: timedelta) -> int:
+    """Return a length in milliseconds."""
+    return length // _MILLISECOND

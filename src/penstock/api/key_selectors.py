@@ -1,0 +1,70 @@
+"""Keys of a declared type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.api.user_code import checked_type
+from penstock.errors import ArgumentError, CallSite, KeyTypeError
+from penstock.types import ListTypeInfo, MapTypeInfo, PrimitiveArrayTypeInfo, TypeInformation
+from penstock.types.containers import BasicArrayTypeInfo, ObjectArrayTypeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class TypedKeySelector:
+    """Brings the keys of a selector to a declared type.
+
+    Attributes:
+        select: Value to key.
+        key_type: What keys are brought to.
+    """
+
+    select: Callable[[Any], Any]
+    key_type: TypeInformation
+
+    def __call__(self, value: Any) -> Any:
+        """Return the key of `value` in the declared form.
+
+        Raises:
+            KeyTypeError: The key does not fit the type.
+        """
+        key = self.select(value)
+        try:
+            return self.key_type.coerce(key)
+        except ValueError as refused:
+            raise KeyTypeError(
+                f"the key {key!r} is not of its declared type {self.key_type!r}: {refused}",
+                hint="Correct the key selector, or the key_type.",
+            ) from refused
+
+
+def typed_selector(
+    select: Callable[[Any], Any], key_type: TypeInformation | None, operation: str
+) -> Callable[[Any], Any]:
+    """Return a selector whose keys have the declared type; `select` itself if there is none.
+
+    Raises:
+        ArgumentError: `key_type` is no type, or one whose values cannot be keys.
+    """
+    declared = checked_type(key_type, operation)
+    if not declared.need_conversion():
+        return select
+    as_bytes = isinstance(declared, PrimitiveArrayTypeInfo) and declared.is_bytes
+    if isinstance(declared, _NO_KEYS) and not as_bytes:
+        raise ArgumentError(
+            f"{operation} got the key type {declared!r}, whose values can be changed",
+            hint="Use a basic type, Types.TUPLE or Types.ROW for keys.",
+            origin=CallSite.of_caller(),
+        )
+    return TypedKeySelector(select, declared)
+
+
+_NO_KEYS = (
+    ListTypeInfo,
+    MapTypeInfo,
+    BasicArrayTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)

@@ -1,0 +1,81 @@
+"""Function classes of windows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeAlias
+
+from penstock.api.context import KeyedStateStore
+from penstock.api.functions import Emitted, Function
+from penstock.types.type_parameters import IN, OUT, K
+from penstock.types.window_parameters import W, W_co
+
+
+class WindowContext(Protocol[W_co]):
+    """What a process function sees of its window."""
+
+    def window(self) -> W_co:
+        """Return the window."""
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+
+    def current_watermark(self) -> int:
+        """Return the watermark in epoch milliseconds, Long.MIN before the first."""
+
+    def window_state(self) -> KeyedStateStore:
+        """Return where the state of this key and window is; clear it in `clear`.
+
+        Raises:
+            GraphError: The windows merge.
+        """
+
+    def global_state(self) -> KeyedStateStore:
+        """Return where the state of this key is, shared by all windows."""
+
+
+class WindowFunction(Function, Generic[IN, OUT, K, W]):
+    """Any number of results per key and window."""
+
+    @abstractmethod
+    def apply(self, key: K, window: W, inputs: Iterable[IN]) -> Iterable[Emitted[OUT]] | None:
+        """Return or yield the results of a window; None is no result."""
+
+
+class AllWindowFunction(Function, Generic[IN, OUT, W]):
+    """Any number of results per window of a stream without a key."""
+
+    @abstractmethod
+    def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[Emitted[OUT]] | None:
+        """Return or yield the results of a window; None is no result."""
+
+
+class ProcessWindowFunction(Function, Generic[IN, OUT, K, W]):
+    """Any number of results per key and window, with time and state."""
+
+    Context: TypeAlias = WindowContext
+
+    @abstractmethod
+    def process(
+        self, key: K, context: WindowContext[W], elements: Iterable[IN]
+    ) -> Iterable[Emitted[OUT]] | None:
+        """Return or yield the results of a window; None is no result."""
+
+    def clear(self, context: WindowContext[W]) -> None:
+        """Clear the window's state; called once, when the window is over."""
+
+
+class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+    """The same of a stream without a key."""
+
+    Context: TypeAlias = WindowContext
+
+    @abstractmethod
+    def process(
+        self, context: WindowContext[W], elements: Iterable[IN]
+    ) -> Iterable[Emitted[OUT]] | None:
+        """Return or yield the results of a window; None is no result."""
+
+    def clear(self, context: WindowContext[W]) -> None:
+        """Clear the window's state; called once, when the window is over."""

@@ -1,0 +1,107 @@
+"""`WindowAssigner`: says to which windows a record belongs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable
+from typing import Any, Generic
+
+from penstock.api.context import RuntimeContext
+from penstock.api.windows.trigger import Trigger
+from penstock.errors import ArgumentError, CallSite
+from penstock.types.time import Time
+from penstock.types.type_parameters import T
+from penstock.types.window_parameters import W2, W
+
+
+class WindowAssigner(ABC, Generic[T, W]):
+    """Says to which windows a record belongs. One object serves all keys."""
+
+    class WindowAssignerContext(ABC):
+        """What an assigner may ask for."""
+
+        @abstractmethod
+        def get_current_processing_time(self) -> int:
+            """Return the wall clock in epoch milliseconds."""
+
+        @abstractmethod
+        def get_runtime_context(self) -> RuntimeContext:
+            """Return the runtime context; its state is that of the record's key."""
+
+    @abstractmethod
+    def assign_windows(self, element: T, timestamp: int, context: Any) -> Collection[W]:
+        """Return the windows of a record; none drops it.
+
+        Args:
+            element: The record.
+            timestamp: Its timestamp, Long.MIN if it has none.
+            context: A `WindowAssignerContext`.
+        """
+
+    @abstractmethod
+    def get_default_trigger(self, env: Any) -> Trigger[T, W]:
+        """Return the trigger of windows for which the program names none."""
+
+    @abstractmethod
+    def is_event_time(self) -> bool:
+        """Return whether windows end when the watermark says so."""
+
+
+class MergingWindowAssigner(WindowAssigner[T, W]):
+    """An assigner whose windows of one key may become one, as sessions do."""
+
+    class MergeCallback(ABC, Generic[W2]):
+        """Takes the decisions of `merge_windows`."""
+
+        @abstractmethod
+        def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:
+            """Let several windows become `merge_result`."""
+
+    @abstractmethod
+    def merge_windows(self, windows: Iterable[W], callback: Any) -> None:
+        """Call `callback.merge` for windows that are to become one."""
+
+
+def milliseconds(length: Any, what: str) -> int:
+    """Return a `Time` in milliseconds.
+
+    Raises:
+        ArgumentError: `length` is no `Time`.
+    """
+    if isinstance(length, Time):
+        return length.to_milliseconds()
+    raise ArgumentError(
+        f"the {what} is {length!r}",
+        hint="Pass a Time, for example Time.seconds(5).",
+        origin=CallSite.of_caller(),
+    )
+
+
+def positive(number: Any, what: str) -> int:
+    """Return a number from 1.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if type(number) is int and number > 0:
+        return number
+    raise ArgumentError(
+        f"the {what} is {number!r}",
+        hint="Pass a whole number greater than 0.",
+        origin=CallSite.of_caller(),
+    )
+
+
+def smaller_offset(offset: Any, period: int) -> int:
+    """Return an offset in milliseconds.
+
+    Raises:
+        ArgumentError: It is not a whole number, or not shorter than `period`.
+    """
+    if type(offset) is int and abs(offset) < period:
+        return offset
+    raise ArgumentError(
+        f"the offset of windows is {offset!r} ms, and they start every {period} ms",
+        hint="Pass an offset shorter than that, of either sign.",
+        origin=CallSite.of_caller(),
+    )

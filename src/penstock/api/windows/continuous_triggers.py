@@ -1,0 +1,161 @@
+"""Triggers that fire again and again while a window is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.api.state_descriptors import ReducingStateDescriptor
+from penstock.api.windows.assigner import milliseconds, positive
+from penstock.api.windows.trigger import Trigger
+from penstock.types import Types
+from penstock.types.time import Time
+from penstock.types.windows import TimeWindow, TriggerResult
+
+
+class _ContinuousTrigger(Trigger[Any, TimeWindow]):
+    """Remembers when a window fires next: the earliest time any part of it asked for."""
+
+    def __init__(self, interval: int) -> None:
+        """Fire at multiples of `interval` milliseconds.
+
+        Raises:
+            ArgumentError: It is not greater than 0.
+        """
+        self.interval = positive(interval, "interval of a trigger")
+        self._next_fire = ReducingStateDescriptor("fire-time", min, Types.LONG())
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def _grid(self, time: int) -> int:
+        return time - time % self.interval
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.interval})"
+
+
+class ContinuousEventTimeTrigger(_ContinuousTrigger):
+    """Fires when the watermark passes multiples of an interval, and the end of the window."""
+
+    @staticmethod
+    def of(interval: Time) -> ContinuousEventTimeTrigger:
+        """Return a trigger that fires every `interval`.
+
+        Raises:
+            ArgumentError: It is no `Time`, or not greater than 0.
+        """
+        return ContinuousEventTimeTrigger(milliseconds(interval, "interval of a trigger"))
+
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
+    ) -> TriggerResult:
+        """Fire if the window has ended, else see to it that it fires at the next multiple."""
+        if window.max_timestamp() <= ctx.get_current_watermark():
+            return TriggerResult.FIRE
+        ctx.register_event_time_timer(window.max_timestamp())
+        state = ctx.get_partitioned_state(self._next_fire)
+        if state.get() is None:
+            self.register_next_fire_timestamp(self._grid(timestamp), window, ctx, state)
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
+        """Fire at the end of the window and at the time that was asked for."""
+        if time == window.max_timestamp():
+            return TriggerResult.FIRE
+        state = ctx.get_partitioned_state(self._next_fire)
+        if state.get() != time:
+            return TriggerResult.CONTINUE
+        state.clear()
+        self.register_next_fire_timestamp(time, window, ctx, state)
+        return TriggerResult.FIRE
+
+    def on_merge(self, window: TimeWindow, ctx: Any) -> None:
+        """Fire the merged window when the first of its parts would have."""
+        ctx.merge_partitioned_state(self._next_fire)
+        time = ctx.get_partitioned_state(self._next_fire).get()
+        if time is not None:
+            ctx.register_event_time_timer(time)
+        if window.max_timestamp() > ctx.get_current_watermark():
+            ctx.register_event_time_timer(window.max_timestamp())
+
+    def clear(self, window: TimeWindow, ctx: Any) -> None:
+        """Forget timers and state."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        time = state.get()
+        if time is not None:
+            ctx.delete_event_time_timer(time)
+            state.clear()
+        ctx.delete_event_time_timer(window.max_timestamp())
+
+    def register_next_fire_timestamp(
+        self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
+    ) -> None:
+        """Ask for a firing one interval after `time`, at the end of the window at the latest."""
+        next_fire = min(time + self.interval, window.max_timestamp())
+        fire_timestamp_state.add(next_fire)
+        ctx.register_event_time_timer(next_fire)
+
+
+class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
+    """Fires when the wall clock passes multiples of an interval while the window is open."""
+
+    @staticmethod
+    def of(interval: Time) -> ContinuousProcessingTimeTrigger:
+        """Return a trigger that fires every `interval`.
+
+        Raises:
+            ArgumentError: It is no `Time`, or not greater than 0.
+        """
+        return ContinuousProcessingTimeTrigger(milliseconds(interval, "interval of a trigger"))
+
+    def on_element(
+        self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
+    ) -> TriggerResult:
+        """See to it that the window fires at the next multiple."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        if state.get() is None:
+            now = self._grid(ctx.get_current_processing_time())
+            self.register_next_fire_timestamp(now, window, ctx, state)
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
+        """Fire at the time that was asked for."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        if state.get() != time:
+            return TriggerResult.CONTINUE
+        state.clear()
+        if time < window.max_timestamp():
+            self.register_next_fire_timestamp(time, window, ctx, state)
+        return TriggerResult.FIRE
+
+    def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_merge(self, window: TimeWindow, ctx: Any) -> None:
+        """Fire the merged window when the first of its parts would have."""
+        ctx.merge_partitioned_state(self._next_fire)
+        time = ctx.get_partitioned_state(self._next_fire).get()
+        if time is not None:
+            ctx.register_processing_time_timer(time)
+
+    def clear(self, window: TimeWindow, ctx: Any) -> None:
+        """Forget the timer and the state."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        time = state.get()
+        if time is not None:
+            ctx.delete_processing_time_timer(time)
+            state.clear()
+
+    def register_next_fire_timestamp(
+        self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
+    ) -> None:
+        """Ask for a firing one interval after `time`, at the end of the window at the latest."""
+        next_fire = min(time + self.interval, window.max_timestamp())
+        fire_timestamp_state.add(next_fire)
+        ctx.register_processing_time_timer(next_fire)

@@ -1,0 +1,62 @@
+"""A trigger that counts records."""
+
+from __future__ import annotations
+
+from operator import add
+from typing import Any
+
+from penstock.api.state_descriptors import ReducingStateDescriptor
+from penstock.api.windows.assigner import positive
+from penstock.api.windows.trigger import Trigger
+from penstock.types import Types
+from penstock.types.windows import TriggerResult
+
+
+class CountTrigger(Trigger[Any, Any]):
+    """Fires after every so many records of a window; keeps the contents."""
+
+    def __init__(self, window_size: int) -> None:
+        """Fire after every `window_size` records.
+
+        Raises:
+            ArgumentError: It is not a whole number greater than 0.
+        """
+        self.count = positive(window_size, "count of a trigger")
+        self._seen = ReducingStateDescriptor("count", add, Types.LONG())
+
+    @staticmethod
+    def of(window_size: int) -> CountTrigger:
+        """Return a trigger that fires after every `window_size` records."""
+        return CountTrigger(window_size)
+
+    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
+        """Count, and fire when the count is reached."""
+        seen = ctx.get_partitioned_state(self._seen)
+        seen.add(1)
+        if seen.get() < self.count:
+            return TriggerResult.CONTINUE
+        seen.clear()
+        return TriggerResult.FIRE
+
+    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+    def on_merge(self, window: Any, ctx: Any) -> None:
+        """Add up the counts; a sum beyond the count fires with the next record."""
+        ctx.merge_partitioned_state(self._seen)
+
+    def clear(self, window: Any, ctx: Any) -> None:
+        """Forget the count."""
+        ctx.get_partitioned_state(self._seen).clear()
+
+    def __repr__(self) -> str:
+        return f"CountTrigger({self.count})"

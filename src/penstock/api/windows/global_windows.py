@@ -1,0 +1,77 @@
+"""One window per key: global windows and end-of-stream windows (FLIP-331)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.global_triggers import EndOfStreamTrigger, NeverTrigger
+from penstock.api.windows.trigger import Trigger
+from penstock.types.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, GlobalWindow, TimeWindow
+
+
+class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
+    """One window with everything; without a trigger of yours it never fires."""
+
+    def __init__(self, default_trigger: Trigger[Any, Any] | None = None) -> None:
+        """Make the assigner; use `create` or `create_with_end_of_stream_trigger`."""
+        self._default_trigger = default_trigger or NeverTrigger()
+
+    @staticmethod
+    def create() -> GlobalWindows:
+        """Return the assigner; give the stream a trigger."""
+        return GlobalWindows()
+
+    @staticmethod
+    def create_with_end_of_stream_trigger() -> GlobalWindows:
+        """Return an assigner whose window fires once, when the input has ended."""
+        return GlobalWindows(EndOfStreamTrigger())
+
+    def assign_windows(
+        self, element: Any, timestamp: int, context: Any
+    ) -> Collection[GlobalWindow]:
+        """Return the only window."""
+        return [GlobalWindow.get()]
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        """Return the trigger the assigner was made with."""
+        return self._default_trigger
+
+    def is_event_time(self) -> bool:
+        """Return False."""
+        return False
+
+    def __repr__(self) -> str:
+        return f"GlobalWindows(trigger={self._default_trigger!r})"
+
+
+END_OF_STREAM = TimeWindow(MIN_TIMESTAMP, MAX_TIMESTAMP)
+"""The window of `EndOfStreamWindows`."""
+
+
+class EndOfStreamWindows(WindowAssigner[Any, TimeWindow]):
+    """One window with everything, which fires once, when the input has ended.
+
+    It takes no trigger and no evictor: those belong to `GlobalWindows`.
+    """
+
+    @staticmethod
+    def get() -> EndOfStreamWindows:
+        """Return the assigner."""
+        return EndOfStreamWindows()
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        """Return the only window."""
+        return [END_OF_STREAM]
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, Any]:
+        """Return `EndOfStreamTrigger`."""
+        return EndOfStreamTrigger()
+
+    def is_event_time(self) -> bool:
+        """Return True."""
+        return True
+
+    def __repr__(self) -> str:
+        return "EndOfStreamWindows()"

@@ -1,0 +1,103 @@
+"""Sliding windows: of one length, at regular distances; they may overlap or leave gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from penstock.api.windows.assigner import (
+    WindowAssigner,
+    milliseconds,
+    positive,
+    smaller_offset,
+)
+from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.tumbling import stamped
+from penstock.types.time import Time
+from penstock.types.windows import TimeWindow
+
+
+class _Sliding(WindowAssigner[Any, TimeWindow]):
+    def __init__(self, size: int, slide: int, offset: int) -> None:
+        """Make windows of `size` milliseconds every `slide`, one of which starts at `offset`.
+
+        Raises:
+            ArgumentError: `size` or `slide` is not greater than 0, or `offset` is not smaller
+                than `slide`.
+        """
+        self.size = positive(size, "length of windows")
+        self.slide = positive(slide, "distance of windows")
+        self.offset = smaller_offset(offset, slide)
+
+    def _windows(self, time: int) -> list[TimeWindow]:
+        last = time - (time - self.offset) % self.slide
+        return [
+            TimeWindow(start, start + self.size)
+            for start in range(last, time - self.size, -self.slide)
+        ]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.slide}, {self.offset})"
+
+
+class SlidingEventTimeWindows(_Sliding):
+    """Windows of one length at regular distances, by the timestamps of records."""
+
+    @staticmethod
+    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
+        """Return windows of `size` that start at multiples of `slide`, plus `offset`.
+
+        Raises:
+            ArgumentError: An argument is no `Time`, or out of range.
+        """
+        return SlidingEventTimeWindows(
+            milliseconds(size, "length of windows"),
+            milliseconds(slide, "distance of windows"),
+            0 if offset is None else milliseconds(offset, "offset of windows"),
+        )
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        """Return the windows that hold the timestamp, the latest first.
+
+        Raises:
+            TypeMismatchError: The record has no timestamp.
+        """
+        return self._windows(stamped(timestamp))
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        """Return `EventTimeTrigger`."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """Return True."""
+        return True
+
+
+class SlidingProcessingTimeWindows(_Sliding):
+    """Windows of one length at regular distances, by the wall clock."""
+
+    @staticmethod
+    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
+        """Return windows of `size` that start at multiples of `slide`, plus `offset`.
+
+        Raises:
+            ArgumentError: An argument is no `Time`, or out of range.
+        """
+        return SlidingProcessingTimeWindows(
+            milliseconds(size, "length of windows"),
+            milliseconds(slide, "distance of windows"),
+            0 if offset is None else milliseconds(offset, "offset of windows"),
+        )
+
+    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
+        """Return the windows that hold the moment, the latest first."""
+        return self._windows(context.get_current_processing_time())
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        """Return `ProcessingTimeTrigger`."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """Return False."""
+        return False

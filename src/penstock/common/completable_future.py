@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.completable_future`."""
+
+from __future__ import annotations
+
+from penstock.api.completable_future import CompletableFuture
+
+__all__ = ["CompletableFuture"]

@@ -1,0 +1,8 @@
+"""The names of `pyflink.common.config_options`."""
+
+from __future__ import annotations
+
+from penstock.api.config_options import ConfigOptions
+from penstock.config.option import ConfigOption
+
+__all__ = ["ConfigOption", "ConfigOptions"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.execution_config`."""
+
+from __future__ import annotations
+
+from penstock.api.execution_config import ExecutionConfig
+
+__all__ = ["ExecutionConfig"]

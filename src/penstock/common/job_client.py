@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.job_client`."""
+
+from __future__ import annotations
+
+from penstock.api.job import JobClient
+
+__all__ = ["JobClient"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.job_execution_result`."""
+
+from __future__ import annotations
+
+from penstock.api.job import JobExecutionResult
+
+__all__ = ["JobExecutionResult"]

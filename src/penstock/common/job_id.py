@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.job_id`."""
+
+from __future__ import annotations
+
+from penstock.api.job import JobID
+
+__all__ = ["JobID"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.job_status`."""
+
+from __future__ import annotations
+
+from penstock.api.job import JobStatus
+
+__all__ = ["JobStatus"]

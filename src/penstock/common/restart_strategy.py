@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.restart_strategy`."""
+
+from __future__ import annotations
+
+from penstock.api.restart_strategies import RestartStrategies, RestartStrategyConfiguration
+
+__all__ = ["RestartStrategies", "RestartStrategyConfiguration"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.common.serializer`."""
+
+from __future__ import annotations
+
+from penstock.types.type_serializer import TypeSerializer
+
+__all__ = ["TypeSerializer"]

@@ -1,0 +1,228 @@
+"""Flink's settings that programs make and read back, and that change nothing here."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.config.checkpoint_modes import CheckpointingMode, ExternalizedCheckpointRetention
+from penstock.config.option import ANY_VALUE, ConfigOption, Limit, T, one_of
+from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, parse_enum
+
+_ON, _OFF = True, False
+_ZERO = timedelta(0)
+_NOT_NEGATIVE: Limit[int] = Limit("must be 0 or more", lambda value: value >= 0)
+_POSITIVE: Limit[int] = Limit("must be 1 or more", lambda value: value >= 1)
+
+
+def _accepted(
+    key: str,
+    parse: Parser[T],
+    default: T,
+    instead: str,
+    *fallback_keys: str,
+    check: Limit[Any] = ANY_VALUE,
+) -> ConfigOption[T]:
+    """Declare an option without effect.
+
+    Args:
+        key: Flink's.
+        parse: Of its type.
+        default: Flink's.
+        instead: What holds here, as a sentence.
+        fallback_keys: As of any option.
+        check: As of any option.
+    """
+    description = f"Accepted, without effect: {instead}"
+    return ConfigOption(key, parse, default, description, check, fallback_keys)
+
+
+BUFFER_TIMEOUT = _accepted(
+    "execution.buffer-timeout.interval",
+    DURATION,
+    timedelta(milliseconds=100),
+    "records move with their micro-batch.",
+    "execution.buffer-timeout",
+)
+BUFFER_TIMEOUT_ENABLED = _accepted(
+    "execution.buffer-timeout.enabled", BOOLEAN, _ON, "records move with their micro-batch."
+)
+CHECKPOINTING_MODE = _accepted(
+    "execution.checkpointing.mode",
+    parse_enum(CheckpointingMode),
+    CheckpointingMode.EXACTLY_ONCE,
+    "the guarantee is always exactly once.",
+)
+CHECKPOINT_TIMEOUT = _accepted(
+    "execution.checkpointing.timeout",
+    DURATION,
+    timedelta(minutes=10),
+    "a checkpoint is the end of a micro-batch.",
+)
+MIN_PAUSE = _accepted(
+    "execution.checkpointing.min-pause",
+    DURATION,
+    _ZERO,
+    "a checkpoint is the end of a micro-batch.",
+)
+MAX_CONCURRENT_CHECKPOINTS = _accepted(
+    "execution.checkpointing.max-concurrent-checkpoints",
+    INTEGER,
+    1,
+    "micro-batches follow each other.",
+    check=_POSITIVE,
+)
+TOLERABLE_FAILED_CHECKPOINTS = _accepted(
+    "execution.checkpointing.tolerable-failed-checkpoints",
+    INTEGER,
+    0,
+    "a checkpoint that fails fails the job.",
+    check=_NOT_NEGATIVE,
+)
+CHECKPOINT_RETENTION = _accepted(
+    "execution.checkpointing.externalized-checkpoint-retention",
+    parse_enum(ExternalizedCheckpointRetention),
+    ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS,
+    "a checkpoint directory that the program names is kept, a temporary one is not.",
+)
+UNALIGNED_CHECKPOINTS = _accepted(
+    "execution.checkpointing.unaligned.enabled",
+    BOOLEAN,
+    _OFF,
+    "no barriers travel between operators.",
+    "execution.checkpointing.unaligned",
+)
+FORCED_UNALIGNED = _accepted(
+    "execution.checkpointing.unaligned.forced",
+    BOOLEAN,
+    _OFF,
+    "no barriers travel between operators.",
+)
+ALIGNED_TIMEOUT = _accepted(
+    "execution.checkpointing.aligned-checkpoint-timeout",
+    DURATION,
+    _ZERO,
+    "no barriers travel between operators.",
+    "execution.checkpointing.alignment-timeout",
+)
+INCREMENTAL_CHECKPOINTS = _accepted(
+    "execution.checkpointing.incremental",
+    BOOLEAN,
+    _OFF,
+    "checkpoints of a live run always hold the changes only.",
+    "state.backend.incremental",
+)
+SNAPSHOT_COMPRESSION = _accepted(
+    "execution.checkpointing.snapshot-compression",
+    BOOLEAN,
+    _OFF,
+    "Spark and Parquet compress what they write.",
+)
+CHECKPOINT_STORAGE = _accepted(
+    "execution.checkpointing.storage",
+    STRING,
+    None,
+    "checkpoints are always in `execution.checkpointing.dir`.",
+    "state.checkpoint-storage",
+    check=Limit(
+        "must be jobmanager or filesystem",
+        lambda value: value in (None, "jobmanager", "filesystem"),
+    ),
+)
+CHANGELOG_ENABLED = _accepted(
+    "state.changelog.enabled",
+    BOOLEAN,
+    None,
+    "a live run always keeps a log of changes.",
+    "state.backend.changelog.enabled",
+)
+AUTO_WATERMARK_INTERVAL = _accepted(
+    "pipeline.auto-watermark-interval",
+    DURATION,
+    timedelta(milliseconds=200),
+    "watermarks advance with every micro-batch.",
+)
+OBJECT_REUSE = _accepted(
+    "pipeline.object-reuse", BOOLEAN, _OFF, "chained operators pass references."
+)
+CLOSURE_CLEANER = _accepted(
+    "pipeline.closure-cleaner-level",
+    Parser("level", str.upper),
+    "RECURSIVE",
+    "Python functions have nothing to clean.",
+    check=one_of("NONE", "TOP_LEVEL", "RECURSIVE"),
+)
+FORCE_KRYO = _accepted("pipeline.force-kryo", BOOLEAN, _OFF, "there is no Kryo.")
+FORCE_AVRO = _accepted("pipeline.force-avro", BOOLEAN, _OFF, "there is no Avro.")
+GENERIC_TYPES = _accepted(
+    "pipeline.generic-types", BOOLEAN, _ON, "records without a type are pickled."
+)
+AUTO_UIDS = _accepted(
+    "pipeline.auto-generate-uids", BOOLEAN, _ON, "operators without a uid get one."
+)
+CACHED_FILES = _accepted(
+    "pipeline.cached-files", STRING, None, "`python.archives` brings files to the workers."
+)
+JARS = _accepted("pipeline.jars", STRING, None, "`spark.jars` brings them to Spark.")
+CLASSPATHS = _accepted("pipeline.classpaths", STRING, None, "`spark.jars` brings them to Spark.")
+LATENCY_INTERVAL = _accepted(
+    "metrics.latency.interval", DURATION, _ZERO, "no latency markers are sent."
+)
+CANCELLATION_INTERVAL = _accepted(
+    "task.cancellation.interval", DURATION, timedelta(seconds=30), "Spark cancels its tasks."
+)
+CANCELLATION_TIMEOUT = _accepted(
+    "task.cancellation.timeout", DURATION, timedelta(minutes=3), "Spark cancels its tasks."
+)
+ACCEPTED_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    BUFFER_TIMEOUT,
+    BUFFER_TIMEOUT_ENABLED,
+    CHECKPOINTING_MODE,
+    CHECKPOINT_TIMEOUT,
+    MIN_PAUSE,
+    MAX_CONCURRENT_CHECKPOINTS,
+    TOLERABLE_FAILED_CHECKPOINTS,
+    CHECKPOINT_RETENTION,
+    UNALIGNED_CHECKPOINTS,
+    FORCED_UNALIGNED,
+    ALIGNED_TIMEOUT,
+    INCREMENTAL_CHECKPOINTS,
+    SNAPSHOT_COMPRESSION,
+    CHECKPOINT_STORAGE,
+    CHANGELOG_ENABLED,
+    AUTO_WATERMARK_INTERVAL,
+    OBJECT_REUSE,
+    CLOSURE_CLEANER,
+    FORCE_KRYO,
+    FORCE_AVRO,
+    GENERIC_TYPES,
+    AUTO_UIDS,
+    CACHED_FILES,
+    JARS,
+    CLASSPATHS,
+    LATENCY_INTERVAL,
+    CANCELLATION_INTERVAL,
+    CANCELLATION_TIMEOUT,
+)
+"""The options of this module, in the order of the reference page."""
+
+_NOTHING = "Accepted, without effect: "
+
+ACCEPTED_PREFIXES: dict[str, str] = {
+    "python.fn-execution.": f"{_NOTHING}`execution.frame.max-records` bounds what moves at once.",
+    "python.execution-mode": f"{_NOTHING}functions run in Spark's worker processes.",
+    "python.operator-chaining.": f"{_NOTHING}see `pipeline.operator-chaining.enabled`.",
+    "python.state.": f"{_NOTHING}see `state.backend.type`.",
+    "python.map-state.": f"{_NOTHING}see `state.backend.type`.",
+    "python.client.executable": f"{_NOTHING}the program runs in the interpreter it runs in.",
+    "python.pythonpath": f"{_NOTHING}use `python.files`.",
+    "python.metric.": f"{_NOTHING}metrics are always on.",
+    "python.profile.": f"{_NOTHING}Spark profiles its workers.",
+    "python.systemenv.": f"{_NOTHING}Spark decides.",
+    "python.logging.": f"{_NOTHING}functions log as they are told to.",
+    "state.backend.rocksdb.": f"{_NOTHING}there is no RocksDB of our own.",
+    "taskmanager.": f"{_NOTHING}Spark has no task managers.",
+    "jobmanager.": f"{_NOTHING}Spark has no job manager.",
+    "rest.": f"{_NOTHING}there is no REST server.",
+}
+"""Prefixes of Flink's keys that are accepted, with what happens to them."""

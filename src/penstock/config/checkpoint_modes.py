@@ -1,0 +1,24 @@
+"""The enums of the checkpointing settings."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class CheckpointingMode(Enum):
+    """The guarantee asked for."""
+
+    EXACTLY_ONCE = 0
+    AT_LEAST_ONCE = 1
+    """Accepted; what happens is exactly once all the same."""
+
+
+class ExternalizedCheckpointRetention(Enum):
+    """What shall become of checkpoints when the job is cancelled.
+
+    Accepted: a directory that `execution.checkpointing.dir` names is always kept.
+    """
+
+    DELETE_ON_CANCELLATION = 0
+    RETAIN_ON_CANCELLATION = 1
+    NO_EXTERNALIZED_CHECKPOINTS = 2

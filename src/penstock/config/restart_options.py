@@ -1,0 +1,139 @@
+"""What happens after a failure: Flink's `restart-strategy` keys."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.config.option import ConfigOption, Limit, one_of
+from penstock.config.parse import DURATION, INTEGER, NUMBER, Parser
+
+_STRATEGIES = {
+    "disable": "none",
+    "disabled": "none",
+    "off": "none",
+    "fixeddelay": "fixed-delay",
+    "exponentialdelay": "exponential-delay",
+    "failurerate": "failure-rate",
+}
+_NOT_ZERO: Limit[timedelta] = Limit("must be longer than 0", lambda value: value > timedelta(0))
+
+RESTART_STRATEGY: ConfigOption[str] = ConfigOption(
+    key="restart-strategy.type",
+    parse=Parser("strategy", lambda text: _STRATEGIES.get(text.strip().lower(), text.strip())),
+    default="none",
+    description=(
+        "What happens when a job fails. `none` fails it; the others start it again from its last "
+        "checkpoint, a batch run from its beginning, in the same process: `fixed-delay` after the "
+        "same time each time, `exponential-delay` after a time that grows, `failure-rate` unless "
+        "it fails too often. A program that cannot run as it is written is not tried again."
+    ),
+    check=one_of("none", "fixed-delay", "exponential-delay", "failure-rate"),
+    fallback_keys=("restart-strategy",),
+)
+
+FIXED_ATTEMPTS: ConfigOption[int] = ConfigOption(
+    key="restart-strategy.fixed-delay.attempts",
+    parse=INTEGER,
+    default=1,
+    description="How often `fixed-delay` starts the job again.",
+    check=Limit("must be 0 or more", lambda value: value >= 0),
+)
+
+FIXED_DELAY: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.fixed-delay.delay",
+    parse=DURATION,
+    default=timedelta(seconds=1),
+    description="Time between a failure and the next start under `fixed-delay`.",
+)
+
+EXPONENTIAL_INITIAL: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.exponential-delay.initial-backoff",
+    parse=DURATION,
+    default=timedelta(seconds=1),
+    description="Time between the first failure and the next start under `exponential-delay`.",
+    check=_NOT_ZERO,
+)
+
+EXPONENTIAL_MAXIMUM: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.exponential-delay.max-backoff",
+    parse=DURATION,
+    default=timedelta(minutes=1),
+    description="Longest time between a failure and the next start under `exponential-delay`.",
+    check=_NOT_ZERO,
+)
+
+EXPONENTIAL_MULTIPLIER: ConfigOption[float] = ConfigOption(
+    key="restart-strategy.exponential-delay.backoff-multiplier",
+    parse=NUMBER,
+    default=1.5,
+    description="By what the time grows with each failure under `exponential-delay`.",
+    check=Limit("must be 1 or more", lambda value: value >= 1),
+)
+
+EXPONENTIAL_RESET: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.exponential-delay.reset-backoff-threshold",
+    parse=DURATION,
+    default=timedelta(hours=1),
+    description=(
+        "How long the job must run without a failure before `exponential-delay` begins with the "
+        "initial time and no attempts again."
+    ),
+)
+
+EXPONENTIAL_JITTER: ConfigOption[float] = ConfigOption(
+    key="restart-strategy.exponential-delay.jitter-factor",
+    parse=NUMBER,
+    default=0.1,
+    description="Largest random part of the time, up or down, under `exponential-delay`.",
+    check=Limit("must be between 0 and 1", lambda value: 0 <= value <= 1),
+)
+
+EXPONENTIAL_ATTEMPTS: ConfigOption[int | None] = ConfigOption(
+    key="restart-strategy.exponential-delay.attempts-before-reset-backoff",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "How often `exponential-delay` starts the job again before it fails; without limit when "
+        "unset."
+    ),
+    check=Limit("must be 0 or more", lambda value: value is None or value >= 0),
+)
+
+RATE_FAILURES: ConfigOption[int] = ConfigOption(
+    key="restart-strategy.failure-rate.max-failures-per-interval",
+    parse=INTEGER,
+    default=1,
+    description="How many failures within the interval `failure-rate` allows.",
+    check=Limit("must be 1 or more", lambda value: value >= 1),
+)
+
+RATE_INTERVAL: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.failure-rate.failure-rate-interval",
+    parse=DURATION,
+    default=timedelta(minutes=1),
+    description="The interval in which `failure-rate` counts failures.",
+)
+
+RATE_DELAY: ConfigOption[timedelta] = ConfigOption(
+    key="restart-strategy.failure-rate.delay",
+    parse=DURATION,
+    default=timedelta(seconds=1),
+    description="Time between a failure and the next start under `failure-rate`.",
+)
+
+RESTART_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    RESTART_STRATEGY,
+    FIXED_ATTEMPTS,
+    FIXED_DELAY,
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_MAXIMUM,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET,
+    EXPONENTIAL_JITTER,
+    EXPONENTIAL_ATTEMPTS,
+    RATE_FAILURES,
+    RATE_INTERVAL,
+    RATE_DELAY,
+)
+"""The options of this module, in the order of the reference page."""

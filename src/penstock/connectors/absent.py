@@ -1,0 +1,41 @@
+"""Connectors of PyFlink that wrap Java libraries: not here, and what to use instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.errors import MissingConnectorError
+
+_SPARK = (
+    'Read it with Spark and pass SparkSource(spark.readStream.format("{format}")…load()) to '
+    "from_source; write by deriving a Sink, see docs/connectors.md."
+)
+
+INSTEAD: dict[str, str] = {
+    "kafka": _SPARK.format(format="kafka"),
+    "dynamic_kafka": _SPARK.format(format="kafka"),
+    "kinesis": _SPARK.format(format="kinesis"),
+    "pulsar": _SPARK.format(format="pulsar"),
+    "jdbc": 'Read with SparkSource(spark.read.format("jdbc")…load()); write by deriving a Sink.',
+    "cassandra": "Derive a Sink that writes with the database's Python client.",
+    "elasticsearch": "Derive a Sink, or pass a SinkFunction that upserts by id to add_sink.",
+    "rabbitmq": "Derive a Sink; a queue that forgets what it delivered cannot be a source.",
+    "formats.avro": "Read Avro files with FileSource(path, 'avro').",
+    "formats.orc": "Read ORC files with FileSource(path, 'orc').",
+    "formats.parquet": "Use FileSource.parquet and FileSink.parquet.",
+}
+"""Module of PyFlink to what does its job here."""
+
+
+def absent(module: str) -> Callable[[str], object]:
+    """Return the `__getattr__` of a module that has none of PyFlink's names."""
+
+    def refuse(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise MissingConnectorError(
+            f"{name} of pyflink's {module} wraps a Java class, which Penstock does not have",
+            hint=INSTEAD[module],
+        )
+
+    return refuse

@@ -1,0 +1,218 @@
+"""Records of a stream kept in files between the jobs of one program: `DataStream.cache`.
+
+A cache file is a sequence of blocks, each the pickle (protocol 5) of a list of `BLOCK_RECORDS`
+records, the last of fewer. Its handle knows where each block begins, so record `n` is found
+without reading what is before block `n // BLOCK_RECORDS`.
+
+Workers write and read the files, so the directory must be one that the driver and all workers
+see under the same name; on a single host any is.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import SinkError, SourceError
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
+from penstock.types.information import TypeInformation
+
+BLOCK_RECORDS = 2048
+"""Records in a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFile:
+    """Handle of one file.
+
+    Attributes:
+        path: Where it is.
+        subtask: Index of the task that wrote it.
+        record_count: Records in it.
+        offsets: Where each block begins.
+    """
+
+    path: str
+    subtask: int
+    record_count: int
+    offsets: tuple[int, ...]
+
+
+_committed: dict[str, dict[str, tuple[CacheFile, ...]]] = {}
+"""Directory to epoch to files, of the caches this process fills."""
+
+
+def take_files(directory: str) -> tuple[CacheFile, ...]:
+    """Return the files that jobs of this process committed to `directory`, and forget them."""
+    epochs = _committed.pop(directory, {})
+    return tuple(file for files in epochs.values() for file in files)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSink(Sink):
+    """Writes records into cache files; `take_files` gives their handles in the driver.
+
+    Attributes:
+        directory: Of the files; exists.
+    """
+
+    directory: str
+
+    kind: ClassVar[str] = "cache"
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer of one file."""
+        return _CacheWriter(Path(self.directory), context)
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that keeps the handles."""
+        return _CacheCommitter(self.directory)
+
+
+class _CacheWriter(SinkWriter):
+    """Writes one file, made at the first block."""
+
+    def __init__(self, directory: Path, context: SinkContext) -> None:
+        self._context = context
+        self._path = directory / uuid.uuid4().hex
+        self._file: BinaryIO | None = None
+        self._waiting: list[Any] = []
+        self._offsets: list[int] = []
+        self._record_count = 0
+
+    def write(self, values: list[Any]) -> None:
+        self._waiting += values
+        while len(self._waiting) >= BLOCK_RECORDS:
+            self._write_block(self._waiting[:BLOCK_RECORDS])
+            del self._waiting[:BLOCK_RECORDS]
+
+    def prepare_commit(self) -> list[Any]:
+        if self._waiting:
+            self._write_block(self._waiting)
+        if self._file is None:
+            return []
+        with sink_errors(self._path.parent, "cache records", self._context.origin):
+            self._file.close()
+        offsets = tuple(self._offsets)
+        return [CacheFile(str(self._path), self._context.subtask, self._record_count, offsets)]
+
+    def abort(self) -> None:
+        if self._file is None:
+            return
+        with sink_errors(self._path.parent, "remove a cache file", self._context.origin):
+            self._path.unlink(missing_ok=True)
+        # Closing flushes, which fails if the disk is full; nobody needs these bytes.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _write_block(self, block: list[Any]) -> None:
+        data = self._pickled(block)
+        with sink_errors(self._path.parent, "cache records", self._context.origin):
+            if self._file is None:
+                self._file = self._path.open("xb")
+            self._offsets.append(self._file.tell())
+            self._file.write(data)
+        self._record_count += len(block)
+
+    def _pickled(self, block: list[Any]) -> bytes:
+        try:
+            return pickle.dumps(block, 5)
+        except Exception as cause:  # whatever a user's __reduce__ raises
+            raise SinkError(
+                f"records of {self._context.name} cannot be cached: {cause!r}",
+                hint="Map them to values that can be pickled first.",
+                origin=self._context.origin,
+            ) from cause
+
+
+class _CacheCommitter(Committer):
+    """Keeps the handles of every epoch; what nobody committed is deleted."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+
+    def recover(self) -> None:
+        _committed[self._directory] = {}
+        for left_over in Path(self._directory).iterdir():
+            left_over.unlink()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
+        epochs = _committed[self._directory]
+        if epoch not in epochs:
+            epochs[epoch] = tuple(files)
+            return
+        for repeated in files:
+            Path(repeated.path).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSource(SplitSource):
+    """Reads the records of a cached stream.
+
+    Attributes:
+        stream: Id of the node whose records are cached; of the program that holds the source.
+        type_info: Their type.
+        files: Where they are; None until a job has computed them.
+    """
+
+    stream: int
+    type_info: TypeInformation[Any]
+    files: tuple[CacheFile, ...] | None = None
+
+    kind: ClassVar[str] = "cache"
+    has_declared_form: ClassVar[bool] = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Only bounded streams are cached."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """Return the type of the cached stream."""
+        return self.type_info
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one split per file, and an empty one if there is none."""
+        return [(0, file.record_count) for file in self._filled()] or [(0, 0)]
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records of a range."""
+        if start == end:
+            return []
+        file = self._filled()[split]
+        first = start // BLOCK_RECORDS
+        records: list[Any] = []
+        try:
+            with Path(file.path).open("rb") as stream:
+                stream.seek(file.offsets[first])
+                while first * BLOCK_RECORDS + len(records) < end:
+                    records += pickle.load(stream)
+        except (OSError, EOFError) as cause:
+            raise SourceError(
+                f"cached records cannot be read from {file.path}: {cause!r}",
+                hint="Set a temporary directory (TMPDIR) that the driver and all workers see "
+                "under the same name, and do not call invalidate() while a job reads.",
+            ) from cause
+        skipped = first * BLOCK_RECORDS
+        return records[start - skipped : end - skipped]
+
+    def describe(self) -> str:
+        """Return the number of records, once it is known."""
+        if self.files is None:
+            return "a cache that is not filled yet"
+        return f"a cache of {sum(file.record_count for file in self.files)}"
+
+    def _filled(self) -> tuple[CacheFile, ...]:
+        if self.files is None:
+            raise SourceError(
+                "a cached stream is read that no job has computed yet",
+                hint="Run the program with execute() or execute_and_collect().",
+            )
+        return self.files

@@ -1,0 +1,194 @@
+"""What files are called: prefix, suffix and the directory (bucket) they are in."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import ClassVar
+from urllib.parse import quote, unquote
+from zoneinfo import ZoneInfo
+
+from penstock.errors import ArgumentError, CallSite
+
+_LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+"""Fields of Java's date patterns to those of `strftime`."""
+
+_TOKEN = re.compile(r"'([^']*)'|([A-Za-z])\2*|[^A-Za-z']+")
+_BUCKET_MARK = "@"
+
+
+@dataclass(frozen=True, slots=True)
+class BucketAssigner:
+    """Into which directory below that of the sink a file goes.
+
+    Attributes:
+        pattern: For `strftime`, of the time at which a task begins its file; empty is none.
+        timezone_id: Time zone; None is that of the worker.
+    """
+
+    pattern: str = ""
+    timezone_id: str | None = None
+
+    @staticmethod
+    def base_path_bucket_assigner() -> BucketAssigner:
+        """Return an assigner that puts all files into the sink's own directory."""
+        return BucketAssigner()
+
+    @staticmethod
+    def date_time_bucket_assigner(
+        format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
+    ) -> BucketAssigner:
+        """Return an assigner that puts files into a directory per hour, or another time.
+
+        Args:
+            format_str: As Java writes it, of the fields yyyy, yy, MM, dd, HH, mm and ss.
+            timezone_id: E.g. `Europe/Berlin`.
+
+        Raises:
+            ArgumentError: A field is not one of these, or the time zone is unknown.
+        """
+        origin = CallSite.of_caller()
+        try:
+            _zone(timezone_id)
+        except (KeyError, ValueError, TypeError, OSError) as cause:
+            raise ArgumentError(
+                f"{timezone_id!r} is not a time zone",
+                hint="Pass a name such as 'Europe/Berlin', or None.",
+                origin=origin,
+            ) from cause
+        return BucketAssigner(_strftime_pattern(format_str, origin), timezone_id)
+
+    def bucket(self) -> str:
+        """Return the bucket of a file begun now, empty if there are none."""
+        if not self.pattern:
+            return ""
+        return datetime.now(_zone(self.timezone_id)).strftime(self.pattern)
+
+
+@dataclass(frozen=True, slots=True)
+class FileNaming:
+    """What the files of a sink are called.
+
+    Attributes:
+        prefix: How names begin.
+        suffix: How they end; None is the extension of the format.
+        buckets: In which directory they are.
+    """
+
+    prefix: str = "part"
+    suffix: str | None = None
+    buckets: BucketAssigner = BucketAssigner()
+
+    def staged_name(self, unique: str, extension: str) -> str:
+        """Return the name of a staged file, in which its bucket is noted."""
+        bucket = self.buckets.bucket()
+        noted = quote(bucket, safe="") + _BUCKET_MARK if bucket else ""
+        return f"{noted}{unique}.{extension}"
+
+    def visible_name(self, middle: str, staged_name: str) -> str:
+        """Return the final name of a staged file, with its bucket in front."""
+        bucket, _, own = staged_name.rpartition(_BUCKET_MARK)
+        suffix = PurePosixPath(own).suffix if self.suffix is None else self.suffix
+        name = f"{self.prefix}-{middle}{suffix}"
+        return f"{unquote(bucket)}/{name}" if bucket else name
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFileConfig:
+    """How the names of files begin and end.
+
+    Attributes:
+        part_prefix: Their begin.
+        part_suffix: Their end.
+    """
+
+    OutputFileConfigBuilder: ClassVar[type[FileConfigBuilder]]
+    part_prefix: str = "part"
+    part_suffix: str = ""
+
+    @staticmethod
+    def builder() -> FileConfigBuilder:
+        """Return a builder with Flink's defaults: `part` and nothing."""
+        return FileConfigBuilder()
+
+    def get_part_prefix(self) -> str:
+        """Return how names begin."""
+        return self.part_prefix
+
+    def get_part_suffix(self) -> str:
+        """Return how names end."""
+        return self.part_suffix
+
+
+class FileConfigBuilder:
+    """Collects what an `OutputFileConfig` says."""
+
+    def __init__(self) -> None:
+        self._prefix = "part"
+        self._suffix = ""
+
+    def with_part_prefix(self, prefix: str) -> FileConfigBuilder:
+        """Set how names begin.
+
+        Raises:
+            ArgumentError: It cannot be in a file name, or readers would skip such files.
+        """
+        self._prefix = _checked_piece(prefix, "prefix")
+        if prefix.startswith(("_", ".")) or not prefix:
+            raise ArgumentError(
+                f"files that begin with {prefix!r} are skipped by most readers",
+                hint="Begin the prefix with a letter.",
+                origin=CallSite.of_caller(),
+            )
+        return self
+
+    def with_part_suffix(self, suffix: str) -> FileConfigBuilder:
+        """Set how names end.
+
+        Raises:
+            ArgumentError: It cannot be in a file name.
+        """
+        self._suffix = _checked_piece(suffix, "suffix")
+        return self
+
+    def build(self) -> OutputFileConfig:
+        """Return the configuration."""
+        return OutputFileConfig(self._prefix, self._suffix)
+
+
+OutputFileConfig.OutputFileConfigBuilder = FileConfigBuilder
+
+
+def _checked_piece(piece: str, what: str) -> str:
+    if isinstance(piece, str) and not {"/", "\0"} & set(piece):
+        return piece
+    raise ArgumentError(
+        f"the {what} of file names is {piece!r}",
+        hint="Pass a string without slashes.",
+        origin=CallSite.of_caller(),
+    )
+
+
+def _zone(timezone_id: str | None) -> ZoneInfo | None:
+    return None if timezone_id is None else ZoneInfo(timezone_id)
+
+
+def _strftime_pattern(java: str, origin: CallSite | None) -> str:
+    made = []
+    for token in _TOKEN.finditer(java):
+        text = token[0]
+        if text.startswith("'"):
+            made.append((token[1] or "'").replace("%", "%%"))
+        elif token[2] is None:
+            made.append(text.replace("%", "%%"))
+        elif text in _LETTERS:
+            made.append(_LETTERS[text])
+        else:
+            raise ArgumentError(
+                f"the date pattern {java!r} has the field {text!r}",
+                hint=f"Use only {', '.join(_LETTERS)}; put other letters in single quotes.",
+                origin=origin,
+            )
+    return "".join(made)

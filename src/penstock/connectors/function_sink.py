@@ -1,0 +1,132 @@
+"""A sink that calls a function once per record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.errors import PenstockError, UserFunctionError
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+
+
+class SinkInvocation:
+    """What `SinkFunction.invoke` is told beside the record."""
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+        return time.time_ns() // 1_000_000
+
+    def timestamp(self) -> int | None:
+        """Return None: timestamps do not reach sinks; map them into the record."""
+        return None
+
+
+class SinkFunctionContext:
+    """What `open` of a sink function learns of where it runs."""
+
+    def __init__(self, context: SinkContext) -> None:
+        self._context = context
+
+    def get_task_name(self) -> str:
+        """Return the name of the sink."""
+        return self._context.name
+
+    def get_index_of_this_subtask(self) -> int:
+        """Return the index of this subtask, from 0."""
+        return self._context.subtask
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSink(Sink):
+    """Calls a function, or `invoke` of an object, in the workers: at least once per record.
+
+    A task or micro-batch that fails and is repeated calls it again for records it was called
+    for before. Make what it does idempotent, or derive a `Sink` with a `Committer`.
+
+    Attributes:
+        function: A callable of a record, or an object with `invoke(value, context)`.
+        is_object: Whether it is an object, whose `open` and `close` are called as well, once
+            per task and micro-batch.
+    """
+
+    function: Any
+    is_object: bool
+
+    kind: ClassVar[str] = "function"
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer that calls the function at once."""
+        return _CallingWriter(self.function, context, is_object=self.is_object)
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that has nothing to do."""
+        del context
+        return _NothingCommitter()
+
+
+class _CallingWriter(SinkWriter):
+    def __init__(self, function: Any, context: SinkContext, *, is_object: bool) -> None:
+        self._function = function
+        self._context = context
+        self._is_object = is_object
+        self._called = 0
+        if is_object:
+            self._life_cycle("open", SinkFunctionContext(context))
+
+    def write(self, values: list[Any]) -> None:
+        """Call the function once per value, in order.
+
+        Raises:
+            UserFunctionError: It raised; names the record.
+        """
+        call: Callable[[Any], Any] = self._function
+        if self._is_object:
+            invoke, told = self._function.invoke, SinkInvocation()
+
+            def call(value: Any) -> Any:
+                return invoke(value, told)
+
+        for value in values:
+            try:
+                call(value)
+            except PenstockError:
+                raise
+            except Exception as cause:
+                raise self._failed(
+                    f"record {value!r} (number {self._called + 1})", cause
+                ) from cause
+            self._called += 1
+
+    def prepare_commit(self) -> list[Any]:
+        self._life_cycle("close")
+        return []
+
+    def abort(self) -> None:
+        self._life_cycle("close")
+
+    def _life_cycle(self, method: str, *arguments: Any) -> None:
+        called = getattr(self._function, method, None) if self._is_object else None
+        if called is None:
+            return
+        try:
+            called(*arguments)
+        except Exception as cause:
+            raise self._failed(method, cause) from cause
+
+    def _failed(self, where: str, cause: Exception) -> UserFunctionError:
+        context = self._context
+        return UserFunctionError(
+            f"sink {context.name!r} failed on {where} of subtask {context.subtask}: {cause!r}",
+            hint="Correct the function, or filter out the record before it.",
+            origin=context.origin,
+        )
+
+
+class _NothingCommitter(Committer):
+    def recover(self) -> None:
+        """Nothing is staged."""
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Everything is visible already."""

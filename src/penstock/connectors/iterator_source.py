@@ -1,0 +1,154 @@
+"""A source over iterators: a function that starts one at any position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, ClassVar
+
+from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.graph.endpoints import SplitSource
+from penstock.types import TypeInformation, Types
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorSource(SplitSource):
+    """Reads what iterators give: `iterate(split, start)` yields records from `start` on.
+
+    The offset of a record is its position in its split. `iterate` must give the same records
+    at the same positions whenever it is asked, in any process.
+
+    Attributes:
+        iterate: (split, position) to the records from that position on.
+        counts: Number of records of each split; None never ends. One endless split by default.
+        records_per_second: Rate limit in a live run, over all splits; None is as fast as
+            possible. A batch run ignores it.
+        type_info: Type of the records.
+    """
+
+    kind: ClassVar[str] = "iterator"
+    iterate: Callable[[int, int], Iterable[Any]]
+    counts: tuple[int | None, ...] = (None,)
+    records_per_second: int | None = None
+    type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
+
+    def __post_init__(self) -> None:
+        """Check the arguments.
+
+        Raises:
+            ArgumentError: No callable, no counts, a negative one, or a rate below 1.
+        """
+        counts = [count for count in self.counts if count is not None]
+        problem = None
+        if not callable(self.iterate):
+            problem = f"{self.iterate!r} is not callable"
+        elif not self.counts or any(type(n) is not int or n < 0 for n in counts):
+            problem = f"the counts of the splits are {self.counts!r}"
+        elif self.records_per_second is not None and (
+            type(self.records_per_second) is not int or self.records_per_second < 1
+        ):
+            problem = f"records_per_second is {self.records_per_second!r}"
+        if problem is not None:
+            raise ArgumentError(
+                problem,
+                hint="Pass a function of (split, position), one count (or None) per split, and a "
+                "rate of 1 or more (or None).",
+                origin=CallSite.of_caller(),
+            )
+
+    @classmethod
+    def of_generator(
+        cls,
+        function: Callable[[], Iterable[Any]],
+        *,
+        bounded: bool = True,
+        records_per_second: int | None = None,
+        type_info: TypeInformation | None = None,
+    ) -> IteratorSource:
+        """Return a source of what a generator function yields, in one split.
+
+        A generator cannot be entered in its middle, so it runs from its start for every few
+        thousand records; a bounded one also runs once here, to count. For large inputs pass a
+        function that can start anywhere to `IteratorSource` itself.
+
+        Args:
+            function: Returns an iterator over all records, the same ones at every call.
+            bounded: It ends.
+            records_per_second: See the class.
+            type_info: Type of the records.
+
+        Raises:
+            ArgumentError: `function` is no function.
+            SourceError: The generator raised while it was counted.
+        """
+        if not callable(function):
+            raise ArgumentError(
+                f"{function!r} is not a generator function",
+                hint="Pass the function itself, without calling it.",
+                origin=CallSite.of_caller(),
+            )
+        count = _count(function) if bounded else None
+        declared = type_info or Types.PICKLED_BYTE_ARRAY()
+        return cls(_FromItsStart(function), (count,), records_per_second, declared)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether every split has a count."""
+        return None not in self.counts
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the declared type."""
+        return self.type_info
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one range per count."""
+        del parallelism
+        return [(0, count) for count in self.counts]
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records at positions `[start, end)`.
+
+        Raises:
+            SourceError: The iterator raised; names the position.
+        """
+        found: list[Any] = []
+        try:
+            found.extend(islice(self.iterate(split, start), end - start))
+        except Exception as cause:
+            raise SourceError(
+                f"the iterator of split {split} failed at position {start + len(found)} or "
+                f"behind: {cause!r}",
+                hint="Correct the function that makes it.",
+            ) from cause
+        return found
+
+    def describe(self) -> str:
+        """Return the number of splits and of records."""
+        counts = ["endless" if count is None else str(count) for count in self.counts]
+        return f"iterators ({', '.join(counts)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _FromItsStart:
+    """Runs a generator function from its start and skips what was read."""
+
+    function: Callable[[], Iterable[Any]]
+
+    def __call__(self, split: int, start: int) -> Iterable[Any]:
+        del split
+        return islice(self.function(), start, None)
+
+
+def _count(function: Callable[[], Iterable[Any]]) -> int:
+    count = 0
+    try:
+        for count, _ in enumerate(function(), 1):  # noqa: B007 - what is left is the count
+            pass
+    except Exception as cause:
+        raise SourceError(
+            f"the generator failed at position {count}: {cause!r}",
+            hint="Correct the generator function.",
+            origin=CallSite.of_caller(),
+        ) from cause
+    return count

@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.async_data_stream`."""
+
+from __future__ import annotations
+
+from penstock.api.async_data_stream import AsyncDataStream
+
+__all__ = ["AsyncDataStream"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.checkpoint_config`."""
+
+from __future__ import annotations
+
+from penstock.api.checkpointing import CheckpointConfig
+
+__all__ = ["CheckpointConfig"]

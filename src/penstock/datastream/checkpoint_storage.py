@@ -1,0 +1,11 @@
+"""The names of `pyflink.datastream.checkpoint_storage`."""
+
+from __future__ import annotations
+
+from penstock.api.checkpoint_storage import (
+    CheckpointStorage,
+    FileSystemCheckpointStorage,
+    JobManagerCheckpointStorage,
+)
+
+__all__ = ["CheckpointStorage", "FileSystemCheckpointStorage", "JobManagerCheckpointStorage"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.execution_mode`."""
+
+from __future__ import annotations
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+
+__all__ = ["RuntimeExecutionMode"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.slot_sharing_group`."""
+
+from __future__ import annotations
+
+from penstock.api.slot_sharing import MemorySize, SlotSharingGroup
+
+__all__ = ["MemorySize", "SlotSharingGroup"]

@@ -1,0 +1,7 @@
+"""The names of `pyflink.datastream.stream_execution_environment`."""
+
+from __future__ import annotations
+
+from penstock.api.environment import StreamExecutionEnvironment
+
+__all__ = ["StreamExecutionEnvironment"]

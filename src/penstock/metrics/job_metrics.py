@@ -1,0 +1,67 @@
+"""The metrics of a whole job, as far as this process has committed them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from penstock.errors import ArgumentError
+from penstock.metrics.values import MetricValue, merge_metrics, metric_results
+
+STATE_PREFIX = "state."
+"""Begins the names of what keeping state cost."""
+
+
+class JobMetrics:
+    """Adds up what committed micro-batches and batch runs report. Safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._metrics: dict[str, MetricValue] = {}
+        self._state: dict[str, int] = {}
+
+    def add(self, metrics: Mapping[str, MetricValue], state: Mapping[str, int]) -> None:
+        """Add one report.
+
+        Args:
+            metrics: Full name to value.
+            state: What keeping state cost: a name to a count or to bytes.
+        """
+        with self._lock:
+            merge_metrics(self._metrics, metrics)
+            for name, count in state.items():
+                self._state[name] = self._state.get(name, 0) + count
+
+    def metrics(self) -> dict[str, MetricValue]:
+        """Return full name to value, of all reports."""
+        with self._lock:
+            return dict(self._metrics)
+
+    def state(self) -> dict[str, int]:
+        """Return what keeping state cost, over all reports."""
+        with self._lock:
+            return dict(self._state)
+
+    def results(self) -> dict[str, Any]:
+        """Return what users see of all metrics: `state.…` is what keeping state cost."""
+        costs = {f"{STATE_PREFIX}{name}": count for name, count in sorted(self.state().items())}
+        return {**metric_results(self.metrics()), **costs}
+
+
+def result_named(results: Mapping[str, Any], name: str) -> Any:
+    """Return the result of a metric by its full name, or by the end of it if only one ends so.
+
+    Raises:
+        ArgumentError: There is none, or several.
+    """
+    if name in results:
+        return results[name]
+    found = [known for known in results if known.endswith(f".{name}")]
+    if len(found) != 1:
+        wrong = f"{len(found)} metrics" if found else "no metric"
+        raise ArgumentError(
+            f"{wrong} of the job end in {name!r}; there are {found or sorted(results)}",
+            hint="Pass the full name: uid of the operator, groups and name, with dots between.",
+        )
+    return results[found[0]]

@@ -1,0 +1,140 @@
+"""What metrics are worth: values that travel from subtasks to the driver and add up there.
+
+A subtask says what came in since its last report; the values of a job are all of them merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+GaugeReading = int | float | str | bool
+"""What a gauge may show."""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterValue:
+    """A count.
+
+    Attributes:
+        count: Can go down as well.
+    """
+
+    count: int
+
+    @property
+    def result(self) -> int:
+        """What `get_accumulator_result` returns."""
+        return self.count
+
+    def merged(self, other: CounterValue) -> CounterValue:
+        """Return both counts together."""
+        return CounterValue(self.count + other.count)
+
+
+@dataclass(frozen=True, slots=True)
+class GaugeValue:
+    """A reading; the last one counts.
+
+    Attributes:
+        value: What the gauge showed.
+    """
+
+    value: GaugeReading
+
+    @property
+    def result(self) -> GaugeReading:
+        """What `get_accumulator_result` returns."""
+        return self.value
+
+    def merged(self, other: GaugeValue) -> GaugeValue:
+        """Return the later reading."""
+        return other
+
+
+@dataclass(frozen=True, slots=True)
+class MeterValue:
+    """Events, and how many there are per second.
+
+    Attributes:
+        count: Events.
+        rates: Subtask to events per second, over the time span of the meter, when the subtask
+            last reported.
+    """
+
+    count: int
+    rates: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def rate(self) -> float:
+        """Events per second, of all subtasks."""
+        return sum(self.rates.values())
+
+    @property
+    def result(self) -> int:
+        """What `get_accumulator_result` returns: the events."""
+        return self.count
+
+    def merged(self, other: MeterValue) -> MeterValue:
+        """Return both counts together, and the later rate of each subtask."""
+        return MeterValue(self.count + other.count, {**self.rates, **other.rates})
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionValue:
+    """Values, summed up.
+
+    Attributes:
+        count: How many values there were.
+        sum: Of all of them.
+        min: The least, None if there were none.
+        max: The greatest, None if there were none.
+    """
+
+    count: int = 0
+    sum: float = 0
+    min: float | None = None
+    max: float | None = None
+
+    @property
+    def mean(self) -> float | None:
+        """The arithmetic mean, None if there were no values."""
+        return self.sum / self.count if self.count else None
+
+    @property
+    def result(self) -> DistributionValue:
+        """What `get_accumulator_result` returns."""
+        return self
+
+    def merged(self, other: DistributionValue) -> DistributionValue:
+        """Return what sums up the values of both."""
+        least = [value for value in (self.min, other.min) if value is not None]
+        greatest = [value for value in (self.max, other.max) if value is not None]
+        return DistributionValue(
+            self.count + other.count,
+            self.sum + other.sum,
+            min(least, default=None),
+            max(greatest, default=None),
+        )
+
+
+MetricValue = CounterValue | GaugeValue | MeterValue | DistributionValue
+
+
+def merge_metrics(known: dict[str, MetricValue], new: Mapping[str, MetricValue]) -> None:
+    """Add what another report says to `known`, name by name.
+
+    A metric that has become one of another kind, because the program changed, starts again.
+    """
+    for name, value in new.items():
+        before = known.get(name)
+        if type(before) is type(value):
+            known[name] = before.merged(value)  # type: ignore[arg-type]
+        else:
+            known[name] = value
+
+
+def metric_results(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
+    """Return name to what users see of a metric, in order of name."""
+    return {name: metrics[name].result for name in sorted(metrics)}

@@ -1,0 +1,66 @@
+"""Phases: why operators are chained or exchanged, in words. After `assign_levels`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.plan.edges import TWO_INPUTS
+from penstock.plan.physical import Decision, PhysicalPlan
+from penstock.runtime.program import SINK_LEVEL, ChannelSpec
+from penstock.types.partitioner import Partitioner
+
+WORDS: dict[Partitioner, str] = {
+    Partitioner.HASH: "hash exchange",
+    Partitioner.FORWARD: "forward",
+    Partitioner.REBALANCE: "rebalance",
+    Partitioner.RESCALE: "rescale",
+    Partitioner.SHUFFLE: "shuffle",
+    Partitioner.BROADCAST: "broadcast",
+    Partitioner.GLOBAL: "to one subtask",
+    Partitioner.CUSTOM: "custom exchange",
+    Partitioner.NONE: "to the sink",
+}
+"""Partitioner to what a plan calls it."""
+
+
+def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say which operators call each other directly."""
+    decisions = list(plan.decisions)
+    for level in plan.levels:
+        for op in level.operators:
+            chained = (*op.chained_to, *(t for side in op.side_outputs for t in side.chained_to))
+            for target in chained:
+                subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
+                reason = f"both run at level {level.level}, so nothing has to be exchanged"
+                decision = Decision(subject, "chained", reason)
+                if decision not in decisions:
+                    decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
+def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say why each exchange is there."""
+    decisions = list(plan.decisions)
+    for channel in plan.channels:
+        if channel.target_level == SINK_LEVEL:
+            continue
+        subject = f"channel {channel.id} to {plan.graph.node(channel.target_operator).name!r}"
+        decision = Decision(subject, WORDS[channel.partitioner], _reason(plan, channel))
+        if decision not in decisions:
+            decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
+def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
+    target = plan.graph.node(channel.target_operator)
+    if channel.partitioner is Partitioner.HASH:
+        return f"{target.name!r} keeps state by key"
+    if channel.partitioner is Partitioner.REBALANCE and target.parallelism is not None:
+        return f"{target.name!r} has parallelism {target.parallelism}"
+    if channel.partitioner is not Partitioner.FORWARD:
+        return "the program asks for it"
+    if target.kind in TWO_INPUTS:
+        return f"the inputs of {target.name!r} have to meet"
+    if plan.options.chaining:
+        return f"{target.name!r} runs one level later, beside an input that is exchanged"
+    return "pipeline.operator-chaining.enabled is false"

@@ -1,0 +1,39 @@
+"""Phase: how many subtasks a level has, and whether their number shows in the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.errors import GraphError
+from penstock.graph.logical import NodeKind
+from penstock.plan.physical import PhysicalPlan
+
+
+def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
+    """Give every level as many subtasks as its most parallel operator could need.
+
+    Operators with fewer use the first ones.
+
+    Raises:
+        GraphError: An operator asks for more subtasks than there are key groups.
+    """
+    options = plan.options
+    asked = [node for node in plan.graph.nodes if node.parallelism is not None]
+    for node in asked:
+        assert node.parallelism is not None
+        if node.parallelism > options.max_parallelism:
+            raise GraphError(
+                f"{node.name!r} has parallelism {node.parallelism}, more than "
+                f"pipeline.max-parallelism, {options.max_parallelism}",
+                hint="Lower the one or raise the other.",
+                origin=node.origin,
+            )
+    most = max(
+        (node.parallelism or 0 for node in asked if node.kind is not NodeKind.SINK), default=0
+    )
+    return replace(
+        plan,
+        options=replace(options, parallelism=max(options.default_parallelism, most)),
+        exact_subtasks=any(node.kind is NodeKind.PARTITION for node in plan.graph.nodes)
+        or bool(most),
+    )

@@ -1,0 +1,56 @@
+"""process behind key_by that is connected with a broadcast stream.
+
+As `broadcast_process`, with state by key and timers on the side that has a key. In a batch run
+broadcast elements come before all keys.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import Collect
+from penstock.runtime.operators.emission import many_or_none
+from penstock.runtime.operators.keyed_process import KeyedProcessOperator
+from penstock.runtime.output import Output
+from penstock.runtime.process_context import BroadcastContext, KeyedBroadcastContext
+from penstock.runtime.program import OperatorSpec
+
+
+class KeyedBroadcastProcessOperator(KeyedProcessOperator):
+    """Calls `process_element`, `process_broadcast_element` and `on_timer`."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        self._context = KeyedBroadcastContext(
+            self._timers,
+            spec.broadcast_states,
+            context.get_read_only_broadcast_state,
+            scope.context,
+        )
+        self._writing = BroadcastContext(
+            self._timers, spec.broadcast_states, context.get_broadcast_state
+        )
+        self._on_broadcast = spec.function.process_broadcast_element
+
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`; 1 is the broadcast one."""
+        return self.collect if number == 0 else self._collect_broadcast
+
+    def _collect_broadcast(self, values: list[Any], timestamps: list[int] | None) -> None:
+        self.records_in += len(values)
+        context, call = self._writing, self._on_broadcast
+        position = iter(values)
+        stamp: int | None
+        for value, stamp in zip(position, timestamps or repeat(None), strict=False):
+            context.current_timestamp = stamp
+            try:
+                results = list(many_or_none(call(value, context)))
+            except Exception as cause:
+                raise self.failed(cause, values, position) from cause
+            if results:
+                self.emit(results, None if stamp is None else [stamp] * len(results))
+        self.flush()

@@ -1,0 +1,116 @@
+"""Operators with two inputs of one key: state and timers are shared by both.
+
+Per key, the records of a micro-batch (live run) or of all input (batch run) are processed
+together: those of the first input before those of the second, and in a batch run by timestamp if
+they have one, which is the only order the two inputs have against each other.
+"""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import Collect
+from penstock.runtime.operators.emission import Results, many_or_none, one_or_none
+from penstock.runtime.operators.keyed_process import KeyedProcessOperator
+from penstock.runtime.operators.two_inputs import second_method
+from penstock.runtime.output import Output
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.user_failure import short
+from penstock.serde.elements import MIN_TIMESTAMP
+
+Entry = tuple[int, Any, int | None]
+"""(input, record, timestamp)."""
+
+
+class KeyedTwoInputOperator(KeyedProcessOperator):
+    """Base: gathers both inputs, then processes key by key."""
+
+    results: Results = staticmethod(many_or_none)
+    takes_context = False
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.method is not None
+        self._calls = (self.call, getattr(spec.function, second_method(spec.method)))
+        self._waiting: list[list[tuple[list[Any], list[int] | None]]] = [[], []]
+
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`; they wait for the other input."""
+
+        def hold(values: list[Any], timestamps: list[int] | None) -> None:
+            self.records_in += len(values)
+            self._waiting[number].append((values, timestamps))
+
+        return hold
+
+    def inputs_complete(self) -> None:
+        """Process every key of what has arrived."""
+        waiting, self._waiting = self._waiting, [[], []]
+        final, group_of = self._final_watermark, self._group_of
+        for key, entries in self._by_key(waiting).items():
+            self.keys.key = key
+            self.keys.group = group_of(key)
+            self._process_entries(key, entries)
+            if final is not None:
+                self.end_key(final)
+        self.flush()
+
+    def _by_key(
+        self, waiting: list[list[tuple[list[Any], list[int] | None]]]
+    ) -> dict[Any, list[Entry]]:
+        groups: dict[Any, list[Entry]] = {}
+        for number, batches in enumerate(waiting):
+            selector = self.spec.key_selectors[number]
+            assert selector is not None
+            for values, timestamps in batches:
+                position = iter(values)
+                try:
+                    keys = list(map(selector, position))
+                except Exception as cause:
+                    raise self.failed(cause, values, position) from cause
+                stamps = timestamps or repeat(None)
+                for key, value, stamp in zip(keys, values, stamps, strict=False):
+                    groups.setdefault(key, []).append((number, value, stamp))
+        return groups
+
+    def _process_entries(self, key: Any, entries: list[Entry]) -> None:
+        if self._by_time and any(stamp is not None for _, _, stamp in entries):
+            entries.sort(key=_time)  # stable: the first input goes first
+        context, calls = self._context, self._calls
+        arguments = (context,) if self.takes_context else ()
+        for number, value, stamp in entries:
+            context.current_timestamp = stamp
+            try:
+                results = list(self.results(calls[number](value, *arguments)))
+            except PenstockError:
+                raise
+            except Exception as cause:
+                where = f"record {short(value)} of input {number + 1}, key {short(key)}"
+                raise self.failed_in(where, cause) from cause
+            if results:
+                self.emit(results, None if stamp is None else [stamp] * len(results))
+
+
+def _time(entry: Entry) -> int:
+    return MIN_TIMESTAMP if entry[2] is None else entry[2]
+
+
+class KeyedCoMapOperator(KeyedTwoInputOperator):
+    """`map1` and `map2`."""
+
+    results = staticmethod(one_or_none)
+
+
+class KeyedCoFlatMapOperator(KeyedTwoInputOperator):
+    """`flat_map1` and `flat_map2`."""
+
+
+class KeyedCoProcessOperator(KeyedTwoInputOperator):
+    """`process_element1` and `process_element2`, with timers."""
+
+    takes_context = True

@@ -1,0 +1,225 @@
+"""window and window_all: records are cut into windows, and windows are evaluated.
+
+| how windows are kept                | when                                                    |
+|-------------------------------------|---------------------------------------------------------|
+| at once, without state              | batch run, one window that fires at the end of input    |
+| in panes (`windows.panes`)          | at regular distances, firing when their time has come   |
+| one by one (`windows.general`)      | everything else                                         |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import repeat
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.output import Output
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.side_outputs import send_sides
+from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
+from penstock.runtime.windows.contents import fold_once, make_contents
+from penstock.runtime.windows.evaluation import FunctionContext, WindowCall, no_window_state
+from penstock.runtime.windows.general import GeneralEngine
+from penstock.runtime.windows.host import WindowEngine, WindowHost
+from penstock.runtime.windows.panes import PaneEngine
+from penstock.runtime.windows.scoped_states import ScopedStates
+from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.state.key_context import KeyContext
+from penstock.types.window_spec import Evaluation, Fold, WindowSpec
+
+FUNCTION_PREFIX = "_window_function/"
+"""State per window of functions is kept under its name behind this."""
+
+
+class KeyedWindowOperator(KeyedOperator):
+    """Keeps the windows of every key, and calls the user's function when they fire.
+
+    Time is as in `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the
+    records of a key are added, so that none is late, and its windows fire after the last one.
+    """
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.window is not None
+        self._window: WindowSpec = spec.window
+        self.late_records: int = 0
+        self.may_tag = spec.window.evaluation is not Evaluation.NONE
+        self._space = KeyContext()
+        self._timers = TimerService(
+            scope.store.timers(spec.uid, TABLE),
+            scope.store.timers(spec.uid, PROCESSING_TABLE),
+            self._space,
+            scope.now_ms,
+        )
+        space = replace(scope, context=self._space)
+        states = ScopedStates(spec, space, FUNCTION_PREFIX)
+        seen = FunctionContext(
+            self._timers,
+            no_window_state if self._window.is_merging else lambda: states,
+            context,
+        )
+        self._host = WindowHost(
+            spec=spec,
+            window=self._window,
+            keys=self.keys,
+            scope=space,
+            context=context,
+            timers=self._timers,
+            call=WindowCall(spec, seen),
+            send=self._send,
+            failed=self._failed,
+        )
+        self._engine: WindowEngine
+        self._held: list[Any] = []
+
+    def open(self) -> None:
+        """Open the user's functions, then decide how windows are kept."""
+        for function in self._functions():
+            self._tell("open", getattr(function, "open", None), self.context)
+        contents = make_contents(self.spec, self._host.scope)
+        panes = self._window.panes
+        if panes is not None and (panes.slide == panes.size or self._can_combine()):
+            self._engine = PaneEngine(self._host, panes, contents)
+        else:
+            self._engine = GeneralEngine(self._host, contents)
+
+    def close(self) -> None:
+        """Close the user's functions."""
+        for function in self._functions():
+            self._tell("close", getattr(function, "close", None))
+
+    def start_epoch(self) -> None:
+        """Make void what state handles remember."""
+        super().start_epoch()
+        self._space.epoch += 1
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Add the records of one key."""
+        if self._is_dam:
+            self._held += values
+            return
+        self._space.group = self.keys.group
+        self._engine.process(values, timestamps or list(repeat(MIN_TIMESTAMP, len(values))))
+        self._send_late()
+
+    def end_key(self, watermark: int) -> None:
+        """Fire the windows of a key whose records are complete (batch run)."""
+        self._timers.watermark = watermark
+        if self._is_dam:
+            self._fire_at_once()
+        else:
+            # What is due belongs to this key: earlier ones have fired theirs.
+            self._timers.fire_all_keys(watermark, self._on_event_time)
+            if self._is_last_run:
+                self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
+        self._timers.watermark = MIN_TIMESTAMP
+
+    def on_watermark(self, watermark: int) -> None:
+        """Fire the windows of all keys that are due (live run)."""
+        if self._final_watermark is not None:
+            return  # a batch run has fired them key by key
+        self._timers.watermark = watermark
+        self._timers.fire_all_keys(watermark, self._on_event_time)
+
+    def on_processing_time(self, now_ms: int) -> None:
+        """Fire the windows of all keys that the clock has reached (live run)."""
+        self._timers.fire_processing_time(now_ms, self._on_processing_time)
+        self.flush()
+
+    def next_processing_time(self) -> int | None:
+        """Return when the earliest window by the clock is due."""
+        return self._timers.next_processing_time()
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart; no window fires."""
+        self._timers.watermark = watermark
+        super().restore_watermark(watermark)
+
+    @property
+    def _is_dam(self) -> bool:
+        """Whether all records of a key are at hand, for a window that fires when they are."""
+        final, window = self._final_watermark, self._window.end_of_stream
+        return final is not None and window is not None and final >= window.max_timestamp()
+
+    def _fire_at_once(self) -> None:
+        values, self._held = self._held, []
+        window = self._window.end_of_stream
+        if not values or window is None:
+            return
+        self._space.group, self._space.key = self.keys.group, (self.keys.key, None)
+        with_user = self._guarded(f"window {window!r}")
+        with_user(lambda: self._host.fire(window, fold_once(self._window, values)))
+        with_user(lambda: self._host.call.clear(window))
+
+    def _on_event_time(self, time: int) -> None:
+        self._on_timer(time, self._engine.on_event_time)
+
+    def _on_processing_time(self, time: int) -> None:
+        self._on_timer(time, self._engine.on_processing_time)
+
+    def _on_timer(self, time: int, react: Callable[[Any, int], None]) -> None:
+        self.keys.key, form = self._space.key
+        self.keys.group = self._space.group
+        self._guarded(f"timer {time}")(lambda: react(form, time))
+
+    def _guarded(self, where: str) -> Callable[[Callable[[], None]], None]:
+        """Return what calls something of the user's and says on what it failed."""
+
+        def run(call: Callable[[], None]) -> None:
+            try:
+                call()
+            except PenstockError:
+                raise
+            except Exception as cause:
+                raise self.failed_in(f"{where} of key {self.keys.key!r}", cause) from cause
+
+        return run
+
+    def _send(self, results: list[Any], timestamp: int) -> None:
+        self.emit(results, [timestamp] * len(results))
+
+    def _send_late(self) -> None:
+        late, self._host.late = self._host.late, []
+        tag = self._window.late_tag
+        if late and tag is None:
+            self.late_records += len(late)
+        elif late and tag is not None:
+            stamps, values = zip(*late, strict=True)
+            send_sides(self._sides, {tag: (list(values), list(stamps))})
+
+    def _failed(
+        self, cause: Exception, values: list[Any], position: Iterator[Any]
+    ) -> PenstockError:
+        return self.failed(cause, values, position, key=self.keys.key)
+
+    def _functions(self) -> list[Any]:
+        """Return the user's function objects, each once."""
+        found = [self._window.fold_function, self._window.function]
+        return [function for function in found if function is not None]
+
+    def _tell(self, what: str, method: Callable[..., None] | None, *arguments: Any) -> None:
+        if method is None:
+            return
+        try:
+            method(*arguments)
+        except PenstockError:
+            raise
+        except Exception as cause:
+            raise self.failed_in(what, cause) from cause
+
+    def _can_combine(self) -> bool:
+        """Return whether accumulators can be merged, which sharing panes takes."""
+        if self._window.fold is not Fold.AGGREGATE:
+            return True
+        function = self._window.fold_function
+        try:
+            left, right = function.create_accumulator(), function.create_accumulator()
+            return function.merge(left, right) is not None or left is None
+        except Exception:  # noqa: BLE001 - whatever it is, windows are kept one by one
+            return False

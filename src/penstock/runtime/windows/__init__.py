@@ -1,0 +1,1 @@
+"""Windows at run time: contents, triggers, panes, merging, evaluation."""

@@ -1,0 +1,118 @@
+"""Calling the function of a window that fires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.errors import GraphError
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.timers import TimerService
+from penstock.runtime.windows.scoped_states import ScopedStates
+from penstock.types.window_spec import Evaluation
+from penstock.types.windows import Window
+
+
+class FunctionContext:
+    """Implements `WindowContext` of the API.
+
+    Attributes:
+        current: The window.
+    """
+
+    def __init__(
+        self,
+        timers: TimerService,
+        window_states: Callable[[], ScopedStates],
+        global_states: Any,
+    ) -> None:
+        """Bind.
+
+        Args:
+            timers: Tells the time.
+            window_states: Returns the state of the current key and window.
+            global_states: State of the current key.
+        """
+        self._timers = timers
+        self._window_states = window_states
+        self._global_states = global_states
+        self.current: Window | None = None
+
+    def window(self) -> Any:
+        """Return the window."""
+        return self.current
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+        return self._timers.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """Return the watermark in epoch milliseconds."""
+        return self._timers.current_watermark()
+
+    def window_state(self) -> ScopedStates:
+        """Return the state of the current key and window.
+
+        Raises:
+            GraphError: The windows merge.
+        """
+        return self._window_states()
+
+    def global_state(self) -> Any:
+        """Return the state of the current key."""
+        return self._global_states
+
+
+class WindowCall:
+    """Calls the user's function, whatever its kind, with one shape of arguments."""
+
+    def __init__(self, spec: OperatorSpec, context: FunctionContext) -> None:
+        window = spec.window
+        assert window is not None
+        self._context = context
+        self._has_context = window.evaluation in _WITH_CONTEXT
+        self._function = window.function
+        self._call = _CALLS[window.evaluation]
+
+    def __call__(self, key: Any, window: Window, elements: list[Any]) -> list[Any]:
+        """Return the results for a window."""
+        self._context.current = window
+        produced = self._call(self._function, key, self._context, elements)
+        return [] if produced is None else list(produced)
+
+    def clear(self, window: Window) -> None:
+        """Tell the function that a window is over."""
+        if self._has_context:
+            self._context.current = window
+            self._function.clear(self._context)
+
+
+def no_window_state() -> ScopedStates:
+    """Refuse.
+
+    Raises:
+        GraphError: Always: the windows merge.
+    """
+    raise GraphError(
+        "a function of merging windows asked for state of its window",
+        hint="Use global_state(), or windows that do not merge.",
+    )
+
+
+_WITH_CONTEXT = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})
+
+_CALLS: dict[Evaluation, Callable[[Any, Any, FunctionContext, list[Any]], Any]] = {
+    Evaluation.NONE: lambda _, __, ___, elements: elements,
+    Evaluation.APPLY: lambda function, key, context, elements: function.apply(
+        key, context.current, elements
+    ),
+    Evaluation.APPLY_ALL: lambda function, _, context, elements: function.apply(
+        context.current, elements
+    ),
+    Evaluation.PROCESS: lambda function, key, context, elements: function.process(
+        key, context, elements
+    ),
+    Evaluation.PROCESS_ALL: lambda function, _, context, elements: function.process(
+        context, elements
+    ),
+}

@@ -1,0 +1,68 @@
+"""What every way of keeping windows has of its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock.errors import PenstockError
+from penstock.runtime.context import OperatorContext
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.state_handles import KeyedScope
+from penstock.runtime.timers import TimerService
+from penstock.runtime.windows.evaluation import WindowCall
+from penstock.state.key_context import KeyContext
+from penstock.types.window_spec import WindowSpec
+from penstock.types.windows import Window
+
+Failed = Callable[[Exception, list[Any], Iterator[Any]], PenstockError]
+"""(cause, records, iterator that is being consumed) to the error that names the record."""
+
+
+@dataclass(slots=True)
+class WindowHost:
+    """What every way of keeping windows has of its operator.
+
+    Attributes:
+        spec: The operator.
+        window: Its window operation.
+        keys: The current key.
+        scope: State under (key, form of a window); its context is moved about.
+        context: The runtime context.
+        timers: Timers of the key of `scope`.
+        call: The user's function.
+        send: Takes results and the timestamp of all of them.
+        failed: Makes the error of a failing record.
+        late: Records that came too late, with their timestamps; the operator takes them.
+    """
+
+    spec: OperatorSpec
+    window: WindowSpec
+    keys: KeyContext
+    scope: KeyedScope
+    context: OperatorContext
+    timers: TimerService
+    call: WindowCall
+    send: Callable[[list[Any], int], None]
+    failed: Failed
+    late: list[tuple[int, Any]] = field(default_factory=list)
+
+    def fire(self, window: Window, elements: list[Any]) -> None:
+        """Call the user's function and send its results."""
+        results = self.call(self.keys.key, window, elements)
+        if results:
+            self.send(results, window.max_timestamp())
+
+
+class WindowEngine(Protocol):
+    """A way of keeping windows. The current key of the host is set at every call."""
+
+    def process(self, values: list[Any], stamps: list[int]) -> None:
+        """Add records of the current key."""
+
+    def on_event_time(self, form: Any, time: int) -> None:
+        """React to an event-time timer of a window of the current key."""
+
+    def on_processing_time(self, form: Any, time: int) -> None:
+        """React to a processing-time timer of a window of the current key."""

@@ -1,0 +1,205 @@
+"""Driver side of the Python dependencies of a job: one bundle, shipped by Spark as an archive.
+
+Files, requirements and archives go into one tar file whose name holds the digest of its
+content, so that jobs of one session may bring different files of the same name. See
+`worker_environment` for what is in it and how workers use it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.config.option import ConfigOption
+from penstock.config.python_options import (
+    PYTHON_ARCHIVES,
+    PYTHON_EXECUTABLE,
+    PYTHON_FILES,
+    PYTHON_REQUIREMENTS,
+)
+from penstock.errors import ConfigError
+from penstock.spark.requirements import installed_requirements
+from penstock.spark.worker_environment import WorkerEnvironment
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A path that a setting names.
+
+    Attributes:
+        option: The setting.
+        path: The path; it exists.
+        detail: What stands behind its `#`, None if nothing does.
+    """
+
+    option: ConfigOption[str | None]
+    path: Path
+    detail: str | None
+
+
+def ship_dependencies(
+    session: SparkSession, configuration: Configuration
+) -> WorkerEnvironment | None:
+    """Ship what a job needs beside its program; return it, None if nothing.
+
+    The driver can import the files as well: it unpickles records of their classes.
+
+    Raises:
+        ConfigError: A path does not exist, or is no archive.
+        EnvironmentSetupError: The requirements cannot be installed.
+    """
+    files = _named(configuration, PYTHON_FILES)
+    requirements = _named(configuration, PYTHON_REQUIREMENTS)
+    archives = _named(configuration, PYTHON_ARCHIVES)
+    if not files and not requirements and not archives:
+        return None
+    made = Path(tempfile.mkdtemp(prefix="penstock-bundle-"))
+    staged = made / "content"
+    for number, file in enumerate(files):
+        _stage_file(file.path, staged / "paths" / str(number))
+    for number, wanted in enumerate(requirements, len(files)):
+        packages = None if wanted.detail is None else Path(wanted.detail).absolute()
+        site = installed_requirements(wanted.path, packages)
+        shutil.copytree(site, staged / "paths" / str(number), symlinks=True)
+    for archive in archives:
+        _unpack(archive, staged / "archives" / (archive.detail or archive.path.name))
+    name = f"penstock-{_digest(staged)}"
+    environment = WorkerEnvironment(name, len(files) + len(requirements), bool(archives))
+    root = Path(SparkFiles.getRootDirectory())
+    if not (root / name).exists():
+        # Executors fetch it whenever they start, so it has to last as long as the session.
+        packed = Path(str(session.sparkContext._temp_dir)) / f"{name}.tgz"  # noqa: SLF001
+        with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
+            tar.add(staged, arcname=".")
+        session.sparkContext.addArchive(f"{packed}#{name}")
+    shutil.rmtree(made, ignore_errors=True)
+    for directory in environment.directories(root / name):
+        if directory not in sys.path:
+            sys.path.append(directory)
+    return environment
+
+
+def worker_executable(
+    session: SparkSession, configuration: Configuration, environment: WorkerEnvironment | None
+) -> str | None:
+    """Return the interpreter the workers of a job shall have, None for that of the session."""
+    wanted = configuration.get(PYTHON_EXECUTABLE)
+    if wanted is None or Path(wanted).is_absolute():
+        return wanted
+    is_local = str(session.sparkContext.master).startswith("local")
+    if environment is not None:
+        shipped = Path(environment.name) / "archives" / wanted
+        unpacked = Path(SparkFiles.getRootDirectory()) / shipped
+        if unpacked.exists():
+            return str(unpacked if is_local else shipped)
+    if is_local and Path(wanted).exists():
+        return str(Path(wanted).absolute())
+    return wanted
+
+
+@contextmanager
+def workers_running(session: SparkSession, executable: str | None) -> Iterator[None]:
+    """Let Spark start workers with an interpreter; None leaves it that of the session.
+
+    It holds for everything the session starts meanwhile, jobs of others included.
+    """
+    context = session.sparkContext
+    before = context.pythonExec
+    if executable is not None:
+        context.pythonExec = executable
+    try:
+        yield
+    finally:
+        context.pythonExec = before
+
+
+def _named(configuration: Configuration, option: ConfigOption[str | None]) -> list[_Named]:
+    found = []
+    for text in (configuration.get(option) or "").split(","):
+        if not text.strip():
+            continue
+        path_text, _, detail = text.strip().partition("#")
+        path = Path(path_text.removeprefix("file://")).absolute()
+        if not path.exists():
+            raise ConfigError(
+                f"{option.key} names {path_text}, which does not exist",
+                hint="Correct the path; it is looked up on the machine that runs the program.",
+            )
+        found.append(_Named(option, path, detail or None))
+    return found
+
+
+def _stage_file(path: Path, target: Path) -> None:
+    """Put what can be imported into a directory for the search path."""
+    if path.is_dir():
+        shutil.copytree(path, target, symlinks=True)
+        if (path / "__init__.py").exists():
+            shutil.copytree(path, target / path.name, symlinks=True)
+        return
+    target.mkdir(parents=True)
+    if zipfile.is_zipfile(path):
+        _unzip(path, target)
+    else:
+        shutil.copy(path, target)
+
+
+def _unpack(archive: _Named, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    if archive.path.is_dir():
+        shutil.copytree(archive.path, target, symlinks=True, dirs_exist_ok=True)
+    elif zipfile.is_zipfile(archive.path):
+        _unzip(archive.path, target)
+    elif tarfile.is_tarfile(archive.path):
+        with tarfile.open(archive.path) as tar:
+            tar.extractall(target, filter="tar")
+    else:
+        raise ConfigError(
+            f"{archive.option.key} names {archive.path}, which is neither a zip nor a tar file",
+            hint="Pass an archive, or add a single file with add_python_file.",
+        )
+
+
+def _unzip(path: Path, target: Path) -> None:
+    """Unpack with permissions and symbolic links, which `extractall` drops."""
+    with zipfile.ZipFile(path) as packed:
+        for member in packed.infolist():
+            mode = member.external_attr >> 16
+            if stat.S_ISLNK(mode):
+                link = target / member.filename
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(os.fsdecode(packed.read(member)))
+                continue
+            made = Path(packed.extract(member, target))
+            if mode and not member.is_dir():
+                made.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
+
+
+def _digest(directory: Path) -> str:
+    found = hashlib.sha256()
+    for path in _walk(directory):
+        found.update(f"{path.relative_to(directory)} {path.lstat().st_mode}\n".encode())
+        if path.is_symlink():
+            found.update(os.fsencode(path.readlink()))
+        elif path.is_file():
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:16]
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (Path(parent) / name for name in sorted([*folders, *files]))

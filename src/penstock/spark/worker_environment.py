@@ -1,0 +1,84 @@
+"""Worker side of the Python dependencies of a job: search path and current directory.
+
+Spark unpacks the bundle of a job (see `dependencies`) where the executor keeps its files:
+
+    penstock-<digest>/paths/0/       each of these is on the module search path
+    penstock-<digest>/archives/      the current directory, if the job has archives
+
+A worker process outlives a job and is reused by the next. So each task, before it unpickles
+anything of the user's, makes the process look as its job wants it; what the job before it
+imported from its own bundle is forgotten.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkFiles
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnvironment:
+    """What the workers of a job find.
+
+    Attributes:
+        name: Of the bundle, and of the directory it is unpacked in.
+        paths: How many directories go on the search path.
+        has_archives: Whether workers change their current directory.
+    """
+
+    name: str
+    paths: int
+    has_archives: bool
+
+    def directories(self, root: Path) -> list[str]:
+        """Return the directories for the search path, below where the bundle was unpacked."""
+        return [str(root / "paths" / str(number)) for number in range(self.paths)]
+
+
+@dataclass(slots=True)
+class _Process:
+    """What this process looks like."""
+
+    entered: WorkerEnvironment | None = None
+    root: Path | None = None
+    home: str | None = None
+
+
+_process = _Process()
+
+
+def enter(environment: WorkerEnvironment | None) -> None:
+    """Make this worker process look as a job wants it. Does nothing in the driver."""
+    if environment == _process.entered or not SparkFiles._is_running_on_worker:  # noqa: SLF001
+        return
+    _leave()
+    if environment is None:
+        return
+    root = Path(SparkFiles.getRootDirectory()).absolute() / environment.name
+    sys.path[:0] = environment.directories(root)
+    importlib.invalidate_caches()
+    if environment.has_archives:
+        _process.home = str(Path.cwd())
+        os.chdir(root / "archives")
+    _process.entered, _process.root = environment, root
+
+
+def _leave() -> None:
+    root = _process.root
+    if root is not None:
+        sys.path[:] = [entry for entry in sys.path if not _is_below(entry, root)]
+        for name, module in list(sys.modules.items()):
+            if _is_below(getattr(module, "__file__", None), root):
+                del sys.modules[name]
+    if _process.home is not None:
+        os.chdir(_process.home)
+    _process.entered = _process.root = _process.home = None
+
+
+def _is_below(path: object, root: Path) -> bool:
+    return isinstance(path, str) and path.startswith(f"{root}{os.sep}")

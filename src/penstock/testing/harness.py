@@ -1,0 +1,319 @@
+"""A test harness for user functions: push records, advance time, read what comes out.
+
+No Spark and no Java runtime: the function runs in the operator that a job would run it in, with
+its state backend, change log and timers. Opening a harness and pushing a record takes
+milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from penstock.api.state_descriptors import MapStateDescriptor
+from penstock.config.configuration import Configuration
+from penstock.config.options import MAX_PARALLELISM, PARALLELISM
+from penstock.errors import ArgumentError, CallSite
+from penstock.runtime.level_zero import LevelZero
+from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.testing.harness_program import (
+    MAIN_OUTPUT,
+    HarnessProgram,
+    builder_of,
+    program_of,
+)
+from penstock.testing.harness_readings import HarnessReadings
+from penstock.testing.harness_run import HAND_OVER, HarnessRun
+from penstock.testing.harness_values import HarnessSnapshot
+from penstock.types import TypeInformation
+from penstock.types.output_tag import OutputTag
+
+_BACKENDS = ("hashmap", "lmdb")
+
+
+class OperatorHarness(HarnessReadings):
+    """Runs a function, or a stream made of several, under the control of a test.
+
+    Make one with `of`, and close it: it is a context manager. Every push is a micro-batch of a
+    live run. One that fails raises what the job would have failed with, and leaves nothing
+    behind: the function is closed, and opened again by what is done next, from the state before.
+
+    Example:
+    >>> from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
+    >>> COUNT = ValueStateDescriptor("count")
+    >>> class CountPerKey(KeyedProcessFunction):
+    ...     def open(self, runtime_context):
+    ...         self.count = runtime_context.get_state(COUNT)
+    ...     def process_element(self, value, ctx):
+    ...         self.count.update((self.count.value() or 0) + 1)
+    ...         yield (value, self.count.value())
+    >>> with OperatorHarness.of(CountPerKey(), key_selector=lambda word: word) as harness:
+    ...     harness.push("a")
+    ...     harness.push("a")
+    ...     harness.state(COUNT, key="a")
+    [('a', 1)]
+    [('a', 2)]
+    2
+    """
+
+    def __init__(self, program: HarnessProgram, run: HarnessRun) -> None:
+        """For `of`.
+
+        Args:
+            program: What is run.
+            run: It, running.
+        """
+        super().__init__(program, run)
+        self._marks = dict.fromkeys(program.inputs, MIN_TIMESTAMP)
+        self._is_closed = False
+
+    @staticmethod
+    def of(  # noqa: PLR0913 - what a test may say, each by its name
+        operator: Any,
+        *,
+        key_selector: Any = None,
+        broadcast_states: Sequence[MapStateDescriptor] = (),
+        side_outputs: Sequence[OutputTag] = (),
+        input_types: Sequence[TypeInformation | None] = (),
+        parallelism: int = 1,
+        backend: str = "hashmap",
+        configuration: Configuration | None = None,
+        processing_time: int | None = None,
+        snapshot: HarnessSnapshot | None = None,
+    ) -> OperatorHarness:
+        """Open a harness.
+
+        Args:
+            operator: What to run: a function object; or a function that makes the stream under
+                test from one stream per input, as in
+                `lambda words: words.key_by(first).reduce(longer)`; or a stream of a program,
+                whose last operator is run alone, with its keys and its name.
+            key_selector: With a function object: selects the key of a record. A pair of them for
+                two inputs with different keys.
+            broadcast_states: With the function of a broadcast connected stream: its states. The
+                broadcast elements are input 1.
+            side_outputs: Tags whose values are to be read.
+            input_types: Declared type per input; records are brought to it. None and missing
+                ones leave records as they are.
+            parallelism: Number of subtasks. A single one runs the very function objects of the
+                test; several have copies, as in a job. Records without a key go to the first
+                subtask, unless the stream is built with `rebalance()` or the like.
+            backend: `hashmap` or `lmdb`.
+            configuration: Settings for the job, such as global job parameters.
+            processing_time: What the clock shows at first, in epoch milliseconds. None is 0, or
+                what the snapshot says.
+            snapshot: Of another harness: what to go on from.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+            PenstockError: The program is wrong, or a function could not be opened.
+        """
+        build, types = builder_of(operator, key_selector, broadcast_states)
+        types = [*input_types, *types[len(input_types) :]]
+        settings = Configuration(configuration)
+        settings.set(PARALLELISM, parallelism)
+        if backend not in _BACKENDS:
+            raise ArgumentError(
+                f"a harness cannot have backend={backend!r}",
+                hint="Use 'hashmap' or 'lmdb'.",
+                origin=CallSite.of_caller(),
+            )
+        if snapshot is not None:
+            settings.set(MAX_PARALLELISM, snapshot.max_parallelism)
+        if processing_time is None:
+            processing_time = 0 if snapshot is None else snapshot.processing_time
+        program = program_of(build, types, side_outputs, settings)
+        run = HarnessRun(program, backend=backend, now_ms=processing_time, snapshot=snapshot)
+        return OperatorHarness(program, run)
+
+    def push(self, value: Any, timestamp: int | None = None, *, input: int = 0) -> list[Any]:  # noqa: A002 - what it is called everywhere
+        """Push a record and return the values that come out at once.
+
+        Args:
+            value: The record.
+            timestamp: Epoch milliseconds; None is a record without.
+            input: Which input it arrives at: 1 is the second, or the broadcast one.
+
+        Raises:
+            ArgumentError: There is no such input, it has ended, or the harness is closed.
+            PenstockError: A function failed, or the record does not have the declared type.
+        """
+        stamps = None if timestamp is None else [timestamp]
+        return self.push_all([value], stamps, input=input)
+
+    def push_all(
+        self,
+        values: Iterable[Any],
+        timestamps: Iterable[int] | None = None,
+        *,
+        input: int = 0,  # noqa: A002 - what it is called everywhere
+    ) -> list[Any]:
+        """Push records that arrive together, and return the values that come out at once.
+
+        Args:
+            values: The records.
+            timestamps: As many epoch milliseconds; None is records without.
+            input: Which input they arrive at.
+
+        Raises:
+            ArgumentError: There are more or fewer timestamps; else as `push`.
+            PenstockError: As `push`.
+        """
+        source = self._source(input)
+        records = list(values)
+        stamps = None if timestamps is None else list(timestamps)
+        if stamps is not None and len(stamps) != len(records):
+            raise ArgumentError(
+                f"{len(records)} records were pushed with {len(stamps)} timestamps",
+                hint="Pass one timestamp per record, or none.",
+                origin=CallSite.of_caller(),
+            )
+
+        def feed(zero: LevelZero) -> None:
+            if records:
+                zero.collect(source, records, stamps)
+            zero.finish_split(source, 0, finished=False)
+
+        return self._step(feed)
+
+    def advance_watermark(self, timestamp: int, *, input: int | None = None) -> list[Any]:  # noqa: A002
+        """Advance the watermark and return the values that come out at once.
+
+        Args:
+            timestamp: Epoch milliseconds.
+            input: Of which input; None is all that have not ended.
+
+        Raises:
+            ArgumentError: The watermark would go back; else as `push`.
+            PenstockError: A function failed.
+        """
+        inputs = self._open_inputs() if input is None else [input]
+        sources = [self._source(number) for number in inputs]
+        behind = {number: self._marks[number] for number in inputs}
+        if any(mark > timestamp for mark in behind.values()):
+            raise ArgumentError(
+                f"the watermark cannot go back to {timestamp}; it is {max(behind.values())}",
+                hint="Advance it in order of time.",
+                origin=CallSite.of_caller(),
+            )
+
+        def feed(zero: LevelZero) -> None:
+            for source in sources:
+                zero.advance_watermark(source, timestamp)
+
+        emitted = self._step(feed)
+        self._marks |= dict.fromkeys(inputs, timestamp)
+        return emitted
+
+    def advance_processing_time(self, timestamp: int) -> list[Any]:
+        """Set the clock, fire the timers that are due by it, and return what comes out at once.
+
+        State with a time-to-live expires by the same clock.
+
+        Args:
+            timestamp: Epoch milliseconds.
+
+        Raises:
+            ArgumentError: The clock would go back, or the harness is closed.
+            PenstockError: A function failed.
+        """
+        self._check_open()
+        before = self._run.now_ms
+        if timestamp < before:
+            raise ArgumentError(
+                f"the clock cannot go back from {before} to {timestamp}",
+                hint="Advance it, or start another harness with processing_time=….",
+                origin=CallSite.of_caller(),
+            )
+        self._run.now_ms = timestamp
+        try:
+            return self._step(everywhere=True)
+        except BaseException:
+            self._run.now_ms = before
+            raise
+
+    def end_input(self, *, input: int | None = None) -> list[Any]:  # noqa: A002
+        """End an input, or all: its watermark is the last there is. Return what comes out.
+
+        Raises:
+            ArgumentError: There is no such input, it has ended, or the harness is closed.
+            PenstockError: A function failed.
+        """
+        inputs = self._open_inputs() if input is None else [input]
+        sources = [self._source(number) for number in inputs]
+
+        def feed(zero: LevelZero) -> None:
+            for source in sources:
+                zero.end_source(source)
+
+        emitted = self._step(feed)
+        self._marks |= dict.fromkeys(inputs, MAX_WATERMARK)
+        return emitted
+
+    def snapshot(self) -> HarnessSnapshot:
+        """Return everything the operators remember, for `of(…, snapshot=…)`.
+
+        Raises:
+            ArgumentError: The harness is closed.
+        """
+        self._check_open()
+        taken = self._run.run(everywhere=True, snapshots=(HAND_OVER,))
+        return HarnessSnapshot(
+            state=tuple(taken.state),
+            watermarks=taken.report.watermarks,
+            memory=taken.report.memory,
+            processing_time=self._run.now_ms,
+            max_parallelism=self._program.plan.options.max_parallelism,
+        )
+
+    def close(self) -> None:
+        """Close the functions; what came out can still be read. Again, it does nothing.
+
+        Raises:
+            PenstockError: A function's `close` failed; the others are closed all the same.
+        """
+        if not self._is_closed:
+            self._is_closed = True
+            self._run.close()
+
+    def __enter__(self) -> Self:
+        """Return the harness."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _step(self, feed: Any = None, *, everywhere: bool = False) -> list[Any]:
+        outputs = self._run.run(feed, everywhere=everywhere)
+        return [emitted.value for emitted in outputs.records.get(MAIN_OUTPUT, ())]
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise ArgumentError(
+                "the harness is closed",
+                hint="Open another one; a snapshot taken before takes its state along.",
+                origin=CallSite.of_caller(),
+            )
+
+    def _open_inputs(self) -> list[int]:
+        return [n for n, mark in self._marks.items() if mark != MAX_WATERMARK]
+
+    def _source(self, number: int) -> int:
+        """Return the source an input is to the program."""
+        self._check_open()
+        source = self._program.inputs.get(number)
+        if source is None or self._marks[number] == MAX_WATERMARK:
+            wrong = "has no input" if source is None else "has seen the end of input"
+            raise ArgumentError(
+                f"the harness {wrong} {number}; its inputs are {sorted(self._program.inputs)}",
+                hint="Push to an input that exists and has not ended; the first one is 0.",
+                origin=CallSite.of_caller(),
+            )
+        return source

@@ -1,0 +1,238 @@
+"""Runs a planned program push by push: the levels, subtasks and frames of a live run.
+
+Every push is a micro-batch: it counts as a whole or, if a function fails, not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from penstock.errors import PenstockError
+from penstock.metrics.job_metrics import JobMetrics
+from penstock.plan.programs import HandOver
+from penstock.runtime.level_zero import LevelZero
+from penstock.runtime.program import WatermarkGroup
+from penstock.runtime.report import Report, decode_report
+from penstock.runtime.watermarks import ChannelWatermarks
+from penstock.serde.elements import MIN_TIMESTAMP, Watermark
+from penstock.serde.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_records,
+    load_payload,
+    payload_of,
+    read_header,
+)
+from penstock.state.backend import StateBackend
+from penstock.state.hash_backend import HashBackend
+from penstock.state.lmdb_backend import LmdbBackend
+from penstock.testing.harness_program import HARNESS_LEVEL, MAIN_OUTPUT, HarnessProgram
+from penstock.testing.harness_subtask import HarnessSubtask
+from penstock.testing.harness_values import Emitted, HarnessSnapshot
+
+Row = tuple[int, bytes]
+"""(route, frame)."""
+
+HAND_OVER = "handover"
+
+
+class _Outputs:
+    """What came out in one push."""
+
+    def __init__(self, channels: dict[int, int]) -> None:
+        self._channels = channels
+        self.records: dict[int, list[Emitted]] = {}
+        self.marks: list[tuple[int, Watermark]] = []
+        self.state: list[bytes] = []
+        self.report = Report()
+
+    def add(self, rows: Iterable[Row], first_route: int) -> None:
+        """Take frames in order of writing; of control frames, those of one destination."""
+        for route, frame in rows:
+            header = read_header(frame)
+            if header.kind is FrameKind.STATE:
+                self.state.append(payload_of(frame))
+            elif header.kind is FrameKind.REPORT:
+                self.report.merge(decode_report(frame))
+            elif header.kind is FrameKind.RECORDS:
+                self._take_records(header, frame)
+            elif route == first_route:
+                elements = load_payload(frame)
+                self.marks += [(header.channel, element) for element in elements]
+
+    def _take_records(self, header: FrameHeader, frame: bytes) -> None:
+        values, stamps = decode_records(header, frame)
+        kept = self.records.setdefault(self._channels[header.channel], [])
+        for at, value in enumerate(values):
+            stamp = None if stamps is None or stamps[at] == MIN_TIMESTAMP else stamps[at]
+            kept.append(Emitted(value, stamp))
+
+
+class HarnessRun:
+    """The running program under test.
+
+    Attributes:
+        now_ms: Processing time, in epoch milliseconds.
+        records: Index of an output to what it emitted.
+        watermarks: What the main output emitted, ascending.
+        metrics: Of all operators.
+        levels: Subtasks of every level.
+    """
+
+    def __init__(
+        self,
+        program: HarnessProgram,
+        *,
+        backend: str,
+        now_ms: int,
+        snapshot: HarnessSnapshot | None,
+    ) -> None:
+        """Open the user's functions.
+
+        Args:
+            program: What to run.
+            backend: `hashmap` or `lmdb`.
+            now_ms: Processing time at the beginning.
+            snapshot: Where to go on from; None starts empty.
+
+        Raises:
+            PenstockError: A function cannot be shipped, or its `open` failed.
+        """
+        handed = HandOver()
+        if snapshot is not None:
+            watermarks = {key: dict(groups) for key, groups in snapshot.watermarks.items()}
+            handed = HandOver(watermarks, dict(snapshot.memory))
+        first, *rest = program.levels(handed)
+        self.now_ms = now_ms
+        self.records: dict[int, list[Emitted]] = {}
+        self.watermarks: list[int] = []
+        self.metrics = JobMetrics()
+        self._first = first
+        self._zero = LevelZero(first, 0)
+        self._channels = program.outputs()
+        self._routes = first.settings.routes
+        self._files = TemporaryDirectory(prefix="penstock-") if backend == "lmdb" else None
+        self._marks = {
+            channel: ChannelWatermarks(
+                [
+                    WatermarkGroup(group, 1)
+                    for group in (
+                        spec.sources if spec.source_level == 0 else range(len(self._routes))
+                    )
+                ],
+                {},
+            )
+            for spec in program.plan.channels
+            if (channel := spec.id) in self._channels
+        }
+        self._main = {key for key, index in self._channels.items() if index == MAIN_OUTPUT}
+        blobs = () if snapshot is None else snapshot.state
+        self.levels = [
+            (
+                level.level,
+                [
+                    HarnessSubtask(
+                        level,
+                        subtask,
+                        blobs=blobs,
+                        make_backend=partial(self._make_backend, level.level, subtask),
+                        now_ms=self._clock,
+                    )
+                    for subtask in range(len(self._routes))
+                ],
+            )
+            for level in rest
+        ]
+        try:
+            self.run(everywhere=True)
+        except PenstockError:
+            self.close()
+            raise
+
+    def run(
+        self,
+        feed: Callable[[LevelZero], None] | None = None,
+        *,
+        everywhere: bool = False,
+        snapshots: tuple[str, ...] = (),
+    ) -> _Outputs:
+        """Run one micro-batch.
+
+        Args:
+            feed: Gives records and watermarks to level 0.
+            everywhere: Run subtasks that nothing arrives at as well.
+            snapshots: Names of snapshots to take.
+
+        Raises:
+            PenstockError: A function failed; the micro-batch has left nothing behind.
+        """
+        outputs = _Outputs(self._channels)
+        arriving: dict[int, dict[int, list[bytes]]] = {}
+
+        def route(rows: Iterable[Row]) -> None:
+            own: list[Row] = []
+            for to, frame in rows:
+                target = read_header(frame).target_level
+                if target >= HARNESS_LEVEL:
+                    own.append((to, frame))
+                else:
+                    arriving.setdefault(target, {}).setdefault(to, []).append(frame)
+            outputs.add(own, self._routes[0])
+
+        with ExitStack() as attempts:
+            for _, subtasks in self.levels:
+                for subtask in subtasks:
+                    attempts.enter_context(subtask.log.attempt())
+            if feed is not None:
+                route(self._fed(feed))
+            for level, subtasks in self.levels:
+                frames = arriving.pop(level, {})
+                for subtask, to in zip(subtasks, self._routes, strict=True):
+                    if everywhere or to in frames:
+                        route(list(subtask.process(frames.get(to, ()), subtask.log, snapshots)))
+        self._keep(outputs)
+        return outputs
+
+    def close(self) -> None:
+        """Close all functions.
+
+        Raises:
+            PenstockError: One of them failed; the others are closed all the same.
+        """
+        with ExitStack() as stack:
+            if self._files is not None:
+                stack.callback(self._files.cleanup)
+            for _, subtasks in self.levels:
+                for subtask in subtasks:
+                    stack.callback(subtask.close)
+
+    def _fed(self, feed: Callable[[LevelZero], None]) -> list[Row]:
+        try:
+            feed(self._zero)
+        except BaseException:
+            self._zero = LevelZero(self._first, 0)  # what waits in its writers is not to count
+            raise
+        return self._zero.take_output()
+
+    def _keep(self, outputs: _Outputs) -> None:
+        for index, emitted in outputs.records.items():
+            self.records.setdefault(index, []).extend(emitted)
+        for channel, element in outputs.marks:
+            self._marks[channel].accept(element)
+        mark = min((self._marks[channel].current for channel in self._main), default=MIN_TIMESTAMP)
+        if mark > (self.watermarks[-1] if self.watermarks else MIN_TIMESTAMP):
+            self.watermarks.append(mark)
+        self.metrics.add(outputs.report.metrics, outputs.report.state)
+
+    def _clock(self) -> int:
+        return self.now_ms
+
+    def _make_backend(self, level: int, subtask: int) -> StateBackend:
+        if self._files is None:
+            return HashBackend()
+        directory = Path(self._files.name) / f"{level}-{subtask}"
+        return LmdbBackend(directory, f"harness/{level}/{subtask}")

@@ -1,0 +1,139 @@
+"""One subtask of a level under test: the one of a job, with its log, and a look into its state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from penstock.runtime.live_subtask import LiveSubtask
+from penstock.runtime.program import LevelProgram, OperatorSpec
+from penstock.runtime.state_handles import KeyedScope, StateHandles
+from penstock.runtime.timers import PROCESSING_TABLE, TABLE
+from penstock.serde import user_code
+from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.state.backend import TIMERS_SCHEMA, StateBackend
+from penstock.state.blob import key_group_of, operator_of
+from penstock.state.change_log import ChangeLog
+from penstock.state.hash_backend import HashBackend
+from penstock.state.key_context import KeyContext
+from penstock.state.schema import BROADCAST_GROUP, StateKind
+from penstock.testing.harness_values import PendingTimer
+from penstock.testing.memory_log import MemoryLog
+from penstock.types.time_domain import TimeDomain
+
+_TIMERS = {TABLE: TimeDomain.EVENT_TIME, PROCESSING_TABLE: TimeDomain.PROCESSING_TIME}
+_READ: dict[StateKind, Callable[[Any], Any]] = {
+    StateKind.VALUE: lambda handle: handle.value(),
+    StateKind.LIST: lambda handle: list(handle.get() or ()),
+    StateKind.MAP: lambda handle: dict(handle.items()),
+    StateKind.REDUCING: lambda handle: handle.get(),
+    StateKind.AGGREGATING: lambda handle: handle.get(),
+}
+"""Kind of a state to what its content looks like to a test."""
+
+
+class HarnessSubtask(LiveSubtask):
+    """A subtask that runs the very function objects of a program, if it is the only one.
+
+    Attributes:
+        log: What was committed.
+    """
+
+    def __init__(
+        self,
+        program: LevelProgram,
+        subtask: int,
+        *,
+        blobs: Iterable[bytes],
+        make_backend: Callable[[], StateBackend],
+        now_ms: Callable[[], int],
+    ) -> None:
+        """Begin with a snapshot.
+
+        Args:
+            program: The level's program.
+            subtask: Index, from 0.
+            blobs: State of all operators and subtasks.
+            make_backend: Makes the backend.
+            now_ms: Processing time.
+
+        Raises:
+            UserCodeError: A function cannot be shipped to the workers of a job.
+        """
+        shipped = user_code.dump(program)
+        super().__init__(shipped, subtask, make_backend=make_backend, now_ms=now_ms)
+        self._own = program
+        self._clock = now_ms
+        self._group_of = KeyGroups(program.settings.max_parallelism).__getitem__
+        self.log = MemoryLog()
+        own = [blob for blob in blobs if self._is_own(blob)]
+        if own:
+            self.seed(self.log, own)
+
+    @property
+    def operators(self) -> tuple[OperatorSpec, ...]:
+        """The operators of the level."""
+        return self._own.operators
+
+    def owns(self, spec: OperatorSpec, key: Any) -> bool:
+        """Return whether the state of a key of an operator is here."""
+        return self._owns_group(spec, self._group_of(key))
+
+    def read_state(self, spec: OperatorSpec, descriptor: Any, key: Any) -> Any:
+        """Return what is committed in the state of a key.
+
+        Raises:
+            PenstockError: As when a function asks for the state.
+        """
+        context = KeyContext()
+        context.key, context.group = key, self._group_of(key)
+        handles = self._handles(spec, context)
+        kind = getattr(descriptor, "kind", StateKind.VALUE)
+        return _READ[kind](handles.keyed(kind, descriptor))
+
+    def read_broadcast_state(self, spec: OperatorSpec, descriptor: Any) -> dict[Any, Any]:
+        """Return what is committed in a broadcast state.
+
+        Raises:
+            PenstockError: As when a function asks for the state.
+        """
+        return dict(self._handles(spec, KeyContext()).broadcast(descriptor).items())
+
+    def keys(self, spec: OperatorSpec, descriptor: Any) -> list[Any]:
+        """Return the keys that have an entry in a state, expired ones included."""
+        table = self._committed(spec).table(spec.uid, descriptor.get_name(), descriptor.schema())
+        return [key for group in table.groups() for key in table[group].keys()]  # noqa: SIM118 - a part is no dictionary
+
+    def timers(self, spec: OperatorSpec) -> Iterator[PendingTimer]:
+        """Yield the pending timers of an operator."""
+        store = self._committed(spec)
+        for name, domain in _TIMERS.items():
+            table = store.table(spec.uid, name, TIMERS_SCHEMA)
+            for group in table.groups():
+                for key in table[group].keys():  # noqa: SIM118 - a part is no dictionary
+                    for timestamp in table[group].subkeys(key):
+                        yield PendingTimer(timestamp, key, domain)
+
+    def _load(self) -> LevelProgram:
+        return self._own if self._own.settings.parallelism == 1 else super()._load()
+
+    def _is_own(self, blob: bytes) -> bool:
+        group, uid = key_group_of(blob), operator_of(blob)
+        specs = [spec for spec in self.operators if spec.uid == uid]
+        return any(group == BROADCAST_GROUP or self._owns_group(spec, group) for spec in specs)
+
+    def _owns_group(self, spec: OperatorSpec, group: int) -> bool:
+        settings = self._own.settings
+        subtasks = min(spec.parallelism or settings.parallelism, settings.parallelism)
+        return subtask_of(group, subtasks, settings.max_parallelism) == self._subtask
+
+    def _handles(self, spec: OperatorSpec, context: KeyContext) -> StateHandles:
+        store = self._committed(spec)
+        return StateHandles(spec, KeyedScope(store, context, self._group_of, self._clock))
+
+    def _committed(self, spec: OperatorSpec) -> HashBackend:
+        """Return a copy of an operator's state, which may be read without leaving a trace."""
+        store = HashBackend()
+        blobs = ChangeLog(self.log).all_blobs()
+        store.load(blob for blob in blobs if operator_of(blob) == spec.uid)
+        return store

@@ -1,0 +1,142 @@
+"""Schemas: records to bytes and back, as connectors and `map` use them."""
+
+from __future__ import annotations
+
+import codecs
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
+from penstock.types.base import TypeInformation
+from penstock.types.types import Types
+
+
+class SerializationSchema(ABC):
+    """Turns records into bytes. Use it with `stream.map(schema.serialize)`."""
+
+    @abstractmethod
+    def serialize(self, element: Any) -> bytes:
+        """Return the bytes of a record.
+
+        Raises:
+            TypeMismatchError: The record has no form in this schema.
+        """
+
+
+class DeserializationSchema(ABC):
+    """Turns bytes into records. Use it with `stream.map(schema.deserialize)`."""
+
+    @abstractmethod
+    def deserialize(self, message: bytes) -> Any:
+        """Return the record in `message`, None if it is to be skipped.
+
+        Raises:
+            DecodeError: `message` holds no record of this schema.
+        """
+
+    @abstractmethod
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the records."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleStringSchema(SerializationSchema, DeserializationSchema):
+    """Strings as text.
+
+    Attributes:
+        charset: Name of the character set.
+    """
+
+    charset: str = "UTF-8"
+
+    def __post_init__(self) -> None:
+        """Check the character set.
+
+        Raises:
+            ArgumentError: Python does not know it.
+        """
+        try:
+            codecs.lookup(self.charset)
+        except (LookupError, TypeError) as cause:
+            raise ArgumentError(
+                f"{self.charset!r} is not a character set",
+                hint="Pass a name such as 'UTF-8'.",
+                origin=CallSite.of_caller(),
+            ) from cause
+
+    def serialize(self, element: Any) -> bytes:
+        """Return the text as bytes."""
+        if not isinstance(element, str):
+            raise _mismatch("a string", element)
+        return element.encode(self.charset)
+
+    def deserialize(self, message: bytes) -> str:
+        """Return the text."""
+        try:
+            return bytes(message).decode(self.charset)
+        except UnicodeDecodeError as cause:
+            raise DecodeError(
+                f"{bytes(message)[:80]!r} is not text in {self.charset}: {cause.reason}",
+                hint="Pass the character set the text was written in.",
+            ) from cause
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return STRING."""
+        return Types.STRING()
+
+
+@dataclass(frozen=True, slots=True)
+class ByteArraySchema(SerializationSchema, DeserializationSchema):
+    """Bytes as they are."""
+
+    def serialize(self, element: Any) -> bytes:
+        """Return the bytes."""
+        if not isinstance(element, (bytes, bytearray)):
+            raise _mismatch("bytes", element)
+        return bytes(element)
+
+    def deserialize(self, message: bytes) -> bytes:
+        """Return the bytes."""
+        return bytes(message)
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return PRIMITIVE_ARRAY(BYTE)."""
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """How `FileSink.for_row_format` writes a record: one line of text.
+
+    Attributes:
+        charset_name: Character set of the files.
+    """
+
+    charset_name: str = "UTF-8"
+
+    @staticmethod
+    def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
+        """Return an encoder that writes what `print` would: `+I[a, 1]` for a declared row.
+
+        Raises:
+            ArgumentError: The character set is not UTF-8.
+        """
+        try:
+            is_utf8 = codecs.lookup(charset_name).name == "utf-8"
+        except (LookupError, TypeError):
+            is_utf8 = False
+        if not is_utf8:
+            raise ArgumentError(
+                f"files in {charset_name!r} cannot be written",
+                hint="Write UTF-8, which is the default.",
+                origin=CallSite.of_caller(),
+            )
+        return Encoder()
+
+
+def _mismatch(wanted: str, found: Any) -> TypeMismatchError:
+    return TypeMismatchError(
+        f"the schema writes {wanted}, got {found!r} of type {type(found).__name__}",
+        hint="Map the records to what the schema writes first.",
+    )

@@ -1,0 +1,59 @@
+"""Type parameters of the generic classes.
+
+Each has `Any` as its default, so that `DataStream` without parameters means `DataStream[Any]`:
+programs that say nothing about types check as they are, under `mypy --strict` too. Python 3.11
+knows no defaults, so at run time there are none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    T = TypeVar("T", default=Any)
+    R = TypeVar("R", default=Any)
+    K = TypeVar("K", default=Any)
+    V = TypeVar("V", default=Any)
+    T1 = TypeVar("T1", default=Any)
+    T2 = TypeVar("T2", default=Any)
+    T_co = TypeVar("T_co", default=Any, covariant=True)
+    IN = TypeVar("IN", default=Any)
+    IN_contra = TypeVar("IN_contra", default=Any, contravariant=True)
+    IN1 = TypeVar("IN1", default=Any)
+    IN2 = TypeVar("IN2", default=Any)
+    OUT = TypeVar("OUT", default=Any)
+    OUT_co = TypeVar("OUT_co", default=Any, covariant=True)
+    ACC = TypeVar("ACC", default=Any)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    """Records of a stream, or values of a type."""
+    R = TypeVar("R")
+    """Results of an operation."""
+    K = TypeVar("K")
+    """Keys."""
+    V = TypeVar("V")
+    """Values of a map."""
+    T1 = TypeVar("T1")
+    """Records of the first of two connected streams."""
+    T2 = TypeVar("T2")
+    """Records of the second."""
+    T_co = TypeVar("T_co", covariant=True)
+    """Values that are only given out."""
+    IN = TypeVar("IN")
+    """What a function takes."""
+    IN_contra = TypeVar("IN_contra", contravariant=True)
+    """The same in protocols."""
+    IN1 = TypeVar("IN1")
+    """What a function takes from its first input."""
+    IN2 = TypeVar("IN2")
+    """What a function takes from its second input."""
+    OUT = TypeVar("OUT")
+    """What a function gives."""
+    OUT_co = TypeVar("OUT_co", covariant=True)
+    """The same in protocols."""
+    ACC = TypeVar("ACC")
+    """Accumulators."""

@@ -1,0 +1,128 @@
+"""Windows: the finite parts a stream is cut into."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+MAX_TIMESTAMP = 2**63 - 1
+"""Long.MAX: the watermark at the end of a bounded input."""
+
+MIN_TIMESTAMP = -(2**63)
+"""Long.MIN: the timestamp of a record that has none."""
+
+
+class Window(ABC):
+    """A finite part of a stream.
+
+    A subclass of yours has to be a frozen dataclass of plain fields: windows are part of the
+    address of state.
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def max_timestamp(self) -> int:
+        """Return the greatest timestamp in epoch milliseconds that belongs to the window."""
+
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
+class TimeWindow(Window):
+    """From `start`, included, to `end`, excluded, in epoch milliseconds."""
+
+    start: int
+    end: int
+
+    def max_timestamp(self) -> int:
+        """Return the last millisecond of the window."""
+        return self.end - 1
+
+    def intersects(self, other: TimeWindow) -> bool:
+        """Return whether the two overlap or touch."""
+        return self.start <= other.end and self.end >= other.start
+
+    def cover(self, other: TimeWindow) -> TimeWindow:
+        """Return the least window that holds both."""
+        return TimeWindow(min(self.start, other.start), max(self.end, other.end))
+
+    @staticmethod
+    def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
+        """Return the start of the window of `window_size` that holds `timestamp`."""
+        return timestamp - (timestamp - offset) % window_size
+
+    @staticmethod
+    def merge_windows(
+        windows: Iterable[TimeWindow], callback: Callable[[list[TimeWindow], TimeWindow], None]
+    ) -> None:
+        """Find the windows that overlap or touch.
+
+        Args:
+            windows: In any order.
+            callback: Called with windows, two at least, and what they become.
+        """
+        merged: list[TimeWindow] = []
+        cover: TimeWindow | None = None
+        for window in [*sorted(windows), None]:
+            if window is not None and cover is not None and cover.intersects(window):
+                merged.append(window)
+                cover = cover.cover(window)
+                continue
+            if cover is not None and len(set(merged)) > 1:
+                callback(merged, cover)
+            merged, cover = [] if window is None else [window], window
+
+    def __repr__(self) -> str:
+        return f"TimeWindow(start={self.start}, end={self.end})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CountWindow(Window):
+    """A window of a number of records, known by its number."""
+
+    id: int
+
+    def max_timestamp(self) -> int:
+        """Return Long.MAX: it does not depend on time."""
+        return MAX_TIMESTAMP
+
+    def __repr__(self) -> str:
+        return f"CountWindow(id={self.id})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class GlobalWindow(Window):
+    """The window that holds everything."""
+
+    @staticmethod
+    def get() -> GlobalWindow:
+        """Return it."""
+        return _GLOBAL
+
+    def max_timestamp(self) -> int:
+        """Return Long.MAX."""
+        return MAX_TIMESTAMP
+
+    def __repr__(self) -> str:
+        return "GlobalWindow"
+
+
+_GLOBAL = GlobalWindow()
+
+
+class TriggerResult(Enum):
+    """What a trigger decides: (evaluate the window, forget its contents)."""
+
+    CONTINUE = (False, False)
+    FIRE_AND_PURGE = (True, True)
+    FIRE = (True, False)
+    PURGE = (False, True)
+
+    def is_fire(self) -> bool:
+        """Return whether the window is evaluated."""
+        return self.value[0]
+
+    def is_purge(self) -> bool:
+        """Return whether the contents of the window are forgotten."""
+        return self.value[1]

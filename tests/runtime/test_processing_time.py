@@ -1,0 +1,118 @@
+"""Processing-time timers: the clock decides in a live run, the end of the key in BATCH mode."""
+
+from __future__ import annotations
+
+from penstock.connectors.collection import CollectionSource
+from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
+from penstock.plan.programs import HandOver, programs_of
+from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
+from penstock.runtime.live_subtask import LiveSubtask
+from penstock.runtime.report import decode_report
+from penstock.serde import user_code
+from penstock.serde.frame import FrameKind, decode_records, read_header
+from penstock.testing import run_in_process
+from penstock.testing.memory_log import MemoryLog
+from tests.runtime.jobs import BATCH, MIXED, STREAMING, history_then_live, job
+
+
+class Alarm(KeyedProcessFunction):
+    """A record (key, delay) sets an alarm; a negative delay takes it back."""
+
+    def process_element(self, value, ctx):
+        timers = ctx.timer_service()
+        if value[1] < 0:
+            timers.delete_processing_time_timer(1000 - value[1])
+        else:
+            timers.register_processing_time_timer(1000 + value[1])
+
+    def on_timer(self, timestamp, ctx):
+        assert ctx.time_domain() is TimeDomain.PROCESSING_TIME
+        yield ctx.get_current_key(), timestamp
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def alarms(settings, source):
+    return job(
+        settings,
+        source,
+        lambda s: s.key_by(lambda v: v[0]).process(Alarm()),
+        parallelism=1,
+        strategy=WatermarkStrategy.no_watermarks(),
+    )
+
+
+class World:
+    """One subtask, restarted at will, with a clock moved by hand."""
+
+    def __init__(self) -> None:
+        plan = alarms(STREAMING, CollectionSource.of([])).plan()
+        self.programs = programs_of(
+            plan, plan.runs[0], tasks=1, max_frame_records=9, handed=HandOver(), job_parameters={}
+        )
+        self.clock = Clock()
+        self.log = MemoryLog()
+        self.restart()
+
+    def restart(self) -> None:
+        self.subtask = LiveSubtask(user_code.dump(self.programs[1]), 0, now_ms=self.clock)
+
+    def at(self, now: int, *records: tuple[str, int]) -> tuple[list[object], int | None]:
+        """Run a micro-batch; return results and when the next one is wanted."""
+        self.clock.now = now
+        frames: list[bytes] = []
+        writer = ChannelWriter(
+            self.programs[0].outputs[0],
+            self.programs[0].settings,
+            FrameSequence(0),
+            lambda _, frame: frames.append(frame),
+        )
+        if records:
+            writer.collect(list(records), None)
+        writer.flush()
+        results, wanted = [], None
+        for _, frame in self.subtask.process(frames, self.log):
+            header = read_header(frame)
+            if header.kind is FrameKind.RECORDS:
+                results += decode_records(header, frame)[0]
+            elif header.kind is FrameKind.REPORT:
+                wanted = decode_report(frame).next_calls[1, 0]
+        return results, wanted
+
+
+def test_timers_fire_when_the_clock_reaches_them_in_order_of_time():
+    world = World()
+    assert world.at(1000, ("a", 50), ("b", 20), ("a", 80)) == ([], 1020)
+    assert world.at(1049) == ([("b", 1020)], 1050)
+    assert world.at(1080) == ([("a", 1050), ("a", 1080)], None)
+    assert world.at(2000) == ([], None)
+
+
+def test_a_timer_that_is_due_at_once_fires_in_the_micro_batch_that_set_it():
+    assert World().at(1060, ("a", 50)) == ([("a", 1050)], None)
+
+
+def test_timers_survive_a_restart_and_can_be_deleted():
+    world = World()
+    world.at(1000, ("a", 50), ("b", 20))
+    world.restart()
+    assert world.at(1001) == ([], 1020)
+    assert world.at(1002, ("b", -20)) == ([], 1050)
+    world.restart()
+    assert world.at(1050) == ([("a", 1050)], None)
+
+
+def test_batch_mode_fires_them_at_the_end_of_each_key():
+    found = run_in_process(alarms(BATCH, CollectionSource.of([("a", 10**15), ("b", 5), ("a", 3)])))
+    assert sorted(found.of()) == [("a", 1003), ("a", 1000 + 10**15), ("b", 1005)]
+
+
+def test_history_leaves_them_to_the_live_run_and_the_end_drops_what_is_not_due():
+    source = history_then_live([("a", 1), ("b", 10**15)], [("c", 2)])
+    assert sorted(run_in_process(alarms(MIXED, source)).of()) == [("a", 1001), ("c", 1002)]
