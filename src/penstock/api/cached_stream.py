@@ -7,10 +7,11 @@ import weakref
 from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from penstock.api.data_stream import DataStream
 from penstock.api.job import executor_for
+from penstock.api.no_operator import NoOperator
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import CHECKPOINT_DIR, RUNTIME_MODE
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from penstock.api.environment import StreamExecutionEnvironment
 
 
-class CachedDataStream(DataStream[T]):
+class CachedDataStream(NoOperator, DataStream[T]):
     """A stream whose records are kept from the first job that needs them.
 
     The first `execute` that reads the stream computes it by a batch run of its own, into files
@@ -47,93 +48,13 @@ class CachedDataStream(DataStream[T]):
         """Return this stream: it is cached already."""
         return self
 
-    def name(self, name: str) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"name({name!r})")
-
-    def get_name(self) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("get_name()")
-
-    def uid(self, uid: str) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"uid({uid!r})")
-
-    def set_parallelism(self, parallelism: int) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_parallelism({parallelism})")
-
-    def set_max_parallelism(self, max_parallelism: int) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_max_parallelism({max_parallelism})")
-
-    def force_non_parallel(self) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("force_non_parallel()")
-
-    def set_buffer_timeout(self, timeout_millis: int) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_buffer_timeout({timeout_millis})")
-
-    def start_new_chain(self) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("start_new_chain()")
-
-    def disable_chaining(self) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("disable_chaining()")
-
-    def slot_sharing_group(self, slot_sharing_group: object) -> NoReturn:
-        """Refuse: a cache is no operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("slot_sharing_group(…)")
-
     def _source(self) -> CacheSource:
         source = self._graph.node(self._node_id).source
         assert isinstance(source, CacheSource), source
         return source
 
-    def _refuse(self, call: str) -> NoReturn:
-        raise GraphError(
+    def _refusal(self, call: str) -> GraphError:
+        return GraphError(
             f"{call} was called on the result of cache(), which is not an operator",
             hint="Call it on the stream before cache() or on what is computed from it.",
             origin=CallSite.of_caller(),

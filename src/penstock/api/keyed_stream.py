@@ -8,6 +8,7 @@ from penstock.api.aggregations import Aggregation, aggregate_function
 from penstock.api.callables import Combination
 from penstock.api.data_stream import DataStream
 from penstock.api.functions import KeyedProcessFunction, ProcessFunction, ReduceFunction
+from penstock.api.no_operator import NoOperator
 from penstock.api.user_code import method_of
 from penstock.api.windowed_stream import WindowedStream
 from penstock.api.windows.assigner import WindowAssigner
@@ -21,7 +22,7 @@ from penstock.types import TypeInformation
 from penstock.types.type_parameters import K, R, T
 
 
-class KeyedStream(DataStream[T], Generic[T, K]):
+class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
     """A stream of records of type `T`, partitioned by keys of type `K`.
 
     Rolling operations (`reduce`, `sum`, …) emit the aggregate so far for every record; in BATCH
@@ -119,101 +120,13 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         """True."""
         return True
 
-    def name(self, name: str) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"name({name!r})")
-
-    def uid(self, uid: str) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"uid({uid!r})")
-
-    def get_name(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("get_name()")
-
-    def set_parallelism(self, parallelism: int) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_parallelism({parallelism})")
-
-    def set_max_parallelism(self, max_parallelism: int) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_max_parallelism({max_parallelism})")
-
-    def force_non_parallel(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("force_non_parallel()")
-
-    def set_buffer_timeout(self, timeout_millis: int) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse(f"set_buffer_timeout({timeout_millis})")
-
-    def start_new_chain(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("start_new_chain()")
-
-    def disable_chaining(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("disable_chaining()")
-
-    def slot_sharing_group(self, slot_sharing_group: object) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("slot_sharing_group(…)")
-
-    def set_description(self, description: str) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        self._refuse("set_description(…)")
-
     def shuffle(self) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
 
         Raises:
             GraphError: Always.
         """
-        self._refuse("shuffle()")
+        raise self._refusal("shuffle()")
 
     def rebalance(self) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -221,7 +134,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("rebalance()")
+        raise self._refusal("rebalance()")
 
     def rescale(self) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -229,7 +142,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("rescale()")
+        raise self._refusal("rescale()")
 
     def forward(self) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -237,7 +150,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("forward()")
+        raise self._refusal("forward()")
 
     def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -245,7 +158,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("partition_custom(…)")
+        raise self._refusal("partition_custom(…)")
 
     def broadcast(self, *broadcast_state_descriptors: Any) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -253,7 +166,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("broadcast(…)")
+        raise self._refusal("broadcast(…)")
 
     def cache(self) -> NoReturn:
         """Refuse: key_by is not an operator, and has decided where records go.
@@ -261,7 +174,7 @@ class KeyedStream(DataStream[T], Generic[T, K]):
         Raises:
             GraphError: Always.
         """
-        self._refuse("cache()")
+        raise self._refusal("cache()")
 
     def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream[T]:
         function = aggregate_function(aggregation, position)
@@ -274,8 +187,8 @@ class KeyedStream(DataStream[T], Generic[T, K]):
     def _unkeyed_id(self) -> int:
         return self._environment.graph.node(self._node_id).inputs[0]
 
-    def _refuse(self, call: str) -> NoReturn:
-        raise GraphError(
+    def _refusal(self, call: str) -> GraphError:
+        return GraphError(
             f"{call} was called on the result of key_by, which is not an operator",
             hint="Call it on the stream before key_by or after the keyed operation.",
             origin=CallSite.of_caller(),
