@@ -142,6 +142,22 @@ def test_attributes_survive_micro_batches_behind_an_exchange() -> None:
     assert sorted(calls for _, calls in results) == list(range(1, 21))
 
 
+def test_attributes_survive_micro_batches_beside_the_source() -> None:
+    env = environment(STREAMING, 1)
+    results = run(numbers(env).map(Mapped()), Schedule(batch_sizes=(4,)))
+    assert sorted(calls for _, calls in results) == list(range(1, 21))
+    assert opened() == 1
+
+
+def test_attributes_are_lost_with_the_worker() -> None:
+    env = environment(STREAMING, 1)
+    schedule = Schedule(batch_sizes=(4,), restart_every=2)
+    results = run(numbers(env).map(Mapped()), schedule)
+    assert sorted(calls for _, calls in results) == sorted(
+        [*range(1, 9), *range(1, 9), *range(1, 5)]
+    )
+
+
 @pytest.mark.parametrize("settings", MODES, ids=MODE_IDS)
 def test_two_inputs_have_one_object(settings: dict[str, str]) -> None:
     env = environment(settings, 1)

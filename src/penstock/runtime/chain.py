@@ -123,6 +123,13 @@ class OperatorChain:
         ]
         self.entries: dict[int, Output] = {key: built[key].add() for key in entries}
 
+    def start_epoch(self) -> None:
+        """Begin a micro-batch, or the next key group of a batch run."""
+        for operator in self.operators.values():
+            operator.start_epoch()
+        for writer in self.writers.values():
+            writer.start_epoch()
+
     def open(self) -> None:
         """Open every operator, downstream first, so that none emits into a closed one."""
         for operator in reversed(self.operators.values()):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
@@ -70,7 +71,8 @@ class ChannelWriter:
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
         self._routes = RecordRoutes(settings, subtasks)
         self._destinations = destination_routes(settings)
-        self._placed = make_placement(spec, settings, sequence.task, subtasks)
+        self._make_placement = partial(make_placement, spec, settings, sequence.task, subtasks)
+        self._placed = self._make_placement()
         self._buckets: dict[int, list[Any]] = defaultdict(list)
         self._stamps: dict[int, list[int]] = defaultdict(list)
         self._buffered = 0
@@ -92,6 +94,14 @@ class ChannelWriter:
             return
         for route, some, stamps in self._placed(values, timestamps):
             self._send_in_parts(route, some, stamps)
+
+    def start_epoch(self) -> None:
+        """Begin a micro-batch: records are placed as by a new task.
+
+        A task that is repeated by another worker must send each record to the same subtask, or
+        subtasks that read the first attempt and those that read the second would disagree.
+        """
+        self._placed = self._make_placement()
 
     def advance_watermark(self, watermark: int) -> None:
         """Remember a watermark for `send_watermark`."""

@@ -1,8 +1,8 @@
 """Level 0: reads sources, runs what is chained to them, and writes channels.
 
-One instance serves one task. It knows nothing of where the records come from: the caller
-feeds batches per source and says when a split ends. Level 0 keeps no state between tasks, so
-a function here sees `current_watermark` = Long.MIN.
+One instance serves one task, in a live run micro-batch after micro-batch for as long as the worker
+process lives. It knows nothing of where the records come from: the caller feeds batches per source
+and says when a split ends. Nothing here is state, so a function sees `current_watermark` = Long.MIN.
 """
 
 from __future__ import annotations
@@ -111,11 +111,22 @@ class LevelZero:
                 header = FrameHeader(self._task, number, 0, level, FrameKind.SIGNAL, 0)
                 self._emit(route, encode_payload(header, word))
 
+    def end_batch(self) -> None:
+        """End a micro-batch: report what was read. Functions stay open for the next one."""
+        self._report()
+        for chain in self._chains.values():
+            chain.chain.start_epoch()
+
     def close(self) -> None:
         """Close the functions and report what was read."""
-        report = Report(source_records=self._counts)
         for chain in self._chains.values():
             chain.chain.close()
+        self._report()
+
+    def _report(self) -> None:
+        report = Report(source_records=self._counts)
+        self._counts = {}
+        for chain in self._chains.values():
             merge_metrics(report.metrics, chain.chain.take_metrics())
             for uid, count in chain.chain.take_counts().items():
                 report.operator_records[uid] = report.operator_records.get(uid, 0) + count

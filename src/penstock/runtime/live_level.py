@@ -69,8 +69,7 @@ class LiveLevel:
 
     def process(self, frames: Iterable[bytes]) -> list[tuple[int, bytes]]:
         """Process one micro-batch and return (route, frame) pairs."""
-        for operator in self._chain.operators.values():
-            operator.start_epoch()
+        self._chain.start_epoch()
         self._tell_time()
         self._watermarks.start(self._now_ms())
         arrived = LevelInput(self._program)

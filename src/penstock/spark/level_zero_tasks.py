@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from pyspark import TaskContext
 
 from penstock.graph.endpoints import SplitSource
 from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram
+from penstock.runtime.program import LevelProgram, RunKind
 from penstock.spark.failures import carrying
 from penstock.spark.frames import to_batches
 from penstock.spark.payload import Payload
@@ -40,6 +41,55 @@ def task_id() -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class _Kept:
+    """Level 0 of one task as this process knows it.
+
+    Attributes:
+        key: What it belongs to.
+        unpacked: The payload; begins with the program.
+        level: Its functions are open.
+    """
+
+    key: tuple[str, int]
+    unpacked: tuple[Any, ...]
+    level: LevelZero
+
+    def finish(self) -> None:
+        """End the task. In a live run the functions stay open for the next micro-batch."""
+        program: LevelProgram = self.unpacked[0]
+        if program.settings.kind is RunKind.BATCH:
+            self.level.close()
+            return
+        self.level.end_batch()
+        _kept[self.key] = self
+        while len(_kept) > _MOST_KEPT:
+            _kept.popitem(last=False)[1].level.close()
+
+
+_kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
+"""(digest of the payload, task) to level 0 between two micro-batches of a live run. A task takes
+it out and puts it back when it has succeeded, so one that failed leaves nothing."""
+
+_MOST_KEPT = 32
+
+
+def _take(payload: Payload, parts: Callable[[Any], tuple[Any, ...]]) -> _Kept:
+    """Return level 0 for a task: kept from the micro-batch before, or new.
+
+    Args:
+        payload: The task's.
+        parts: Unpacked payload to a tuple that begins with the program.
+    """
+    key = (payload.digest, task_id())
+    found = _kept.pop(key, None)
+    if found is not None:
+        payload.enter()
+        return found
+    unpacked = parts(payload.unpack_anew())
+    return _Kept(key, unpacked, LevelZero(unpacked[0], task_id()))
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnsTask:
     """Feeds the rows of one columnar source (files, a DataFrame).
 
@@ -59,8 +109,8 @@ class ColumnsTask:
             yield from to_batches(self._run(batches))
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
-        program: LevelProgram = self.payload.unpack_anew()
-        level = LevelZero(program, task_id())
+        kept = _take(self.payload, lambda program: (program,))
+        level = kept.level
         make: Callable[[Any], list[Any]] | None = None
         for batch in batches:
             if batch.num_rows == 0:
@@ -74,7 +124,7 @@ class ColumnsTask:
             level.collect(self.source, values, None)
             yield level.take_output()
         level.finish_split(self.source, task_id(), finished=True)
-        level.close()
+        kept.finish()
         yield level.take_output()
 
 
@@ -94,8 +144,8 @@ class PositionsTask:
             yield from to_batches(self._run(batches))
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
-        program, parts, levels = self.payload.unpack_anew()
-        level = LevelZero(program, task_id())
+        kept = _take(self.payload, tuple)
+        level, (_, parts, levels) = kept.level, kept.unpacked
         for batch in batches:
             for row in batch.to_pylist():
                 if row["event"] == "range":
@@ -105,7 +155,7 @@ class PositionsTask:
                 else:
                     level.signal(levels, row["event"].encode())
                 yield level.take_output()
-        level.close()
+        kept.finish()
         yield level.take_output()
 
     def _read(

@@ -42,6 +42,10 @@ class Payload:
         data = user_code.dump(obj)
         return cls(hashlib.sha256(data).hexdigest(), data, workers)
 
+    def enter(self) -> None:
+        """Make what the job brings along importable, as before unpacking."""
+        enter(self.workers)
+
     def unpack(self) -> Any:
         """Return the object, the same one for every call in this process.
 

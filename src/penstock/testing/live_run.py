@@ -205,7 +205,7 @@ def run_live(
             "a source of the program never ends",
             hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
         )
-    zero = user_code.dump(programs[0])
+    zero = _LevelZero(user_code.dump(programs[0]), schedule)
     levels = [_Level(p, state, schedule) for p in programs[1:]]
     number = first_batch
     while True:
@@ -213,37 +213,62 @@ def run_live(
         if done and not run.hands_over:
             break
         if schedule.restarts_before(number):
+            zero.lose_workers()
             for level in levels:
                 level.lose_workers()
         batch = _MicroBatch(number, done, schedule.fails_in(number))
-        rows = _level_zero(sources, zero, plan.options.parallelism, schedule, batch)
+        rows = zero.process(sources, plan.options.parallelism, batch)
         for level in levels:
             rows = level.process(rows, batch)
         sinks.commit([frame for _, frame in rows])
         number += 1
         if done:
             break
+    zero.close()
     for level in levels:
         level.close()
     return number
 
 
-def _level_zero(
-    sources: _Sources, program: bytes, tasks: int, schedule: Schedule, batch: _MicroBatch
-) -> list[Row]:
-    if batch.hand_over:
-        return []
-    pieces, ending = sources.take(schedule.batch_size(batch.number))
-    rows: list[Row] = []
-    for task in range(tasks):
-        own = pieces[task::tasks]
-        if not own and not (ending and task == 0):
-            continue
-        level = LevelZero(user_code.load(program), task)
-        for piece in own:
-            piece.feed(level, schedule.frame_records)
-        for source in ending if task == 0 else ():
-            level.end_source(source)
-        level.close()
-        rows += level.take_output()
-    return rows
+class _LevelZero:
+    """Level 0, per worker and task."""
+
+    def __init__(self, program: bytes, schedule: Schedule) -> None:
+        self._program = program
+        self._schedule = schedule
+        self._kept: dict[tuple[int, int], LevelZero] = {}
+
+    def lose_workers(self) -> None:
+        """Start new workers; the old ones are gone, as if killed."""
+        self._kept.clear()
+
+    def process(self, sources: _Sources, tasks: int, batch: _MicroBatch) -> list[Row]:
+        """Read the next micro-batch."""
+        if batch.hand_over:
+            return []
+        pieces, ending = sources.take(self._schedule.batch_size(batch.number))
+        rows: list[Row] = []
+        for task in range(tasks):
+            own = pieces[task::tasks]
+            if not own and not (ending and task == 0):
+                continue
+            level = self._of(batch.number % self._schedule.workers, task)
+            for piece in own:
+                piece.feed(level, self._schedule.frame_records)
+            for source in ending if task == 0 else ():
+                level.end_source(source)
+            level.end_batch()
+            rows += level.take_output()
+        return rows
+
+    def close(self) -> None:
+        """Close the functions of every worker."""
+        for level in self._kept.values():
+            level.close()
+
+    def _of(self, worker: int, task: int) -> LevelZero:
+        found = self._kept.get((worker, task))
+        if found is None:
+            program = user_code.load(self._program)
+            found = self._kept[worker, task] = LevelZero(program, task)
+        return found
