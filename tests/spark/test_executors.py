@@ -91,14 +91,14 @@ def executors_below(driver: int) -> list[int]:
     return [pid for pid in backends if is_below(pid)]
 
 
-@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
-def test_killed_executors_lose_and_double_nothing(tmp_path: Path, backend: str) -> None:
+def test_killed_executors_lose_and_double_nothing(tmp_path: Path) -> None:
+    """With files, which go with the executor; objects go with any worker (`test_workers.py`)."""
     settings = {
         "spark.master": "local-cluster[2,1,1024]",
         "spark.executor.memory": "512m",
         "execution.checkpointing.dir": str(tmp_path / "job"),
         "execution.live.max-records-per-batch": "2000",
-        "state.backend.type": backend,
+        "state.backend.type": "lmdb",
     }
     out = tmp_path / "out"
     process = start(out, 5000, 20_000, 2000, settings)
