@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from penstock.runtime.collector import paused_for_micro_batch
 from penstock.runtime.live_subtask import LiveSubtask, is_snapshot
 from penstock.serde.frame import FrameKind, payload_of, read_header
 from penstock.spark.failures import carrying
@@ -108,7 +109,7 @@ class LevelProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         """Process one micro-batch of one subtask."""
         route = key[0]
-        with carrying():
+        with carrying(), paused_for_micro_batch():
             frames: list[bytes] = []
             signals: set[str] = set()
             passing: list[bytes] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.runtime.batch_level import BatchLevel
+from penstock.runtime.collector import rare_for_records
 from penstock.spark.failures import carrying
 from penstock.spark.frames import from_batches, to_batches
 from penstock.spark.level_zero_tasks import task_id
@@ -26,6 +27,6 @@ class BatchLevelTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the level."""
-        with carrying():
+        with carrying(), rare_for_records():
             level = BatchLevel(self.payload.unpack_anew(), task_id())
             yield from to_batches(level.run(from_batches(batches)))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from penstock.graph.endpoints import SplitSource
+from penstock.runtime.collector import rare_for_records
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import LevelProgram, RunKind
 from penstock.spark.failures import carrying
@@ -105,7 +106,7 @@ class ColumnsTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
-        with carrying():
+        with carrying(), rare_for_records():
             yield from to_batches(self._run(batches))
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
@@ -140,7 +141,7 @@ class PositionsTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
-        with carrying():
+        with carrying(), rare_for_records():
             yield from to_batches(self._run(batches))
 
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:

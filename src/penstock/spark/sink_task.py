@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import StateError
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.runtime.collector import rare_for_records
 from penstock.runtime.report import Report, decode_report
 from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
 from penstock.spark.failures import carrying
@@ -76,7 +77,7 @@ class SinkTask:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage everything of one task."""
-        with carrying():
+        with carrying(), rare_for_records():
             message = self._consume(batches)
             yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message, 5)]})
 
