@@ -1,8 +1,7 @@
 """Python's cyclic garbage collector, out of the way of millions of records and state entries.
 
 Records, state and results hold no cycles: counting references frees them. The collector does not
-know that and looks at all of them again and again; with 200,000 keys of state that was a third of the
-time of a micro-batch. So:
+know that and looks at all of them again and again, the more often the more state there is. So:
 
     a micro-batch            it is off. What is there at the end is never looked at again, but
                              every `_FULL_EVERY` micro-batches, when cycles that user functions
