@@ -319,7 +319,10 @@ def test_dependencies_add_up(env: StreamExecutionEnvironment) -> None:
 )
 def test_keys_of_flink_programs_are_accepted(key: str) -> None:
     boolean = key.endswith(("enabled", "incremental", "reuse"))
-    Configuration().set_string(key, "true" if boolean else "1").validate()
+    text = "true" if boolean else "1"
+    configuration = Configuration().set_string(key, text)
+    configuration.validate()
+    assert configuration.to_dict()[key] == text
 
 
 def test_unknown_keys_stay_errors() -> None:

@@ -54,9 +54,12 @@ def test_a_failure_names_the_record_and_the_users_line(make_context: MakeContext
 
 
 def test_add_sink_takes_functions_objects_and_sinks() -> None:
-    stream = environment(STREAMING).from_collection([1])
+    env = environment(STREAMING)
+    stream = env.from_collection([1])
     for sink in (print, Log(), DiscardingSink()):
         stream.add_sink(sink)
+    kinds = [type(planned.sink) for planned in env.plan().sinks]
+    assert kinds == [FunctionSink, FunctionSink, DiscardingSink]
 
 
 @pytest.mark.parametrize("wrong", [3, Log])
