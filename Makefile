@@ -18,16 +18,25 @@ endif
 export PYSPARK_PYTHON := $(abspath $(python))
 export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 
-.PHONY: help demo test check docs clean java moved
+.PHONY: help demo test faults fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1	\2/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: $(installed) java ## Run the demo
 	@$(venv)/bin/penstock demo
 
 test: $(installed) java ## Run all tests
 	@$(python) -m pytest -q
+
+faults: $(installed) java ## Kill, fill and damage running jobs
+	@timeout --foreground --kill-after=30 1800 $(python) -m pytest -q --durations=10 -m "faults or subset" tests/faults
+
+fuzz: $(installed) ## Try a million damaged inputs
+	@$(python) -m pytest -q -s -m fuzz
+
+bench-smoke: $(installed) java ## Run small benchmarks: right outputs, no ratio far off
+	@$(python) -m penstock.bench.smoke
 
 check: $(installed) ## Lint, formatting, types, layers
 	$(venv)/bin/ruff check .

@@ -11,15 +11,14 @@ anything is measured.
 
 from __future__ import annotations
 
-import os
-import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQueryListener
+from spark_session import make_session
 
 from penstock.bench.digest import as_text, digest_of
 from penstock.bench.file_stream import FileStreamSystem
@@ -27,12 +26,6 @@ from penstock.bench.program import Outputs
 
 RECORD = "key LONG, value LONG"
 OUTPUT = ("key", "count", "sum")
-
-PROVIDERS = {
-    "rocksdb": "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
-    "memory": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
-}
-"""Option `state` to state store."""
 
 
 class FileQuery(FileStreamSystem):
@@ -44,7 +37,7 @@ class FileQuery(FileStreamSystem):
 
     def start(self) -> None:
         """Make the session and start the query."""
-        self._session = _session(
+        self._session = make_session(
             self.specification.parallelism,
             self.specification.options.get("state", "rocksdb"),
             self.work / "local",
@@ -120,28 +113,3 @@ class _Progress(StreamingQueryListener):
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         """Nothing to tell: whoever waits asks `check_alive`."""
-
-
-def _session(cores: int, state: str, local: Path) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "2g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
-        "spark.local.dir": str(local),
-        # While the process is stopped no heartbeat comes, and it is no reason to give up.
-        "spark.network.timeout": "100000s",
-        "spark.sql.shuffle.partitions": str(cores),
-        "spark.sql.streaming.stateStore.providerClass": PROVIDERS[state],
-        "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-        "spark.sql.streaming.minBatchesToRetain": "10",
-    }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("live-state")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session

@@ -102,6 +102,11 @@ class PenstockError(Exception):
         )
 
 
+def without_wire(text: str) -> str:
+    """Return `text` without what `to_wire` put in."""
+    return _WIRE.sub("", text)
+
+
 def _rebuild(
     cls: type[PenstockError], problem: str, hint: str, origin: CallSite | None
 ) -> PenstockError:
@@ -120,8 +125,11 @@ class GraphError(PenstockError):
     code = "GRAPH"
 
 
-class ArgumentError(GraphError, TypeError):
-    """A method of the API was called with an argument it cannot use."""
+class ArgumentError(GraphError, TypeError, ValueError):
+    """A method of the API was called with an argument it cannot use.
+
+    Both of Python's errors, because PyFlink raises now one and now the other.
+    """
 
     code = "GRAPH_ARGUMENT"
 
@@ -136,6 +144,18 @@ class EmptyGraphError(GraphError):
     """A job was started that has no sink."""
 
     code = "GRAPH_EMPTY"
+
+
+class WatermarkUnsupportedError(PenstockError):
+    """A watermark came up in a job that was planned to run without them."""
+
+    code = "TIME_NO_WATERMARKS"
+
+
+class TimestampUnsupportedError(PenstockError):
+    """The timestamp of a record was asked for in a job that was planned to run without them."""
+
+    code = "TIME_NO_TIMESTAMPS"
 
 
 class UnboundedBatchError(GraphError):
@@ -163,9 +183,27 @@ class KeyTypeError(PenstockError, TypeError):
 
 
 class DecodeError(PenstockError, ValueError):
-    """Bytes do not follow the declared layout."""
+    """Bytes do not follow the declared layout.
+
+    Attributes:
+        position: Offset of the first byte that does not, where it is known.
+    """
 
     code = "SERDE_DECODE"
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        hint: str,
+        origin: CallSite | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(problem, hint=hint, origin=origin)
+        self.position = position
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return *super().__reduce__(), {"position": self.position}
 
 
 class UserFunctionError(PenstockError):
@@ -232,6 +270,12 @@ class StateMigrationError(StateError):
     """Stored state cannot be read as the type that the program declares now."""
 
     code = "STATE_MIGRATION"
+
+
+class SpillError(PenstockError):
+    """Records that do not fit in memory cannot be written to a local disk, or read back."""
+
+    code = "SPILL"
 
 
 class SavepointError(PenstockError):

@@ -1,16 +1,28 @@
-"""Named places at which a test can stop the process.
+"""Named places at which a test can make something break.
 
-The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms one place: the *nth* time
-(from 1) the process passes it, `action` happens. `kill` sends this process SIGKILL, `raise`
-raises. A marker file named by `PENSTOCK_FAILPOINT_MARKER` is written and synced first, so a
-test can prove that the fault fired. Unarmed, a failpoint costs one dictionary look-up.
+The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms a place: the *nth* time
+(from 1) a process passes it, `action` happens; several are separated by commas. The workers of
+a job inherit it.
+
+    kill            this process gets SIGKILL
+    kill-executor   the nearest JVM above this process gets it as well: in a worker, its executor
+    raise           `JobFailedError`
+    disk-full       `OSError` with ENOSPC, as the write that would come next could raise it
+
+`PENSTOCK_FAILPOINT_MARKER` names a file, or a directory with a file per armed place. It is made
+and synced before the action, so a test can prove that the fault fired, and in which process; the
+second line is that process's id. A place whose marker is there does not fire again, in any
+process: what Spark tries again meets no second accident. Unarmed, a failpoint costs one
+dictionary look-up.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from penstock.errors import JobFailedError
@@ -19,26 +31,65 @@ _passed: Counter[str] = Counter()
 
 
 def failpoint(name: str) -> None:
-    """Stop here if the environment arms `name`.
+    """Have the accident that the environment arms for `name`.
 
     Raises:
         JobFailedError: The armed action is `raise`.
+        OSError: The armed action is `disk-full`.
     """
     armed = os.environ.get("PENSTOCK_FAILPOINT")
     if armed is None:
         return
-    target, nth, action = armed.split(":")
-    if target != name:
+    places = [place for place in armed.split(",") if place.startswith(f"{name}:")]
+    if not places:
         return
     _passed[name] += 1
-    if _passed[name] != int(nth):
-        return
-    marker = os.environ.get("PENSTOCK_FAILPOINT_MARKER")
-    if marker is not None:
-        with Path(marker).open("w", encoding="utf-8") as file:
-            file.write(armed)
+    for place in places:
+        _, nth, action = place.split(":")
+        if _passed[name] == int(nth) and _mark(place):
+            _ACTIONS[action](name)
+
+
+def _mark(place: str) -> bool:
+    """Write the marker; whether this is the first time."""
+    configured = os.environ.get("PENSTOCK_FAILPOINT_MARKER")
+    if configured is None:
+        return True
+    path = Path(configured)
+    try:
+        with (path / place if path.is_dir() else path).open("x", encoding="utf-8") as file:
+            file.write(f"{place}\n{os.getpid()}\n")
             file.flush()
             os.fsync(file.fileno())
-    if action == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _kill(_: str) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _kill_executor(_: str) -> None:
+    pid = os.getpid()
+    while Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() != "java":
+        # The name of a process may hold anything; behind it come its state and its parent.
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(pid, signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)  # or it would go on for a moment
+
+
+def _raise(name: str) -> None:
     raise JobFailedError(f"failpoint {name} fired", hint="Unset PENSTOCK_FAILPOINT.")
+
+
+def _disk_full(name: str) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"failpoint {name}")
+
+
+_ACTIONS: dict[str, Callable[[str], None]] = {
+    "kill": _kill,
+    "kill-executor": _kill_executor,
+    "raise": _raise,
+    "disk-full": _disk_full,
+}

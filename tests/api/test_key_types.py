@@ -98,7 +98,7 @@ def keys(records: list[Any], key_type: TypeInformation | None, select: Any = Non
 @pytest.mark.parametrize(
     ("key_type", "records", "expected"),
     [
-        (None, [1, True], ["1", "1"]),
+        (None, [1, "1"], ["'1'", "1"]),
         (Types.PICKLED_BYTE_ARRAY(), [1, 1.5], ["1", "1.5"]),
         (Types.LONG(), [1, 2], ["1", "2"]),
         (Types.DOUBLE(), [1, 2.0], ["1.0", "2.0"]),

@@ -7,12 +7,14 @@ import json
 import pytest
 
 from penstock.bench.catalog import PROGRAMS
-from penstock.bench.figures import FIGURES, Figure
+from penstock.bench.figures import FIGURES
+from penstock.bench.judging import Throughput
+from penstock.bench.measurement import Measurement, Skipped
 from penstock.bench.memory import peaks_of
 from penstock.bench.processes import ProcessMemory
 from penstock.bench.program import Case, Outputs
 from penstock.bench.render import read_results, render
-from penstock.bench.results import BenchResult, Measurement, Skipped
+from penstock.bench.results import BenchResult
 
 RIGHT = Outputs(10, "right")
 
@@ -100,7 +102,7 @@ def test_ratios_are_of_medians_of_ours_over_others_at_the_same_keys(measured, re
 
 
 def test_wrong_outputs_have_no_ratio_and_no_figure(measured, result_of):
-    figure = Figure("F1", "fake", ("p",), 2.0)
+    figure = Throughput(id="F1", program="fake", against=("p",), goal=2.0)
     result = result_of(
         measured("a", 1.0),
         measured("p", 8.0, is_peer=True, outputs=Outputs(10, "wrong")),
@@ -115,10 +117,17 @@ def test_a_figure_compares_with_the_fastest_of_its_peers(measured, result_of, go
         measured("a", 1.0),
         measured("p", 8.0, is_peer=True),
         measured("q", 4.0, is_peer=True),
-        figures=(Figure("F1", "fake", ("p", "q"), goal, keys=10),),
+        figures=(Throughput(id="F1", program="fake", against=("p", "q"), goal=goal, keys=10),),
     )
     assert result.judged() == [
-        {"id": "F1", "ratio": "a / q, 10 keys", "value": 4.0, "goal": goal, "reached": reached}
+        {
+            "id": "F1",
+            "ratio": "a / q, 10 keys",
+            "value": 4.0,
+            "goal": goal,
+            "bound": "at least",
+            "reached": reached,
+        }
     ]
     assert result.exit_status == 0
 
@@ -126,9 +135,9 @@ def test_a_figure_compares_with_the_fastest_of_its_peers(measured, result_of, go
 @pytest.mark.parametrize(
     "figure",
     [
-        Figure("F1", "other", ("p",), 1.0),
-        Figure("F1", "fake", ("q",), 1.0),
-        Figure("F1", "fake", ("p",), 1.0, keys=20),
+        Throughput(id="F1", program="other", against=("p",), goal=1.0),
+        Throughput(id="F1", program="fake", against=("q",), goal=1.0),
+        Throughput(id="F1", program="fake", against=("p",), goal=1.0, keys=20),
     ],
 )
 def test_a_figure_that_the_run_cannot_judge_is_left_out(measured, result_of, figure):
@@ -142,10 +151,11 @@ def test_status_counts_failures_of_ours_only(measured, result_of, is_failure, st
     assert result_of(measured("a", 1.0), skipped=skipped).exit_status == status
 
 
-def test_figures_name_programs_and_peers_that_exist():
+def test_figures_name_programs_and_systems_that_exist():
     for figure in FIGURES:
-        peers = {s.name for s in PROGRAMS[figure.program].systems if s.is_peer}
-        assert set(figure.against) <= peers
+        program = PROGRAMS[figure.program]
+        names = {system.name for system in program.systems}
+        assert {figure.of or program.reference, *getattr(figure, "against", ())} <= names
 
 
 def test_every_reference_is_a_system_of_ours():
@@ -184,4 +194,5 @@ def test_the_newest_result_of_a_program_is_rendered(measured, result_of, tmp_pat
     text = render(read)
     assert "| a | 10 | 0.5 | 2.00 (2.00 to 2.00) |" in text
     assert "| p | 10 | wrong outputs |" in text
+    assert "| cores |" not in text  # the same in every row
     assert "q at 10 keys: not here" in text

@@ -13,6 +13,7 @@ from penstock.errors import SavepointError
 from penstock.serde.atomic_file import write_verified
 from penstock.spark.savepoint_requests import SavepointRequest, SavepointRequests
 
+BOUNDED, RESULTS = ["bounded", "BATCH"], ["results", "LIVE"]
 HISTORY, LIVE, BATCH = ["history", "BATCH"], ["live", "LIVE"], ["batch", "BATCH"]
 
 
@@ -93,6 +94,14 @@ def test_a_batch_run_is_waited_for_and_named(penstock, job, tmp_path):
     assert SavepointRequests(tmp_path).waiting() == [], "a request nobody waits for stays"
 
 
+def test_the_results_of_a_bounded_region_are_waited_for(penstock, job, tmp_path):
+    # A savepoint of that run would miss the results that are in the checkpoint directory only.
+    with driver(job(BOUNDED, RESULTS, LIVE, **{"run_0.done": {}})):
+        result = penstock("savepoint", str(tmp_path), "--timeout", "300ms")
+    assert result.exit_code == 1
+    assert "the job is in its run 'results', which cannot give a savepoint" in result.stderr
+
+
 def test_a_run_that_is_done_is_not_waited_for(penstock, job, tmp_path):
     with driver(job(HISTORY, LIVE, **{"run_0.done": {}}), succeed):
         result = penstock("savepoint", str(tmp_path))
@@ -117,15 +126,19 @@ def test_a_driver_that_ends_is_noticed(penstock, job, tmp_path):
         ([LIVE], {"finished": {}}, "it is finished"),
         ([LIVE], {"stopped": {"savepoint": "/there"}}, "it was stopped with savepoint /there"),
         ([HISTORY, LIVE], {}, "is not running and is in its batch run 'history'"),
+        (
+            [BOUNDED, RESULTS, LIVE],
+            {"run_0.done": {}},
+            "is not running and is in its run 'results'",
+        ),
         ([LIVE], {}, "is not running and has not begun"),
     ],
 )
 def test_what_has_no_savepoint_to_give(penstock, job, runs, steps, says):
     result = penstock("savepoint", str(job(*runs, **steps)))
     assert result.exit_code == 1
-    assert f"[SAVEPOINT] job 'visits' {'has no savepoint to give: ' if steps else ''}{says}" in (
-        result.stderr
-    )
+    has_ended = "has no savepoint to give: " if says.startswith("it ") else ""
+    assert f"[SAVEPOINT] job 'visits' {has_ended}{says}" in result.stderr
 
 
 def test_another_directory_is_refused(penstock, tmp_path):

@@ -65,6 +65,26 @@ SENTENCES = [
         MicroBatch(0, 0, 0, 0.0, None),
         "history: micro-batch 0, 0 records, 0 in all",
     ),
+    (
+        MicroBatch(
+            1,
+            10,
+            20,
+            1.0,
+            None,
+            records_behind=5_000_000,
+            files_behind=1,
+            catch_up_seconds=200.4,
+        ),
+        (
+            "history: micro-batch 1, 10 records, 10 records/s, 20 in all, 5,000,000 records behind, "
+            "1 file behind, caught up in about 3 min 20 s"
+        ),
+    ),
+    (
+        MicroBatch(1, 10, 20, 1.0, None, records_behind=0, files_behind=0, catch_up_seconds=0.0),
+        "history: micro-batch 1, 10 records, 10 records/s, 20 in all",
+    ),
     (MetricsReported({}, {}), "history: no metrics"),
     (
         MetricsReported(

@@ -121,9 +121,9 @@ def test_option_can_be_set_by_key_or_by_itself_from_text_or_value():
 
 
 def test_value_that_does_not_parse_names_key_text_and_layer():
-    conf = Configuration().layered("jobs.yaml", {CHECKPOINT_INTERVAL.key: "5"})
+    conf = Configuration().layered("jobs.yaml", {CHECKPOINT_INTERVAL.key: "5 weeks"})
     message = refusal(conf.get, CHECKPOINT_INTERVAL)
-    assert "execution.checkpointing.interval='5' (from jobs.yaml): a duration" in message
+    assert "execution.checkpointing.interval='5 weeks' (from jobs.yaml): a duration" in message
     assert "250ms" in message
 
 

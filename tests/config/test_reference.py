@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
-from penstock.config import (
-    Configuration,
-    accepted_options,
-    options,
-    python_options,
-    restart_options,
-)
+from penstock import config
+from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
 from penstock.config.options import ALL_OPTIONS
 from penstock.config.reference import render_reference
@@ -27,7 +24,7 @@ def test_page_is_current():
 
 
 def test_every_declared_option_is_listed():
-    modules = (options, restart_options, python_options, accepted_options)
+    modules = (import_module(m.name) for m in iter_modules(config.__path__, "penstock.config."))
     constants = {
         value.key
         for module in modules

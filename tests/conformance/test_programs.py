@@ -6,10 +6,10 @@ import pytest
 
 from penstock.connectors.discard import DiscardingSink
 from penstock.testing import Schedule, difference, run_in_process
-from tests.conformance import connected, keyed, stateless, timely, windowed
+from tests.conformance import connected, keyed, paired, stateless, timely, windowed
 from tests.conformance.catalog import PROGRAMS
 
-MODULES = (stateless, keyed, timely, connected, windowed)
+MODULES = (stateless, keyed, timely, connected, windowed, paired)
 
 ONE_BY_ONE, AT_ONCE = 1, 100
 

@@ -304,8 +304,11 @@ decisions
   job: STREAMING, because execution.runtime-mode is STREAMING (from program)
   run 0 (history): batch, because execution.checkpointing.interval-during-backlog is 0 and every source has backlog
   run 1 (live): live, because it follows the backlog and starts with its state
+  'total' in run 0 (history): grouped by key, because its input has a key: each state is read and written once per key
   'total' to 'show': chained, because both run at level 1, so nothing has to be exchanged
   channel 0 to 'total': hash exchange, because 'total' keeps state by key
+  'total' to 'show': deep copy of what can be changed, because 'total' may keep what it emits: it keeps in its state what it emits
+  'source 0' to 'double': deep copy of what can be changed, because 'source 0' may keep what it emits: a collection of 2 may give a record again
 """
 
 

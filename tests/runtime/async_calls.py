@@ -41,6 +41,9 @@ class Recorded:
     def separate(self) -> None:
         self.log.append("separate")
 
+    def set_backlog(self, backlog: bool) -> None:
+        self.log.append(("backlog", backlog))
+
     @property
     def values(self) -> list[Any]:
         return [entry[0] for entry in self.log if isinstance(entry, tuple)]

@@ -299,6 +299,9 @@ class Statuses:
     def separate(self) -> None:
         """Nor this."""
 
+    def set_backlog(self, backlog: bool) -> None:
+        """Nor this."""
+
 
 def test_the_level_says_when_it_wants_to_be_called_to_notice_silence() -> None:
     both = TwoSources(by_time().with_idleness(Duration.of_millis(IDLE_MS)))

@@ -44,7 +44,7 @@ from penstock.datastream.window import (
 )
 from penstock.errors import ArgumentError, GraphError, PenstockError, UserFunctionError
 from penstock.plan.fingerprint import fingerprint
-from penstock.runtime.windows.contents import CONTENTS
+from penstock.runtime.windows.lists import CONTENTS
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, STREAMING, by_time, environment
 from tests.runtime.window_harness import MAX, WindowHarness
@@ -421,7 +421,7 @@ def test_a_checkpoint_knows_the_shape_of_windows_kept_in_panes():
 
 
 def test_a_windowed_stream_needs_a_key():
-    stream = environment(STREAMING).from_collection(RECORDS)
+    stream: Any = environment(STREAMING).from_collection(RECORDS)
     with pytest.raises(GraphError, match="without a key"):
         WindowedStream(stream, TEN)
 

@@ -18,6 +18,7 @@ from penstock.datastream import (
     ProcessWindowFunction,
     WindowFunction,
 )
+from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import (
     EndOfStreamWindows,
     EventTimeSessionWindows,
@@ -27,7 +28,7 @@ from penstock.datastream.window import (
 )
 from penstock.runtime.windows.forms import form_of
 from penstock.testing import Schedule, difference, run_in_process
-from tests.runtime.jobs import MODE_IDS, MODES, STREAMING, by_time, environment, history_then_live
+from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_oracle import LateOracle, contents, summary
 
 ms = Time.milliseconds
@@ -215,9 +216,11 @@ def test_end_of_stream_windows_have_all_records_once(mode, whole, found, cut, sc
     assert difference(got.of("reduced"), list(map(reduced, per_key.values()))) is None
 
 
-@settings(max_examples=100)
+@pytest.mark.parametrize("mode_id", MODE_IDS)
+@settings(max_examples=50)
 @given(
     found=records,
+    cut=st.integers(0, 30),
     shape=shapes,
     size=st.integers(1, 8),
     bound=st.integers(0, 20),
@@ -227,24 +230,29 @@ def test_end_of_stream_windows_have_all_records_once(mode, whole, found, cut, sc
 )
 @pytest.mark.parametrize("fold", ["process", "aggregate", "aggregate without merge"])
 def test_late_records_are_exact(
-    *, fold, found, shape, size, bound, lateness, backend, restart_every
+    *, mode_id, fold, found, cut, shape, size, bound, lateness, backend, restart_every
 ):
     late = OutputTag("late")
-    env = environment(STREAMING, 1)
-    source = env.from_source(CollectionSource.of(found), by_time(bound), "records")
-    cut = (
+    env = environment(MODES[MODE_IDS.index(mode_id)], 1)
+    # Of a batch run, which is all of it or the history, no record is late.
+    history = {"batch": len(found), "streaming": 0, "mixed": min(cut, len(found))}[mode_id]
+    read: CollectionSource | HybridSource = CollectionSource.of(found)
+    if mode_id == "mixed":
+        read = history_then_live(found[:history], found[history:])
+    source = env.from_source(read, by_time(bound), "records")
+    windows = (
         source.key_by(key_of)
         .window(assigner(shape))
         .allowed_lateness(lateness)
         .side_output_late_data(late)
     )
     if fold == "process":
-        result, of = cut.process(Numbers()), None
+        result, of = windows.process(Numbers()), None
     else:
         function = Sum() if fold == "aggregate" else SumWithoutMerge()
         if fold != "aggregate" and shape[0] == "session":
             return  # sessions have to merge
-        result, of = cut.aggregate(function, Only()), sums
+        result, of = windows.aggregate(function, Only()), sums
     result.sink_to(DiscardingSink()).name("fired")
     result.get_side_output(late).sink_to(DiscardingSink()).name("late")
     schedule = Schedule(batch_sizes=(size,), backend=backend, restart_every=restart_every)
@@ -252,9 +260,11 @@ def test_late_records_are_exact(
 
     oracle = LateOracle(shape, lateness)
     greatest = None
-    for start in range(0, len(found), size):
+    starts = [0, *range(history, len(found), size)] if history else range(0, len(found), size)
+    for start in starts:
+        end = start + size if start >= history else history
         # A key's records are processed together, one key after the other.
-        for record in found[start : start + size]:
+        for record in found[start:end]:
             oracle.add(record)
             greatest = record[1] if greatest is None else max(greatest, record[1])
         oracle.advance(greatest - bound - 1)

@@ -42,6 +42,9 @@ class Capture:
     def separate(self) -> None:
         pass
 
+    def set_backlog(self, backlog: bool) -> None:
+        pass
+
 
 class WindowHarness:
     """Drives the window operator of a program, which has one.
@@ -120,7 +123,7 @@ class WindowHarness:
         """Return the number of entries of all tables, timers included."""
         assert isinstance(self.backend, HashBackend)
         return sum(
-            len(part._entries)
+            len(part.entries)
             for table in self.backend._tables.values()
             for _, part in table.parts()
         )

@@ -12,10 +12,10 @@ from penstock.connectors import collect_sink
 from penstock.connectors.collect_sink import CollectSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.testing import difference
-from tests.conformance import connected, keyed, stateless, timely, windowed
+from tests.conformance import connected, keyed, paired, stateless, timely, windowed
 from tests.conformance.catalog import PROGRAMS
 
-MODULES = (connected, keyed, stateless, timely, windowed)
+MODULES = (connected, keyed, stateless, timely, windowed, paired)
 
 
 @pytest.mark.slow

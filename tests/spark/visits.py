@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,25 +88,3 @@ def written_quiet(out: Path) -> Counter[tuple[str, int]]:
         for line in path.read_text().splitlines()
     ]
     return Counter((row["page"], row["quiet_since"]) for row in rows)
-
-
-def start_job(
-    data: Path, out: Path, checkpoints: Path, *, mode: dict[str, str], **extra: str
-) -> subprocess.Popen[str]:
-    """Start the job in a process of its own, through the command line."""
-    settings = {
-        "execution.checkpointing.dir": str(checkpoints),
-        "parallelism.default": "2",
-        "execution.live.max-files-per-batch": "1",
-        **mode,
-    }
-    options = [f"-D{key}={value}" for key, value in settings.items()]
-    root = Path(__file__).parents[2]
-    environ: dict[str, Any] = {**os.environ, **extra, "PYTHONPATH": f"{root / 'src'}:{root}"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "penstock", "run", str(JOB), *options, "--", str(data), str(out)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environ,
-    )

@@ -171,7 +171,7 @@ class TestTrust:
         worker.read()
         worker.backend.close()
         data = (directory / "copy" / "data.mdb").read_bytes()
-        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 1', b'"format": 2'))
+        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 2', b'"format": 3'))
         assert TimedWorker(directory, storage).read() == (CopyUse.REBUILD, {"a": 1})
 
     @pytest.mark.parametrize(

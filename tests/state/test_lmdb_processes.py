@@ -198,7 +198,7 @@ class TestProcesses:
         child = start_child(directory, logs_file, turn, failpoint=failpoint, marker=marker)
         child.communicate("go\n", timeout=60)
         assert child.returncode == -signal.SIGKILL
-        assert marker.read_text() == failpoint
+        assert marker.read_text() == f"{failpoint}\n{child.pid}\n"
 
     def test_a_process_killed_while_it_reads_does_not_keep_pages(
         self, tmp_path, directory, logs, logs_file

@@ -6,29 +6,40 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, assert_type
 
-from penstock.common import Row, Types, WatermarkStrategy
+from penstock.common import Row, Time, Types, WatermarkStrategy
 from penstock.datastream import (
     AggregateFunction,
+    AllWindowedStream,
+    AllWindowFunction,
     BroadcastConnectedStream,
     BroadcastProcessFunction,
     BroadcastStream,
     CloseableIterator,
     CoFlatMapFunction,
+    CoGroupFunction,
     CoMapFunction,
     ConnectedStreams,
     DataStream,
     DataStreamSink,
+    FlatJoinFunction,
     FlatMapFunction,
+    JoinFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeyedStream,
     MapFunction,
     OutputTag,
+    ProcessAllWindowFunction,
     ProcessFunction,
+    ProcessJoinFunction,
+    ProcessWindowFunction,
     ReduceFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
+    TimeWindow,
     ValueState,
+    WindowedStream,
+    WindowFunction,
 )
 from penstock.datastream.state import (
     AggregatingState,
@@ -39,6 +50,7 @@ from penstock.datastream.state import (
     MapStateDescriptor,
     ValueStateDescriptor,
 )
+from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,13 @@ RULES = MapStateDescriptor("rules", Types.STRING(), Types.LONG())
 class ToOrder(MapFunction[int, Order]):
     def map(self, value: int) -> Order:
         return Order("a", value)
+
+
+class UntypedWindow(ProcessWindowFunction):
+    """The same for windows."""
+
+    def process(self, key, context, elements):
+        yield key
 
 
 class Untyped(MapFunction):
@@ -216,6 +235,119 @@ def two_streams(orders: DataStream[Order], words: DataStream[str]) -> None:
     assert_type(orders.connect(rules).process(Filtered()), DataStream[int])
 
 
+class Grouped(CoGroupFunction[Order, str, int]):
+    def co_group(self, first: Iterable[Order], second: Iterable[str]) -> Iterator[int]:
+        yield sum(order.cents for order in first)
+
+
+class Paired(JoinFunction[Order, str, str]):
+    def join(self, first: Order, second: str) -> str:
+        return first.user + second
+
+
+class PairedOften(FlatJoinFunction[Order, str, int]):
+    def join(self, first: Order, second: str) -> list[int]:
+        return [first.cents]
+
+
+class Close(ProcessJoinFunction[Order, str, int]):
+    def process_element(
+        self, left: Order, right: str, ctx: ProcessJoinFunction.Context
+    ) -> Iterator[int | tuple[OutputTag[str], str]]:
+        yield ctx.get_timestamp()
+        yield LATE, right
+
+
+def groups_and_pairs(orders: DataStream[Order], words: DataStream[str]) -> None:
+    window = EndOfStreamWindows.get()
+    grouped = orders.co_group(words).where(lambda order: order.user).equal_to(lambda word: word)
+    assert_type(grouped.window(window).apply(Grouped()), DataStream[int])
+    assert_type(grouped.window(window).apply(lambda a, b: [len(a), len(b)]), DataStream[int])
+    joined = orders.join(words).where(lambda order: order.user).equal_to(lambda word: word)
+    assert_type(joined.window(window).apply(Paired()), DataStream[str])
+    assert_type(joined.window(window).left().apply(PairedOften()), DataStream[int])
+    keyed = orders.key_by(lambda order: order.user), words.key_by(lambda word: word)
+    close = keyed[0].interval_join(keyed[1]).between(0, Time.seconds(5))
+    assert_type(close.process(Close()), DataStream[int])
+
+
+class Cents(AggregateFunction[Order, int, int]):
+    def create_accumulator(self) -> int:
+        return 0
+
+    def add(self, value: Order, accumulator: int) -> int:
+        return accumulator + value.cents
+
+    def get_result(self, accumulator: int) -> int:
+        return accumulator
+
+    def merge(self, acc_a: int, acc_b: int) -> int:
+        return acc_a + acc_b
+
+
+class PerWindow(ProcessWindowFunction[Order, str, str, TimeWindow]):
+    def process(
+        self,
+        key: str,
+        context: ProcessWindowFunction.Context[TimeWindow],
+        elements: Iterable[Order],
+    ) -> Iterator[str]:
+        assert_type(context.window(), TimeWindow)
+        yield key
+
+
+class SumPerWindow(WindowFunction[int, tuple[str, int], str, TimeWindow]):
+    def apply(
+        self, key: str, window: TimeWindow, inputs: Iterable[int]
+    ) -> Iterator[tuple[str, int]]:
+        yield key, sum(inputs)
+
+
+class Applied(WindowFunction[Order, int, str, TimeWindow]):
+    def apply(self, key: str, window: TimeWindow, inputs: Iterable[Order]) -> list[int]:
+        return [order.cents for order in inputs]
+
+
+class OfAll(ProcessAllWindowFunction[Order, int, TimeWindow]):
+    def process(
+        self,
+        context: ProcessAllWindowFunction.Context[TimeWindow],
+        elements: Iterable[Order],
+    ) -> list[int]:
+        return [order.cents for order in elements]
+
+
+class AppliedToAll(AllWindowFunction[Order, str, TimeWindow]):
+    def apply(self, window: TimeWindow, inputs: Iterable[Order]) -> list[str]:
+        return [order.user for order in inputs]
+
+
+def windows(orders: DataStream[Order]) -> None:
+    minutes = TumblingEventTimeWindows.of(Time.minutes(1))
+    keyed = orders.key_by(lambda order: order.user)
+    cut = keyed.window(minutes).allowed_lateness(5)
+    assert_type(cut, WindowedStream[Order, str])
+    assert_type(keyed.count_window(3), WindowedStream[Order, str])
+    assert_type(cut.process(PerWindow()), DataStream[str])
+    assert_type(cut.process(PerWindow(), Types.LONG()), DataStream[int])
+    assert_type(cut.apply(Applied()), DataStream[int])
+    assert_type(cut.reduce(lambda a, b: max(a, b, key=lambda o: o.cents)), DataStream[Order])
+    assert_type(cut.reduce(Greater(), PerWindow()), DataStream[str])
+    assert_type(cut.reduce(Greater(), output_type=Types.ROW([Types.LONG()])), DataStream[Row])
+    assert_type(cut.aggregate(Cents()), DataStream[int])
+    assert_type(cut.aggregate(Cents(), SumPerWindow()), DataStream[tuple[str, int]])
+    assert_type(
+        cut.aggregate(Cents(), accumulator_type=Types.LONG(), output_type=Types.LONG()),
+        DataStream[int],
+    )
+    whole = orders.window_all(minutes)
+    assert_type(whole, AllWindowedStream[Order])
+    assert_type(whole.process(OfAll()), DataStream[int])
+    assert_type(whole.apply(AppliedToAll()), DataStream[str])
+    assert_type(whole.reduce(Greater(), AppliedToAll()), DataStream[str])
+    assert_type(whole.aggregate(Cents()), DataStream[int])
+
+
 def ends(orders: DataStream[Order]) -> None:
     assert_type(orders.execute_and_collect(), CloseableIterator[Order])
     assert_type(orders.execute_and_collect("job", 3), list[Order])
@@ -229,4 +361,7 @@ def without_types(stream: DataStream, other: DataStream) -> DataStream:
     """As written for PyFlink: the names without parameters, and whatever functions."""
     keyed: KeyedStream = stream.map(lambda value: value[0]).key_by(lambda value: value)
     reduced = keyed.reduce(lambda a, b: a + b)
+    cut: WindowedStream = keyed.window(EndOfStreamWindows.get())
+    cut.reduce(lambda a, b: a + b, UntypedWindow(), Types.LONG()).union(reduced)
+    cut.process(UntypedWindow()).union(other)
     return reduced.union(other).map(Untyped(), output_type=Types.LONG())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.common import Types
+from penstock.common import Time, Types
 from penstock.datastream import (
     CoMapFunction,
     DataStream,
@@ -16,11 +16,15 @@ from penstock.datastream import (
     KeyedStream,
     MapFunction,
     OutputTag,
+    ProcessAllWindowFunction,
     ProcessFunction,
+    ProcessWindowFunction,
     RuntimeContext,
     StreamExecutionEnvironment,
+    TimeWindow,
     ValueStateDescriptor,
 )
+from penstock.datastream.window import TumblingEventTimeWindows
 
 
 class Length(MapFunction[str, int]):
@@ -55,6 +59,21 @@ class TextAndNumber(CoMapFunction[str, int, str]):
         return str(value)
 
 
+class PerWindow(ProcessWindowFunction[str, str, str, TimeWindow]):
+    def process(self, key: str, context: object, elements: object) -> list[str]:
+        return [key]
+
+
+class KeyOfNumber(ProcessWindowFunction[int, int, int, TimeWindow]):
+    def process(self, key: int, context: object, elements: object) -> list[int]:
+        return [key]
+
+
+class OfAll(ProcessAllWindowFunction[int, int, TimeWindow]):
+    def process(self, context: object, elements: object) -> list[int]:
+        return []
+
+
 def mistakes(env: StreamExecutionEnvironment) -> None:
     numbers = env.from_collection([1, 2])
     words = env.from_collection(["a"])
@@ -73,6 +92,16 @@ def mistakes(env: StreamExecutionEnvironment) -> None:
     numbers.get_side_output("late")  # type: ignore[arg-type]
     numbers.windows()  # type: ignore[attr-defined]
     numbers.set_parallelism("two")  # type: ignore[arg-type]
+
+    minutes = TumblingEventTimeWindows.of(Time.minutes(1))
+    cut = numbers.key_by(lambda n: n).window(minutes)
+    cut.process(PerWindow())  # type: ignore[arg-type]
+    cut.apply(KeyOfNumber())  # type: ignore[call-overload]
+    cut.process(OfAll())  # type: ignore[arg-type]
+    cut.reduce(lambda a, b: str(a + b))  # type: ignore[arg-type, return-value]
+    cut.reduce(lambda a, b: a + b, PerWindow())  # type: ignore[arg-type]
+    cut.aggregate(Length())  # type: ignore[call-overload]
+    numbers.window_all(minutes).process(KeyOfNumber())  # type: ignore[arg-type]
 
     tag: OutputTag[int] = OutputTag("late", Types.STRING())  # type: ignore[arg-type]
     strings: DataStream[str] = numbers.map(lambda n: n + 1)  # type: ignore[arg-type, return-value]

@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
-from enum import Enum, auto
+from enum import Enum
 from typing import Any
 
 from penstock.errors import ArgumentError, CallSite, UnknownFieldError
-from penstock.types import Row
+from penstock.types import Row, TypeInformation
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 
 class Aggregation(Enum):
-    """What to compute of a field."""
+    """What to compute of a field; `KeyedStream.AccumulateType`."""
 
-    SUM = auto()
-    MIN = auto()
-    MAX = auto()
-    MIN_BY = auto()
-    MAX_BY = auto()
+    MIN = 1
+    MAX = 2
+    MIN_BY = 3
+    MAX_BY = 4
+    SUM = 5
 
 
 _COMBINE: dict[Aggregation, Callable[[Any, Any], Any]] = {
@@ -114,12 +115,18 @@ def _field_of(record: Any, position: int | str) -> Any:
 
 
 def aggregate_function(
-    aggregation: Aggregation, position: int | str
+    aggregation: Aggregation, position: int | str, records: TypeInformation
 ) -> FieldAggregate | RecordAggregate:
     """Return the reduce function of an aggregation.
 
+    Args:
+        aggregation: What to compute.
+        position: Position or name of the field.
+        records: Type of the records. Only one with fields tells which fields there are.
+
     Raises:
-        ArgumentError: `position` is neither an int nor a str, or negative.
+        ArgumentError: `position` is neither an int nor a str, or negative, or the records have
+            no such field.
     """
     if isinstance(position, int) and position < 0:
         raise ArgumentError(
@@ -133,6 +140,22 @@ def aggregate_function(
             hint="Pass an int or a str.",
             origin=CallSite.of_caller(),
         )
+    _check_field(aggregation, position, records)
     if aggregation in _COMBINE:
         return FieldAggregate(aggregation, position)
     return RecordAggregate(aggregation, position)
+
+
+def _check_field(aggregation: Aggregation, position: int | str, records: TypeInformation) -> None:
+    if not isinstance(records, RowTypeInfo | TupleTypeInfo):
+        return
+    count = len(records.get_field_types())
+    names = records.get_field_names() if isinstance(records, RowTypeInfo) else []
+    if position in names or (isinstance(position, int) and position < count):
+        return
+    raise ArgumentError(
+        f"{aggregation.name.lower()} got the field {position!r}, which {records} does not have",
+        hint=f"Pass a position from 0 to {count - 1}"
+        + (f", or one of {', '.join(names)}." if names else "."),
+        origin=CallSite.of_caller(),
+    )

@@ -60,6 +60,32 @@ class GraphBuilder:
             nodes = {key: node for key, node in nodes.items() if key not in others}
         return LogicalGraph.leading_to_sinks(nodes)
 
+    def has_sink(self) -> bool:
+        """Return whether some stream ends in a sink."""
+        return any(node.kind is NodeKind.SINK for node in self._nodes.values())
+
+    def whole_graph(self) -> LogicalGraph:
+        """Return everything there is, with a sink of nothing behind each stream nobody reads.
+
+        Raises:
+            EmptyGraphError: There is nothing.
+        """
+        read = {key for node in self._nodes.values() for key in node.inputs}
+        ends = [key for key in self._nodes if key not in read]
+        sinks = [
+            Node(
+                id=self._next + i,
+                kind=NodeKind.SINK,
+                name="nothing",
+                uid=None,
+                inputs=(key,),
+                type_info=self._nodes[key].type_info,
+                origin=None,
+            )
+            for i, key in enumerate(ends)
+        ]
+        return LogicalGraph.leading_to_sinks(self._nodes | {sink.id: sink for sink in sinks})
+
     def sources_of(self, node_id: int) -> list[Node]:
         """Return the sources that a node reads, directly or not."""
         found: dict[int, Node] = {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from penstock.api.job import JobClient, JobExecutionResult
 from penstock.connectors import collect_sink
 from penstock.connectors.collect_sink import CollectSink
+from penstock.errors import ArgumentError, CallSite
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
@@ -109,7 +110,17 @@ class CloseableIterator(Iterator[T], Generic[T]):
 def collect_stream(
     stream: DataStream[T], job_name: str | None, limit: int | None
 ) -> CloseableIterator[T] | list[T]:
-    """Run the program with a collecting sink on `stream`; see `execute_and_collect`."""
+    """Run the program with a collecting sink on `stream`; see `execute_and_collect`.
+
+    Raises:
+        ArgumentError: `limit` is not a number of records.
+    """
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise ArgumentError(
+            f"execute_and_collect got the limit {limit!r}",
+            hint="Pass an int, 0 or more.",
+            origin=CallSite.of_caller(),
+        )
     token = uuid.uuid4().hex
     stream.sink_to(CollectSink(token)).name("collect")
     records: CloseableIterator[T] = CloseableIterator(token)

@@ -9,6 +9,7 @@ from penstock.api.callables import ToKey
 from penstock.api.functions import KeySelector
 from penstock.api.result_types import result_type
 from penstock.api.state_descriptors import MapStateDescriptor
+from penstock.api.stream_operators import TwoInputStreamOperator
 from penstock.api.two_input_functions import (
     BroadcastProcessFunction,
     CoFlatMapFunction,
@@ -17,7 +18,7 @@ from penstock.api.two_input_functions import (
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from penstock.api.user_code import method_of, name_of
+from penstock.api.user_code import checked_label, checked_type, method_of, name_of
 from penstock.errors import CallSite, GraphError
 from penstock.graph.logical import NodeKind
 from penstock.types import TypeInformation
@@ -146,6 +147,35 @@ class ConnectedStreams(Generic[T1, T2]):
         )
         kind = NodeKind.KEYED_CO_PROCESS if keyed else NodeKind.CO_PROCESS
         return self._apply(kind, func, method, output_type)
+
+    def transform(
+        self,
+        operator_name: str,
+        type_info: TypeInformation[R] | None,
+        operator: TwoInputStreamOperator[T1, T2, R],
+    ) -> DataStream[R]:
+        """Process both streams with an operator of your own.
+
+        Args:
+            operator_name: Name of the operator.
+            type_info: Type the results are brought to; None is any Python object.
+            operator: With a key it may use keyed state and timers, shared by both inputs.
+
+        Raises:
+            ArgumentError: `operator` is no `TwoInputStreamOperator`, or another argument is wrong.
+            GraphError: Only one of the streams has a key.
+        """
+        method = method_of(
+            operator, TwoInputStreamOperator, "process_element1", "transform", allow_callable=False
+        )
+        return self.stream1.join_with(
+            self.stream2,
+            NodeKind.KEYED_CO_CUSTOM if self._has_key() else NodeKind.CO_CUSTOM,
+            checked_label(operator_name, "transform"),
+            checked_type(type_info, "transform"),
+            function=operator,
+            method=method,
+        )
 
     def _has_key(self) -> bool:
         if self.stream1.has_key is not self.stream2.has_key:

@@ -30,7 +30,15 @@ from penstock.api.stream_checks import (
     union_type,
 )
 from penstock.api.stream_ends import StreamEnds
-from penstock.api.user_code import bound_method, method_of, name_of
+from penstock.api.stream_operators import OneInputStreamOperator
+from penstock.api.stream_pairs import StreamPairs
+from penstock.api.user_code import (
+    bound_method,
+    checked_label,
+    checked_type,
+    method_of,
+    name_of,
+)
 from penstock.api.watermark import WatermarkStrategy, checked_strategy
 from penstock.api.windowed_stream import AllWindowedStream
 from penstock.api.windows.assigner import WindowAssigner
@@ -49,7 +57,7 @@ if TYPE_CHECKING:
     from penstock.api.keyed_stream import KeyedStream
 
 
-class DataStream(Repartitioning[T], StreamEnds[T], Generic[T]):
+class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
     """A stream of records of type `T`: a handle to a node of the program."""
 
     # Set by `keyed_stream` and `cached_stream`, which derive from this class and so cannot be
@@ -161,6 +169,30 @@ class DataStream(Repartitioning[T], StreamEnds[T], Generic[T]):
             hints={KeyedProcessFunction: "Call key_by before process: this function needs a key."},
         )
         return self._apply(NodeKind.PROCESS, "process", func, method, output_type)
+
+    def transform(
+        self,
+        operator_name: str,
+        type_info: TypeInformation[R] | None,
+        operator: OneInputStreamOperator[T, R],
+    ) -> DataStream[R]:
+        """Process each record with an operator of your own, which also sees what is between them.
+
+        Args:
+            operator_name: Name of the operator.
+            type_info: Type the results are brought to; None is any Python object.
+            operator: With a key it may use keyed state and timers.
+
+        Raises:
+            ArgumentError: `operator` is no `OneInputStreamOperator`, or another argument is wrong.
+        """
+        method = method_of(
+            operator, OneInputStreamOperator, "process_element", "transform", allow_callable=False
+        )
+        kind = NodeKind.KEYED_CUSTOM if self.has_key else NodeKind.CUSTOM
+        name = checked_label(operator_name, "transform")
+        declared = checked_type(type_info, "transform")
+        return self._derive(kind, name, declared, function=operator, method=method)
 
     def assign_timestamps_and_watermarks(
         self, watermark_strategy: WatermarkStrategy
@@ -301,7 +333,7 @@ class DataStream(Repartitioning[T], StreamEnds[T], Generic[T]):
         )
         return DataStream._keyed(self._environment, node_id)
 
-    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream[T]:
         """Cut the whole stream into windows, in a single subtask.
 
         Raises:

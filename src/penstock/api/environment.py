@@ -8,7 +8,8 @@ from typing import Any, overload
 from penstock.api.builder import GraphBuilder
 from penstock.api.cached_stream import fill_caches
 from penstock.api.data_stream import DataStream
-from penstock.api.execution_plan import execution_plan_json
+from penstock.api.dataframes import source_of
+from penstock.api.execution_plan import execution_plan_json, graph_json
 from penstock.api.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.python_dependencies import PythonDependencies
 from penstock.api.source_functions import SourceFunction, record
@@ -19,6 +20,7 @@ from penstock.config.options import JOB_NAME
 from penstock.connectors.collection import CollectionSource
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
+from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.render import render_text
@@ -94,6 +96,29 @@ class StreamExecutionEnvironment(PythonDependencies):
         """
         return self._source(source, watermark_strategy, source_name, type_info)
 
+    def from_dataframe(
+        self,
+        dataframe: Any,
+        watermark_strategy: WatermarkStrategy | None = None,
+        source_name: str = "DataFrame",
+        type_info: TypeInformation | None = None,
+    ) -> DataStream[Any]:
+        """Return a stream of the rows of a Spark DataFrame.
+
+        Args:
+            dataframe: A batch or streaming DataFrame of the session the job runs in.
+            watermark_strategy: How to time the rows; None is without time.
+            source_name: For people.
+            type_info: Type of the records; None takes it from the columns. The fields of a row
+                type choose columns by their names; `Types.ROW`, whose fields have no names of
+                their own, takes all columns in their order.
+
+        Raises:
+            ArgumentError: It is no DataFrame, or has not the columns the type names.
+        """
+        strategy = watermark_strategy or WatermarkStrategy.no_watermarks()
+        return self._source(source_of(dataframe, type_info), strategy, source_name, type_info)
+
     def add_source(
         self,
         source_func: SourceFunction,
@@ -160,8 +185,18 @@ class StreamExecutionEnvironment(PythonDependencies):
         return render_text(self.plan())
 
     def get_execution_plan(self) -> str:
-        """Return the logical graph as JSON, in the shape of Flink's."""
-        return execution_plan_json(self.plan())
+        """Return the logical graph as JSON, in the shape of Flink's.
+
+        Of a program without a sink it is that of all its streams.
+
+        Raises:
+            GraphError: The program has no stream, or cannot run as configured.
+            ConfigError: A setting cannot be used.
+        """
+        if self._graph.has_sink():
+            return execution_plan_json(self.plan())
+        parallelism = plan_options(self._configuration).default_parallelism
+        return graph_json(self._graph.whole_graph(), parallelism)
 
     def _source(
         self,

@@ -8,28 +8,27 @@ from typing import Any, ClassVar
 from penstock.api.durations import Length, length_of, milliseconds_of
 from penstock.config.accepted_options import (
     AUTO_UIDS,
-    AUTO_WATERMARK_INTERVAL,
     CANCELLATION_INTERVAL,
     CANCELLATION_TIMEOUT,
     CLOSURE_CLEANER,
     FORCE_AVRO,
     FORCE_KRYO,
     GENERIC_TYPES,
-    LATENCY_INTERVAL,
-    OBJECT_REUSE,
     SNAPSHOT_COMPRESSION,
 )
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters, set_job_parameters
 from penstock.config.option import ConfigOption
 from penstock.config.options import MAX_PARALLELISM, PARALLELISM
+from penstock.config.reuse_options import OBJECT_REUSE
+from penstock.config.time_options import AUTO_WATERMARK_INTERVAL, LATENCY_INTERVAL
 from penstock.plan.options import plan_options
 
 
 class ExecutionConfig:
     """A view of the execution keys of a configuration.
 
-    The parallelism and the job parameters take effect; the rest is kept and given back.
+    Parallelism, job parameters and object reuse take effect; the rest is kept and given back.
 
     Attributes:
         PARALLELISM_DEFAULT: Flink's mark for the default.
@@ -55,7 +54,7 @@ class ExecutionConfig:
         return self._configuration.get(CLOSURE_CLEANER) != "NONE"
 
     def set_auto_watermark_interval(self, interval: Length) -> ExecutionConfig:
-        """Accept an interval in milliseconds: watermarks advance with every micro-batch."""
+        """Set it, in milliseconds; 0 says that the job needs no watermarks (FLIP-330 §1.3)."""
         return self._set(
             AUTO_WATERMARK_INTERVAL, length_of(interval, "set_auto_watermark_interval")
         )
@@ -65,7 +64,7 @@ class ExecutionConfig:
         return milliseconds_of(self._configuration.get(AUTO_WATERMARK_INTERVAL))
 
     def set_latency_tracking_interval(self, interval: Length) -> ExecutionConfig:
-        """Accept an interval in milliseconds; 0 and less switch it off."""
+        """Send latency markers so often, in milliseconds; 0 and less switch them off."""
         if type(interval) is int:
             interval = max(interval, 0)
         return self._set(LATENCY_INTERVAL, length_of(interval, "set_latency_tracking_interval"))
@@ -166,11 +165,11 @@ class ExecutionConfig:
         return self._configuration.get(FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Accept."""
+        """Let operators of one task share records, whatever their functions do with them."""
         return self._switch(OBJECT_REUSE, on=True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Accept."""
+        """Copy records where attributes of operators and functions do not rule it out."""
         return self._switch(OBJECT_REUSE, on=False)
 
     def is_object_reuse_enabled(self) -> bool:

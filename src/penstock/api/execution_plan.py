@@ -22,7 +22,7 @@ def execution_plan_json(plan: PhysicalPlan) -> str:
 def graph_json(graph: LogicalGraph, default_parallelism: int) -> str:
     """Return `{"nodes": [{id, type, pact, contents, parallelism, predecessors}]}`.
 
-    Ids begin at 1. A predecessor is `{id, ship_strategy, side}`: HASH where a key decides, what
+    Ids begin at 1. A sink of nothing, which only ends a stream, is left out. A predecessor is `{id, ship_strategy, side}`: HASH where a key decides, what
     the program asks for where it asks, else FORWARD, or REBALANCE where the number of subtasks
     changes.
 
@@ -33,7 +33,7 @@ def graph_json(graph: LogicalGraph, default_parallelism: int) -> str:
     nodes = [
         _described(graph, node, default_parallelism)
         for node in graph.nodes
-        if node.kind not in _VIRTUAL
+        if node.kind not in _VIRTUAL and (node.kind is not NodeKind.SINK or node.sink is not None)
     ]
     return json.dumps({"nodes": nodes}, indent=2)
 

@@ -22,6 +22,7 @@ from penstock.api.context import (
 from penstock.api.context import (
     OnTimerContext as TimerContext,
 )
+from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import ACC, IN, OUT, K, T
 
@@ -37,6 +38,19 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
 
     def close(self) -> None:
         """Clean up. Called once after the last record; not called when the process is killed."""
+
+    def is_output_value_stored(self) -> bool:
+        """Return whether the function may use a value again that it has emitted (FLIP-329).
+
+        True unless overridden: an object can keep values in attributes and in state. False is a
+        promise neither to change nor to emit a value again once it was emitted; then the next
+        operator gets the object itself and not a copy. Asked once, when the job is planned.
+        """
+        return True
+
+    def get_operator_attributes(self) -> OperatorAttributes:
+        """Return what the planner may rely on; called when the job is planned."""
+        return OperatorAttributes()
 
 
 class MapFunction(Function, Generic[IN, OUT]):

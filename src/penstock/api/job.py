@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from penstock.api.completable_future import CompletableFuture
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
-from penstock.metrics.job_metrics import result_named
+from penstock.metrics.job_metrics import is_named, result_named
 from penstock.plan.physical import PhysicalPlan
 
 
@@ -84,6 +84,13 @@ class JobExecutionResult:
     operator_records: Mapping[str, int] = field(default_factory=dict)
     accumulators: Mapping[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        """Return what Flink prints of a finished job."""
+        return (
+            f"Program execution finished\nJob with JobID {self.job_id} has finished.\n"
+            f"Job Runtime: {self.net_runtime_ms} ms\n"
+        )
+
     def get_job_id(self) -> JobID:
         """Return the job id."""
         return self.job_id
@@ -93,7 +100,7 @@ class JobExecutionResult:
         return self.net_runtime_ms
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Return what a metric came to.
+        """Return what a metric came to; None if there is no such metric.
 
         Counters and meters give their count, gauges their last reading, distributions a
         `DistributionValue`.
@@ -103,8 +110,10 @@ class JobExecutionResult:
                 metric has the same.
 
         Raises:
-            ArgumentError: There is no such metric, or more than one.
+            ArgumentError: There is more than one such metric.
         """
+        if not is_named(self.accumulators, accumulator_name):
+            return None
         return result_named(self.accumulators, accumulator_name)
 
     def get_all_accumulator_results(self) -> dict[str, Any]:

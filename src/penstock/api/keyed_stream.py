@@ -8,7 +8,9 @@ from penstock.api.aggregations import Aggregation, aggregate_function
 from penstock.api.callables import Combination
 from penstock.api.data_stream import DataStream
 from penstock.api.functions import KeyedProcessFunction, ProcessFunction, ReduceFunction
+from penstock.api.interval_join import IntervalJoin
 from penstock.api.no_operator import NoOperator
+from penstock.api.paired_streams import check_pair
 from penstock.api.user_code import method_of
 from penstock.api.windowed_stream import WindowedStream
 from penstock.api.windows.assigner import WindowAssigner
@@ -19,7 +21,7 @@ from penstock.api.windows.count import (
 from penstock.errors import CallSite, GraphError
 from penstock.graph.logical import NodeKind
 from penstock.types import TypeInformation
-from penstock.types.type_parameters import K, R, T
+from penstock.types.type_parameters import T1, K, R, T
 
 
 class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
@@ -27,7 +29,12 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
 
     Rolling operations (`reduce`, `sum`, …) emit the aggregate so far for every record; in BATCH
     mode they emit one final value per key.
+
+    Attributes:
+        AccumulateType: The kinds of built-in aggregations.
     """
+
+    AccumulateType = Aggregation
 
     @overload  # type: ignore[override]
     def process(
@@ -68,7 +75,17 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         method = method_of(func, ReduceFunction, "reduce", "reduce")
         return self._apply(NodeKind.KEYED_REDUCE, "reduce", func, method, self.get_type())
 
-    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+    def interval_join(self, other_stream: KeyedStream[T1, K]) -> IntervalJoin[T, T1, K]:
+        """Pair records with those of another stream of the same key whose times are close.
+
+        Raises:
+            ArgumentError: `other_stream` has no key.
+            GraphError: It belongs to another environment, or its key to another type.
+        """
+        check_pair(self, other_stream, "interval_join", KeyedStream, "KeyedStream")
+        return IntervalJoin(self, other_stream)
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream[T, K]:
         """Cut the records of each key into windows.
 
         Raises:
@@ -76,7 +93,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """
         return WindowedStream(self, window_assigner)
 
-    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream[T, K]:
         """Cut the records of each key into windows of `size` records.
 
         Args:
@@ -177,7 +194,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         raise self._refusal("cache()")
 
     def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream[T]:
-        function = aggregate_function(aggregation, position)
+        function = aggregate_function(aggregation, position, self.get_type())
         name = aggregation.name.lower()
         return self._apply_named(NodeKind.KEYED_REDUCE, name, function)
 

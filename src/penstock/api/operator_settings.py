@@ -50,14 +50,25 @@ class OperatorSettings:
         """Set the number of subtasks of the operator.
 
         Raises:
-            ArgumentError: It is not an integer from 1.
+            ArgumentError: It is not an integer from 1, or more than 1 for an operator that is
+                not parallel: a collection, or one that was forced.
         """
-        self._graph.change(self._node_id, parallelism=_count(parallelism, "set_parallelism"))
+        count = _count(parallelism, "set_parallelism")
+        node = self._graph.node(self._node_id)
+        is_collection = node.source is not None and node.source.kind == "collection"
+        if count > 1 and (is_collection or not node.is_parallel):
+            raise ArgumentError(
+                f"set_parallelism of {node.name!r} got {count}, and it is not parallel",
+                hint="Call rebalance() behind it and set the parallelism of what reads that.",
+                origin=CallSite.of_caller(),
+            )
+        self._graph.change(self._node_id, parallelism=count)
         return self
 
     def force_non_parallel(self) -> Self:
-        """Give the operator a single subtask."""
-        return self.set_parallelism(1)
+        """Give the operator a single subtask, for good."""
+        self._graph.change(self._node_id, parallelism=1, is_parallel=False)
+        return self
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
         """Accept, for PyFlink's sake: `pipeline.max-parallelism` holds for the whole job.

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from penstock.api.join_functions import FlatJoinFunction
 from penstock.api.user_code import checked_type
 from penstock.types import TypeInformation, Types
 from penstock.types.infer import type_of_annotation, type_of_elements
 from penstock.types.inferred import InferredTypeInfo
 from penstock.types.type_parameters import OUT
 
-_ONE_RESULT = frozenset({"map", "map1", "map2", "reduce", "get_result"})
+_ONE_RESULT = frozenset({"map", "map1", "map2", "reduce", "get_result", "join"})
 """Methods that return a result; all others return many."""
 
 _EMITTING: dict[str, tuple[str, ...]] = {
@@ -79,7 +80,8 @@ def _of_method(function: Any, name: str) -> TypeInformation | None:
     annotation = _returned(getattr(function, name))
     if annotation is None:
         return _of_class(type(function))
-    return _read(annotation, one=name in _ONE_RESULT)
+    is_flat = isinstance(function, FlatJoinFunction)
+    return _read(annotation, one=name in _ONE_RESULT and not is_flat)
 
 
 def _of_class(cls: type) -> TypeInformation | None:

@@ -23,8 +23,13 @@ WITH_SIDE_OUTPUTS = frozenset(
         NodeKind.KEYED_WINDOW,
         NodeKind.CO_PROCESS,
         NodeKind.KEYED_CO_PROCESS,
+        NodeKind.KEYED_INTERVAL_JOIN,
         NodeKind.BROADCAST_PROCESS,
         NodeKind.KEYED_BROADCAST_PROCESS,
+        NodeKind.CUSTOM,
+        NodeKind.CO_CUSTOM,
+        NodeKind.KEYED_CUSTOM,
+        NodeKind.KEYED_CO_CUSTOM,
     }
 )
 """Nodes whose functions may yield `(OutputTag, value)`."""

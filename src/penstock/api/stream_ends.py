@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.collecting import CloseableIterator, collect_stream
+from penstock.api.dataframes import dataframe_of
 from penstock.api.operator_settings import OperatorSettings
 from penstock.api.sink_functions import as_sink
 from penstock.api.sink_stream import DataStreamSink
@@ -118,6 +119,26 @@ class StreamEnds(OperatorSettings, Generic[T]):
             PenstockError: The program is wrong, or the job failed.
         """
         return collect_stream(cast("DataStream[T]", self), job_execution_name, limit)
+
+    def to_dataframe(
+        self, job_execution_name: str | None = None, directory: str | None = None
+    ) -> Any:
+        """Run the program and return this stream's records as a Spark DataFrame.
+
+        The fields of the stream's row or tuple type are the columns. The rows have no order.
+
+        Args:
+            job_execution_name: Name of the job.
+            directory: New directory for the rows, seen by the driver and all workers under the
+                same name; it stays. None is a temporary one of this machine, which is removed
+                when the program ends.
+
+        Raises:
+            ArgumentError: The directory is not empty.
+            GraphError: The stream never ends, or its type has no columns.
+            PenstockError: The program is wrong, or the job failed.
+        """
+        return dataframe_of(self, job_execution_name, directory)
 
     def _unkeyed_id(self) -> int:
         return self._node_id

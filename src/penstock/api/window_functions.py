@@ -35,7 +35,19 @@ class WindowContext(Protocol[W_co]):
         """Return where the state of this key is, shared by all windows."""
 
 
-class WindowFunction(Function, Generic[IN, OUT, K, W]):
+class WindowCallee(Function, Generic[IN, OUT, K]):
+    """What is called for the windows of a key; of a stream without a key, `K` is None."""
+
+
+class AppliedToWindows(WindowCallee[IN, OUT, K]):
+    """What `apply` takes."""
+
+
+class ProcessesWindows(WindowCallee[IN, OUT, K]):
+    """What `process` takes."""
+
+
+class WindowFunction(AppliedToWindows[IN, OUT, K], Generic[IN, OUT, K, W]):
     """Any number of results per key and window."""
 
     @abstractmethod
@@ -43,7 +55,7 @@ class WindowFunction(Function, Generic[IN, OUT, K, W]):
         """Return or yield the results of a window; None is no result."""
 
 
-class AllWindowFunction(Function, Generic[IN, OUT, W]):
+class AllWindowFunction(AppliedToWindows[IN, OUT, None], Generic[IN, OUT, W]):
     """Any number of results per window of a stream without a key."""
 
     @abstractmethod
@@ -51,7 +63,7 @@ class AllWindowFunction(Function, Generic[IN, OUT, W]):
         """Return or yield the results of a window; None is no result."""
 
 
-class ProcessWindowFunction(Function, Generic[IN, OUT, K, W]):
+class ProcessWindowFunction(ProcessesWindows[IN, OUT, K], Generic[IN, OUT, K, W]):
     """Any number of results per key and window, with time and state."""
 
     Context: TypeAlias = WindowContext
@@ -66,7 +78,7 @@ class ProcessWindowFunction(Function, Generic[IN, OUT, K, W]):
         """Clear the window's state; called once, when the window is over."""
 
 
-class ProcessAllWindowFunction(Function, Generic[IN, OUT, W]):
+class ProcessAllWindowFunction(ProcessesWindows[IN, OUT, None], Generic[IN, OUT, W]):
     """The same of a stream without a key."""
 
     Context: TypeAlias = WindowContext

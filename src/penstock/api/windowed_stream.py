@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from penstock.api.window_functions import (
     AllWindowFunction,
@@ -13,14 +13,16 @@ from penstock.api.window_functions import (
 from penstock.api.window_settings import WindowSettings
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.errors import CallSite, GraphError
+from penstock.types.type_parameters import K, T
 from penstock.types.window_spec import Evaluation
 
 if TYPE_CHECKING:
     from penstock.api.data_stream import DataStream
+    from penstock.api.keyed_stream import KeyedStream
 
 
-class WindowedStream(WindowSettings):
-    """The windows of each key."""
+class WindowedStream(WindowSettings[T, K], Generic[T, K]):
+    """The windows of each key, of type `K`."""
 
     _evaluations = (
         (WindowFunction, "apply", Evaluation.APPLY),
@@ -28,7 +30,7 @@ class WindowedStream(WindowSettings):
     )
 
     def __init__(
-        self, keyed_stream: DataStream[Any], window_assigner: WindowAssigner[Any, Any]
+        self, keyed_stream: KeyedStream[T, K], window_assigner: WindowAssigner[Any, Any]
     ) -> None:
         """Cut the records of each key into windows.
 
@@ -45,17 +47,17 @@ class WindowedStream(WindowSettings):
             )
 
 
-class AllWindowedStream(WindowSettings):
+class AllWindowedStream(WindowSettings[T, None], Generic[T]):
     """The windows of a whole stream, in a single subtask."""
 
     _evaluations = (
         (AllWindowFunction, "apply", Evaluation.APPLY_ALL),
         (ProcessAllWindowFunction, "process", Evaluation.PROCESS_ALL),
     )
-    _settings = {"parallelism": 1}  # noqa: RUF012 - declared in the base class
+    _is_of_all = True
 
     def __init__(
-        self, data_stream: DataStream[Any], window_assigner: WindowAssigner[Any, Any]
+        self, data_stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]
     ) -> None:
         """Cut a whole stream into windows.
 

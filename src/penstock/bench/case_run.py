@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from penstock.bench.errors import SystemFailedError, SystemMissingError
+from penstock.bench.measurement import Measurement, Skipped
 from penstock.bench.program import BenchSystem, Case, Outputs, Workload
-from penstock.bench.results import Measurement, Skipped
 from penstock.bench.system_process import SystemProcess
 
 Say = Callable[[str], None]

@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
-from penstock.bench import live_state
+from penstock.bench import (
+    aggregate,
+    booleans,
+    co_group,
+    co_process,
+    coded_join,
+    coded_rows,
+    delayed_deploy,
+    latency,
+    live_state,
+    object_reuse,
+    reduce,
+    scale,
+    switch,
+    window_reduce,
+    word_count,
+)
 from penstock.bench.program import BenchProgram
 
-PROGRAMS: dict[str, BenchProgram] = {program.name: program for program in (live_state.PROGRAM,)}
+PROGRAMS: dict[str, BenchProgram] = {
+    program.name: program
+    for program in (
+        reduce.PROGRAM,
+        window_reduce.PROGRAM,
+        co_process.PROGRAM,
+        co_group.PROGRAM,
+        aggregate.PROGRAM,
+        delayed_deploy.PROGRAM,
+        coded_rows.PROGRAM,
+        coded_join.PROGRAM,
+        live_state.PROGRAM,
+        latency.PROGRAM,
+        scale.PROGRAM,
+        switch.PROGRAM,
+        booleans.PROGRAM,
+        word_count.PROGRAM,
+        object_reuse.PROGRAM,
+    )
+}
 """Name on the command line to program."""

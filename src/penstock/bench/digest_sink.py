@@ -1,6 +1,6 @@
 """A sink for benchmarks: drops rows, and from a moment on digests them.
 
-Rows are tuples of integers. While the file `flag` is missing the sink costs what
+Rows are tuples of integers, or single integers; floats without a fraction will do. While the file `flag` is missing the sink costs what
 `DiscardingSink` costs. Once it is there, every epoch appends a line to the file `results`:
 `{"epoch": "0-17", "count": 250000, "digest": 1234}`.
 """
@@ -8,7 +8,7 @@ Rows are tuples of integers. While the file `flag` is missing the sink costs wha
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,15 +27,18 @@ class DigestSink(Sink):
     Attributes:
         flag: Looked for when a task starts to write.
         results: JSON lines.
+        keep: Given an array with a row per column, returns a mask of the rows that are to be
+            counted and digested; None takes all.
     """
 
     kind: ClassVar[str] = "digest"
     flag: str
     results: str
+    keep: Callable[[Any], Any] | None = None
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return the writer for what is to be done now."""
-        return _DigestWriter(digests=Path(self.flag).exists())
+        return _DigestWriter(digests=Path(self.flag).exists(), keep=self.keep)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that appends to `results`."""
@@ -52,15 +55,20 @@ def read_outputs(results: Path) -> Outputs:
 
 
 class _DigestWriter(SinkWriter):
-    def __init__(self, *, digests: bool) -> None:
+    def __init__(self, *, digests: bool, keep: Callable[[Any], Any] | None) -> None:
         self._digests = digests
+        self._keep = keep
         self._count = 0
         self._digest = 0
 
     def write(self, values: list[Any]) -> None:
-        self._count += len(values)
-        if self._digests and values:
-            columns = np.array(values, dtype=np.int64).T
+        if not self._digests:
+            self._count += len(values)
+        elif values:
+            columns = np.array(values, dtype=np.int64).reshape(len(values), -1).T
+            if self._keep is not None:
+                columns = columns[:, self._keep(columns)]
+            self._count += columns.shape[1]
             self._digest = (self._digest + digest_of(*columns)) % MODULUS
 
     def prepare_commit(self) -> list[Any]:

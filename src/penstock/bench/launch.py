@@ -39,8 +39,8 @@ def peer_script(name: str) -> Callable[[], list[str]]:
 def environment(overrides: dict[str, str]) -> dict[str, str]:
     """Return the environment of a system's process.
 
-    The package can be imported there and in the workers it starts, and these use the same
-    interpreter.
+    The package and the modules of peers can be imported there and in the workers it starts, and
+    these use the same interpreter.
     """
-    path = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(SOURCE), str(PEERS), os.environ.get("PYTHONPATH")]))
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **overrides}

@@ -10,6 +10,7 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
+from penstock.bench.flink_peers import flink_version
 from penstock.bench.launch import SOURCE
 from penstock.version import __version__
 
@@ -32,7 +33,7 @@ def cores() -> int:
 
 
 def versions() -> dict[str, str | None]:
-    """Return versions of Penstock, Python, Java and the packages that matter."""
+    """Return versions of Penstock, Python, Java, the packages that matter, and the Flink of peers."""
     found: dict[str, str | None] = {
         "penstock": __version__,
         "python": platform.python_version(),
@@ -43,6 +44,7 @@ def versions() -> dict[str, str | None]:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = None
+    found["apache-flink"] = flink_version()
     return found
 
 

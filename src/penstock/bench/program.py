@@ -7,7 +7,7 @@ A program names its systems, prepares their input, and knows the right outputs. 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,15 @@ class Workload(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class Point:
+    """Records, keys and cores of a case; None leaves it to the default."""
+
+    records: int | None = None
+    keys: int | None = None
+    parallelism: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BenchProgram:
     """One benchmark.
 
@@ -109,6 +118,12 @@ class BenchProgram:
         keys: Default of `Case.keys`.
         options: The program's own options with their defaults.
         prepare: Writes the input of a case below a directory.
+        points: Where it is measured if the command line names neither records, keys nor
+            parallelism; empty is once, at the defaults.
+        keys_of: Number of keys by number of records, where the one follows from the other.
+        measure: Measures the systems of a micro benchmark in this very process, instead of
+            processes of their own: case, systems and who is told what goes on, to what was
+            measured and what was left out.
     """
 
     name: str
@@ -119,3 +134,23 @@ class BenchProgram:
     keys: int
     options: Mapping[str, int]
     prepare: Callable[[Case, Path], Workload]
+    points: Sequence[Point] = ()
+    keys_of: Callable[[int], int] | None = None
+    measure: Callable[[Case, Sequence[BenchSystem], Callable[[str], None]], Any] | None = None
+
+    def cases_at(self, asked: Point, keys: Sequence[int]) -> list[Point]:
+        """Return the points to measure, complete but for `parallelism`.
+
+        Args:
+            asked: What the command line says.
+            keys: Numbers of keys it says, one after the other.
+        """
+        points = self.points if not keys and asked == Point() else ()
+        if not points:
+            points = [Point(asked.records, each, asked.parallelism) for each in keys or (None,)]
+        return [self._complete(point) for point in points]
+
+    def _complete(self, point: Point) -> Point:
+        records = point.records or self.records
+        derived = self.keys if self.keys_of is None else self.keys_of(records)
+        return Point(records, point.keys or derived, point.parallelism)

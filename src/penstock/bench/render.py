@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +34,11 @@ def render(result: dict[str, Any]) -> str:
             f"{machine['cpu']}, {machine['cores']} cores; {known}; commit {result['commit']}; "
             f"{result['runs']} interleaved rounds."
         ),
-        table(
-            ("system", "keys", "records/ms", "s of a round", "s of a micro-batch", "worker MiB"),
-            [_row(each) for each in result["results"]],
-        ),
+        table(*_columns(result["results"])),
     ]
     if result["figures"]:
         rows = [
-            (f["id"], f["ratio"], f"{f['value']:,.2f}", f"{f['goal']:g}", _yes(f["reached"]))
+            (f["id"], f["ratio"], f"{f['value']:,.2f}", _goal(f), _yes(f["reached"]))
             for f in result["figures"]
         ]
         parts.append(table(("figure", "ratio", "value", "goal", "reached"), rows))
@@ -59,15 +56,26 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def _row(result: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        result["system"],
-        f"{result['options']['keys']:,}",
-        f"{result['records_per_ms']:,.1f}" if result["outputs_equal"] else "wrong outputs",
-        _spread(result["seconds"]),
-        _spread(result["micro_batch_seconds"]) if "micro_batch_seconds" in result else "",
-        f"{result['peak_memory_bytes'].get('largest_worker', 0) / _MIB:,.0f}",
-    )
+def _speed(each: dict[str, Any]) -> str:
+    return f"{each['records_per_ms']:,.1f}" if each["outputs_equal"] else "wrong outputs"
+
+
+def _quantile(each: dict[str, Any], name: str) -> str:
+    found = each.get("latency_ms", {}).get(name)
+    return "" if found is None else f"{found:,.0f}"
+
+
+def _cold(each: dict[str, Any]) -> str:
+    found = each.get("details", {}).get("cold_seconds")
+    return "" if found is None else f"{found:.1f}"
+
+
+def _mebibytes(each: dict[str, Any], role: str) -> str:
+    return f"{each['peak_memory_bytes'].get(role, 0) / _MIB:,.0f}"
+
+
+def _goal(figure: dict[str, Any]) -> str:
+    return f"{'at most ' if figure.get('bound') == 'at most' else ''}{figure['goal']:g}"
 
 
 def _spread(values: dict[str, float]) -> str:
@@ -76,6 +84,40 @@ def _spread(values: dict[str, float]) -> str:
 
 def _yes(reached: bool) -> str:  # noqa: FBT001 - a cell
     return "yes" if reached else "no"
+
+
+COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("system", lambda each: str(each["system"])),
+    ("records", lambda each: f"{each['records']:,}"),
+    ("keys", lambda each: f"{each['options']['keys']:,}"),
+    ("cores", lambda each: str(each["options"].get("parallelism", ""))),
+    ("records/ms", _speed),
+    ("s of a round", lambda each: _spread(each["seconds"])),
+    (
+        "s of a micro-batch",
+        lambda each: _spread(each["micro_batch_seconds"]) if "micro_batch_seconds" in each else "",
+    ),
+    ("p50 ms", lambda each: _quantile(each, "p50")),
+    ("p99 ms", lambda each: _quantile(each, "p99")),
+    ("cold s", _cold),
+    ("JVM MiB", lambda each: _mebibytes(each, "jvm")),
+    ("workers MiB", lambda each: _mebibytes(each, "workers")),
+    ("worker MiB", lambda each: _mebibytes(each, "largest_worker")),
+)
+"""Columns of a result's table; those with nothing in them, and those that say the same in every
+row and are not about speed, are left out."""
+
+_ALWAYS = frozenset({"system", "keys", "records/ms", "s of a round", "worker MiB"})
+
+
+def _columns(results: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    columns = {name: [cell(each) for each in results] for name, cell in COLUMNS}
+    telling = {
+        name: cells
+        for name, cells in columns.items()
+        if name in _ALWAYS or len(set(cells)) > 1 or (name in {"p50 ms", "p99 ms"} and cells[0])
+    }
+    return list(telling), [list(row) for row in zip(*telling.values(), strict=True)]
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -10,8 +10,9 @@ from pathlib import Path
 from penstock.bench.case_run import CaseRun, Say
 from penstock.bench.errors import BenchRequestError
 from penstock.bench.machine import commit, cores, machine, versions
-from penstock.bench.program import BenchProgram, BenchSystem, Case
-from penstock.bench.results import BenchResult, Measurement, Skipped
+from penstock.bench.measurement import Measurement, Skipped
+from penstock.bench.program import BenchProgram, BenchSystem, Case, Point
+from penstock.bench.results import BenchResult
 
 NONE = "none"
 """As a name of systems: take none of them."""
@@ -62,6 +63,11 @@ def run_program(program: BenchProgram, request: BenchRequest, say: Say) -> Bench
     measurements: list[Measurement] = []
     skipped: list[Skipped] = []
     for case in cases:
+        if program.measure is not None:
+            measured, left_out = program.measure(case, systems, say)
+            measurements += measured
+            skipped += left_out
+            continue
         with tempfile.TemporaryDirectory(
             prefix="penstock-bench-", dir=request.directory, ignore_cleanup_errors=True
         ) as made:
@@ -101,14 +107,15 @@ def _cases(program: BenchProgram, request: BenchRequest) -> list[Case]:
             f"{program.name} has no option {', '.join(sorted(unknown))}",
             hint=f"Its options: {', '.join(f'{k}={v}' for k, v in program.options.items())}.",
         )
+    asked = Point(records=request.records, parallelism=request.parallelism)
     return [
         Case(
-            records=request.records or program.records,
-            keys=keys,
-            parallelism=request.parallelism or cores(),
+            records=point.records or program.records,
+            keys=point.keys or program.keys,
+            parallelism=point.parallelism or cores(),
             rounds=request.rounds,
             options={**program.options, **request.options},
             settings=dict(request.settings),
         )
-        for keys in request.keys or (program.keys,)
+        for point in program.cases_at(asked, request.keys)
     ]

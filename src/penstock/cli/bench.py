@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 import typer
@@ -193,7 +194,19 @@ def result_tables(result: BenchResult) -> list[Table]:
     skipped = _table("Left out", "system", "keys", "reason")
     for each in found["skipped"]:
         skipped.add_row(each["system"], f"{each['keys']:,}", each["reason"])
-    return [systems, *(table for table in (figures, skipped) if table.row_count)]
+    tables = (_per_row(found["results"]), figures, skipped)
+    return [systems, *(table for table in tables if table.row_count)]
+
+
+def _per_row(results: list[dict[str, Any]]) -> Table:
+    """Return what a micro benchmark of encodings found for a row: medians of rounds."""
+    table = _table("A row", "system", "bytes", "ns to encode", "ns to decode")
+    for each in results:
+        details = each["details"]
+        if "bytes_per_row" in details:
+            names = ("bytes_per_row", "encode_ns_per_row", "decode_ns_per_row")
+            table.add_row(each["system"], *(f"{median(details[name]):,.0f}" for name in names))
+    return table
 
 
 def _table(title: str, *columns: str) -> Table:

@@ -17,6 +17,7 @@ from penstock.config.parse import DURATION
 from penstock.errors import ConfigError, SavepointError
 from penstock.spark.observed_job import ObservedJob
 from penstock.spark.offline_savepoint import take_offline
+from penstock.spark.savepoint_futures import no_live_run
 from penstock.spark.savepoint_requests import SavepointRequests
 
 _POLL_SECONDS = 0.1
@@ -77,6 +78,10 @@ def savepoint(
 
 
 def _duration(text: str) -> timedelta:
+    if text.strip().isdecimal():  # milliseconds in a configuration; typed, rather seconds
+        raise ConfigError(
+            f"--timeout {text} has no unit", hint=f"Say which: {text}ms, {text}s or {text}min."
+        )
     try:
         return DURATION(text)
     except ConfigError as error:
@@ -94,10 +99,7 @@ def _take(
             hint="Take savepoints of jobs that are running or were interrupted.",
         )
     if not job.has_live_run():
-        raise SavepointError(
-            f"job {job.name!r} is a batch job: it has no state that could be continued",
-            hint="Run it in STREAMING mode.",
-        )
+        raise no_live_run(job.name)
     if not job.is_running():
         return take_offline(job, target, stop=stop)
     return _Waiting(job, console).for_savepoint(target, stop=stop, limit=limit)
@@ -145,12 +147,12 @@ class _Waiting:
                 f"the driver of job {self._job.name!r} ended before it took the savepoint",
                 hint="Start the job again and repeat this command.",
             )
-        batch = self._job.batch_run_now()
-        if batch is None:
+        run = self._job.run_without_savepoint()
+        if run is None:
             self._say("waiting for the micro-batch that carries the savepoint")
         else:
             self._say(
-                f"the job is in its batch run {batch!r}, which cannot give a savepoint before "
+                f"the job is in its {run}, which cannot give a savepoint before "
                 "it is done; waiting for the live run"
             )
 
@@ -161,8 +163,8 @@ class _Waiting:
 
     def _timeout(self, limit: timedelta) -> SavepointError:
         after = human_duration(limit.total_seconds())
-        batch = self._job.batch_run_now()
-        doing = "" if batch is None else f"; the job is still in its batch run {batch!r}"
+        run = self._job.run_without_savepoint()
+        doing = "" if run is None else f"; the job is still in its {run}"
         return SavepointError(
             f"no savepoint after {after}{doing}",
             hint="Wait longer with --timeout, or look at the progress of the job: a savepoint "

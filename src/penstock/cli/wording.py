@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 
+from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.listener import (
     BatchProgress,
     JobEvent,
@@ -70,6 +71,12 @@ def _(event: MicroBatch, run: str) -> str:
     ]
     if event.lag_ms is not None and abs(event.lag_ms) < _NO_LAG_SECONDS * 1000:
         parts.append(f"lag {human_duration(event.lag_ms / 1000)}")
+    if event.records_behind:
+        parts.append(f"{records(event.records_behind)} behind")
+    if event.files_behind:
+        parts.append(f"{event.files_behind:,} file{'' if event.files_behind == 1 else 's'} behind")
+    if event.catch_up_seconds:
+        parts.append(f"caught up in about {human_duration(event.catch_up_seconds)}")
     return f"{run}: {', '.join(parts)}"
 
 
@@ -137,6 +144,14 @@ def _(value: GaugeValue) -> str:
 @_measured.register
 def _(value: MeterValue) -> str:
     return f"{value.count:,} ({value.rate:,.1f}/s)"
+
+
+@_measured.register
+def _(value: HistogramValue) -> str:
+    if not value.buckets:
+        return "no values"
+    shares = ", ".join(f"p{share} {value.quantile(share / 100):,}" for share in (50, 95, 99))
+    return f"{value.count:,} values, {value.min:,} to {value.max:,}, {shares}"
 
 
 @_measured.register

@@ -136,15 +136,6 @@ CHANGELOG_ENABLED = _accepted(
     "a live run always keeps a log of changes.",
     "state.backend.changelog.enabled",
 )
-AUTO_WATERMARK_INTERVAL = _accepted(
-    "pipeline.auto-watermark-interval",
-    DURATION,
-    timedelta(milliseconds=200),
-    "watermarks advance with every micro-batch.",
-)
-OBJECT_REUSE = _accepted(
-    "pipeline.object-reuse", BOOLEAN, _OFF, "chained operators pass references."
-)
 CLOSURE_CLEANER = _accepted(
     "pipeline.closure-cleaner-level",
     Parser("level", str.upper),
@@ -165,9 +156,6 @@ CACHED_FILES = _accepted(
 )
 JARS = _accepted("pipeline.jars", STRING, None, "`spark.jars` brings them to Spark.")
 CLASSPATHS = _accepted("pipeline.classpaths", STRING, None, "`spark.jars` brings them to Spark.")
-LATENCY_INTERVAL = _accepted(
-    "metrics.latency.interval", DURATION, _ZERO, "no latency markers are sent."
-)
 CANCELLATION_INTERVAL = _accepted(
     "task.cancellation.interval", DURATION, timedelta(seconds=30), "Spark cancels its tasks."
 )
@@ -190,8 +178,6 @@ ACCEPTED_OPTIONS: tuple[ConfigOption[Any], ...] = (
     SNAPSHOT_COMPRESSION,
     CHECKPOINT_STORAGE,
     CHANGELOG_ENABLED,
-    AUTO_WATERMARK_INTERVAL,
-    OBJECT_REUSE,
     CLOSURE_CLEANER,
     FORCE_KRYO,
     FORCE_AVRO,
@@ -200,7 +186,6 @@ ACCEPTED_OPTIONS: tuple[ConfigOption[Any], ...] = (
     CACHED_FILES,
     JARS,
     CLASSPATHS,
-    LATENCY_INTERVAL,
     CANCELLATION_INTERVAL,
     CANCELLATION_TIMEOUT,
 )
@@ -224,5 +209,39 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "taskmanager.": f"{_NOTHING}Spark has no task managers.",
     "jobmanager.": f"{_NOTHING}Spark has no job manager.",
     "rest.": f"{_NOTHING}there is no REST server.",
+    "web.": f"{_NOTHING}there is no web server.",
+    "historyserver.": f"{_NOTHING}there is no web server.",
+    "akka.": f"{_NOTHING}Spark has its own remote calls.",
+    "pekko.": f"{_NOTHING}Spark has its own remote calls.",
+    "heartbeat.": f"{_NOTHING}Spark has its own heartbeats.",
+    "high-availability": f"{_NOTHING}a job started again resumes from its directory.",
+    "cluster.": f"{_NOTHING}Spark places its tasks.",
+    "slot.": f"{_NOTHING}Spark has no slots.",
+    "slotmanager.": f"{_NOTHING}Spark has no slots.",
+    "resourcemanager.": f"{_NOTHING}Spark asks for its executors.",
+    "kubernetes.": f"{_NOTHING}use `spark.kubernetes.…`.",
+    "yarn.": f"{_NOTHING}use `spark.yarn.…`.",
+    "security.": f"{_NOTHING}use Spark's own settings.",
+    "classloader.": f"{_NOTHING}there are no Java classes of the program.",
+    "env.": f"{_NOTHING}use `spark.driver.…` and `spark.executor.…`.",
+    "io.tmp.dirs": f"{_NOTHING}use `spark.local.dir`.",
+    "blob.": f"{_NOTHING}Spark ships files.",
+    "client.": f"{_NOTHING}the program is the client.",
+    "deployment.": f"{_NOTHING}the program is the client.",
+    "execution.attached": f"{_NOTHING}the program is the client.",
+    "execution.shutdown-on-": f"{_NOTHING}the program is the client.",
+    "execution.batch-shuffle-mode": f"{_NOTHING}Spark shuffles.",
+    "execution.sorted-inputs.enabled": f"{_NOTHING}a batch run always sorts by key.",
+    "fs.": f"{_NOTHING}use `spark.hadoop.fs.…`.",
+    "s3.": f"{_NOTHING}use `spark.hadoop.fs.s3a.…`.",
+    "metrics.reporter": f"{_NOTHING}metrics come with the result and with progress.",
+    "metrics.scope.": f"{_NOTHING}metrics are named by the uid of their operator.",
+    "pipeline.time-characteristic": f"{_NOTHING}strategies and windows say which time counts.",
+    "pipeline.vertex-": f"{_NOTHING}plans have a form of their own.",
+    "pipeline.watermark-alignment.": f"{_NOTHING}splits of a source are read side by side.",
+    "state.checkpoints.num-retained": f"{_NOTHING}the last completed one counts.",
+    "table.local-time-zone": f"{_NOTHING}use `spark.sql.session.timeZone`.",
+    "table.exec.mini-batch.": f"{_NOTHING}tables are Spark's.",
+    "table.optimizer.": f"{_NOTHING}tables are Spark's.",
 }
 """Prefixes of Flink's keys that are accepted, with what happens to them."""

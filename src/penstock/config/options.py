@@ -6,17 +6,27 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
+from penstock.config.backlog_options import BACKLOG_OPTIONS
 from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.join_options import JOIN_OPTIONS
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
-from penstock.config.parse import BOOLEAN, DURATION, INTEGER, STRING, Parser, parse_enum
+from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
 from penstock.config.python_options import PYTHON_OPTIONS
 from penstock.config.restart_options import (
     EXPONENTIAL_INITIAL,
     EXPONENTIAL_MAXIMUM,
     RESTART_OPTIONS,
 )
+from penstock.config.reuse_options import REUSE_OPTIONS
+from penstock.config.state_options import STATE_OPTIONS
+from penstock.config.time_options import TIME_OPTIONS
 
-_BACKENDS = {"rocksdb": "lmdb", "forst": "lmdb"}
+_BACKENDS = {
+    "rocksdb": "lmdb",
+    "forst": "lmdb",
+    "jobmanager": "hashmap",
+    "filesystem": "hashmap",
+}
 
 RUNTIME_MODE: ConfigOption[RuntimeExecutionMode] = ConfigOption(
     key="execution.runtime-mode",
@@ -122,6 +132,18 @@ FRAME_RECORDS: ConfigOption[int] = ConfigOption(
     check=between(1, 1_000_000),
 )
 
+SORTED_INPUTS_MEMORY: ConfigOption[int] = ConfigOption(
+    key="execution.sorted-inputs.memory",
+    parse=MEMORY,
+    default=256 << 20,
+    description=(
+        "Memory in bytes that the records of one key group may take in a worker of a batch run, as "
+        "Python objects. A larger key group is spilled to Spark's local directories and processed "
+        "in portions; the answer is the same."
+    ),
+    check=Limit("must be 1 or more", lambda value: value >= 1),
+)
+
 MAX_RECORDS_PER_BATCH: ConfigOption[int] = ConfigOption(
     key="execution.live.max-records-per-batch",
     parse=INTEGER,
@@ -150,9 +172,11 @@ STATE_BACKEND: ConfigOption[str] = ConfigOption(
         "Where a live run keeps its local copy of the state: `hashmap` as objects in the memory "
         "of each worker process, `lmdb` in memory-mapped files that the workers of an executor "
         "share and that may exceed memory. Results, checkpoints and savepoints are the same. "
-        "Flink's `rocksdb` and `forst` mean `lmdb`."
+        "Flink's `rocksdb` and `forst` mean `lmdb`, and its older `jobmanager` and `filesystem` "
+        "mean `hashmap`."
     ),
     check=one_of("hashmap", "lmdb"),
+    fallback_keys=("state.backend",),
 )
 
 SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
@@ -212,6 +236,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     INTERVAL_DURING_BACKLOG,
     OPERATOR_CHAINING,
     FRAME_RECORDS,
+    SORTED_INPUTS_MEMORY,
     MAX_RECORDS_PER_BATCH,
     MAX_FILES_PER_BATCH,
     STATE_BACKEND,
@@ -219,6 +244,11 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RECOVERY_PATH,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
+    *BACKLOG_OPTIONS,
+    *TIME_OPTIONS,
+    *JOIN_OPTIONS,
+    *STATE_OPTIONS,
+    *REUSE_OPTIONS,
     *RESTART_OPTIONS,
     *PYTHON_OPTIONS,
     *ACCEPTED_OPTIONS,

@@ -48,7 +48,7 @@ class Parser(Generic[T_co]):
 
 
 _DURATION_UNITS: dict[str, timedelta] = {
-    **dict.fromkeys(("ms", "milli", "millis", "millisecond", "milliseconds"), _MILLISECOND),
+    **dict.fromkeys(("", "ms", "milli", "millis", "millisecond", "milliseconds"), _MILLISECOND),
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), timedelta(seconds=1)),
     **dict.fromkeys(("m", "min", "minute", "minutes"), timedelta(minutes=1)),
     **dict.fromkeys(("h", "hour", "hours"), timedelta(hours=1)),
@@ -76,8 +76,8 @@ def parse_duration(value: str | timedelta) -> timedelta:
     """Return a duration of whole milliseconds, zero or more.
 
     Args:
-        value: `250ms`, `5s`, `5 s`, `2min`, `1h`, `1d` and Flink's longer unit names, or a
-            `timedelta`. Of the bare numbers only `0` is read: the others have no unit.
+        value: `250ms`, `5s`, `5 s`, `2min`, `1h`, `1d` and Flink's longer unit names, a bare
+            number, which is in milliseconds as in Flink, or a `timedelta`.
 
     Raises:
         ConfigError: Not a duration, negative, finer than a millisecond, or longer than
@@ -94,8 +94,6 @@ def parse_duration(value: str | timedelta) -> timedelta:
             )
         return value
     quantity = _quantity(value)
-    if quantity == (0, ""):
-        return timedelta(0)
     if quantity is None or quantity[1] not in _DURATION_UNITS:
         raise ConfigError(
             f"a duration is a number and one of ms, s, min, h, d; got {value!r}",

@@ -31,8 +31,8 @@ config.set_string("execution.checkpointing.interval-during-backlog", "0")
 env = StreamExecutionEnvironment.get_execution_environment(config)
 ```
 
-A duration is a number and one of `ms`, `s`, `min`, `h`, `d`, such as `250ms` or `5 s`; only `0`
-needs no unit.
+A duration is a number and one of `ms`, `s`, `min`, `h`, `d`, such as `250ms` or `5 s`; a number
+without one is in milliseconds.
 
 | Key | Type | Default | Meaning |
 |---|---|---|---|

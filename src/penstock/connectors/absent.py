@@ -26,6 +26,21 @@ INSTEAD: dict[str, str] = {
 }
 """Module of PyFlink to what does its job here."""
 
+_OLD_NAMES = """\
+kafka FlinkKafkaConsumer FlinkKafkaProducer KafkaRecordDeserializationSchema KafkaSource Semantic
+dynamic_kafka DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
+dynamic_kafka KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService
+dynamic_kafka StreamPatternSubscriber
+jdbc JdbcConnectionOptions JdbcExecutionOptions JdbcSink
+pulsar PulsarSource PulsarSourceBuilder StartCursor StopCursor
+rabbitmq RMQConnectionConfig RMQSink RMQSource
+"""
+
+OLD_PLACES: dict[str, str] = {
+    name: module for module, *names in map(str.split, _OLD_NAMES.splitlines()) for name in names
+}
+"""Name that `pyflink.datastream.connectors` has of a module, for old programs, to the module."""
+
 
 def absent(module: str) -> Callable[[str], object]:
     """Return the `__getattr__` of a module that has none of PyFlink's names."""
@@ -39,3 +54,15 @@ def absent(module: str) -> Callable[[str], object]:
         )
 
     return refuse
+
+
+def absent_here(name: str) -> object:
+    """Be the `__getattr__` of `datastream.connectors`.
+
+    Raises:
+        MissingConnectorError: PyFlink has the name there.
+        AttributeError: It has not.
+    """
+    if name in OLD_PLACES:
+        return absent(OLD_PLACES[name])(name)
+    raise AttributeError(f"module 'penstock.datastream.connectors' has no attribute {name!r}")

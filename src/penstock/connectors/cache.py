@@ -68,11 +68,16 @@ class CacheSink(Sink):
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of one file."""
-        return _CacheWriter(Path(self.directory), context)
+        return open_cache_file(Path(self.directory), context)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that keeps the handles."""
         return _CacheCommitter(self.directory)
+
+
+def open_cache_file(directory: Path, context: SinkContext) -> SinkWriter:
+    """Return a writer of one cache file; what it prepares is its handle, if there are records."""
+    return _CacheWriter(directory, context)
 
 
 class _CacheWriter(SinkWriter):

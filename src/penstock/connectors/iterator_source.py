@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError, CallSite, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
+from penstock.types.copying import copy_value, gives_one_object_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,9 @@ class IteratorSource(SplitSource):
         found: list[Any] = []
         try:
             found.extend(islice(self.iterate(split, start), end - start))
+            if gives_one_object_again(found):
+                found.clear()
+                found.extend(map(copy_value, islice(self.iterate(split, start), end - start)))
         except Exception as cause:
             raise SourceError(
                 f"the iterator of split {split} failed at position {start + len(found)} or "

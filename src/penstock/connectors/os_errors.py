@@ -21,6 +21,7 @@ HINTS: dict[int | None, str] = {
     errno.EROFS: "Mount the file system writable, or choose another path.",
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
+    errno.EFBIG: _FULL,
     errno.ENOENT: "Choose a path on a file system that the driver and all workers share.",
     errno.EXDEV: "Keep the sink's directory and its _penstock directory on one file system.",
     errno.ENAMETOOLONG: "Choose a shorter path.",

@@ -42,6 +42,11 @@ class RecordedSource(SplitSource):
         """What was recorded ends."""
         return True
 
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether the elements have them."""
+        return self.timestamps is not None
+
     def get_produced_type(self) -> TypeInformation:
         """Return the declared type."""
         return self.elements.type_info

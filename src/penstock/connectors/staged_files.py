@@ -25,6 +25,7 @@ from penstock.connectors.file_formats import SPECS, FileFormat
 from penstock.connectors.file_naming import FileNaming
 from penstock.connectors.file_writers import RecordFile
 from penstock.connectors.os_errors import sink_errors
+from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext, SinkWriter
 from penstock.serde.atomic_file import sync_directory
 
@@ -111,6 +112,7 @@ class StagedFileWriter(SinkWriter):
         if not values:
             return
         with self._os_errors("write"):
+            failpoint("sink.write")
             if self._records is None:
                 self._file = self._path.open("xb")
                 self._records = self._spec.open(self._file, self._context)

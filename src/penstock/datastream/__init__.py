@@ -15,6 +15,7 @@ from penstock.api.checkpointing import (
     CheckpointingMode,
     ExternalizedCheckpointRetention,
 )
+from penstock.api.co_grouped_streams import CoGroupedStreams
 from penstock.api.collecting import CloseableIterator
 from penstock.api.connected_streams import (
     BroadcastConnectedStream,
@@ -36,7 +37,16 @@ from penstock.api.functions import (
     ProcessFunction,
     ReduceFunction,
 )
+from penstock.api.interval_join import IntervalJoin
 from penstock.api.job import JobClient, JobExecutionResult, JobStatus
+from penstock.api.join_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    ProcessJoinFunction,
+)
+from penstock.api.joined_rows import JoinedRows
+from penstock.api.joined_streams import JoinedStreams
 from penstock.api.keyed_stream import KeyedStream
 from penstock.api.sink_functions import SinkFunction
 from penstock.api.sink_stream import DataStreamSink
@@ -65,6 +75,7 @@ from penstock.api.state_descriptors import (
     ValueStateDescriptor,
 )
 from penstock.api.state_ttl import StateTtlConfig
+from penstock.api.stream_operators import OneInputStreamOperator, TwoInputStreamOperator
 from penstock.api.two_input_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
@@ -85,8 +96,11 @@ from penstock.api.windowed_stream import AllWindowedStream, WindowedStream
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
 from penstock.api.windows.trigger import Trigger, TriggerResult
 from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
 from penstock.types import TimeDomain
 from penstock.types.output_tag import OutputTag
+from penstock.types.record_attributes import RecordAttributes, RecordAttributesBuilder
+from penstock.types.tagged_union import TaggedUnion
 from penstock.types.windows import CountWindow, GlobalWindow, TimeWindow, Window
 
 __all__ = [
@@ -109,6 +123,8 @@ __all__ = [
     "CheckpointingMode",
     "CloseableIterator",
     "CoFlatMapFunction",
+    "CoGroupFunction",
+    "CoGroupedStreams",
     "CoMapFunction",
     "CoProcessFunction",
     "ConnectedStreams",
@@ -119,14 +135,19 @@ __all__ = [
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "Function",
     "GlobalWindow",
     "HashMapStateBackend",
+    "IntervalJoin",
     "JobClient",
     "JobExecutionResult",
     "JobManagerCheckpointStorage",
     "JobStatus",
+    "JoinFunction",
+    "JoinedRows",
+    "JoinedStreams",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -140,13 +161,19 @@ __all__ = [
     "MapStateDescriptor",
     "MemorySize",
     "MergingWindowAssigner",
+    "OneInputStreamOperator",
+    "OperatorAttributes",
+    "OperatorAttributesBuilder",
     "OutputTag",
     "Partitioner",
     "PredefinedOptions",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReadOnlyBroadcastState",
+    "RecordAttributes",
+    "RecordAttributesBuilder",
     "ReduceFunction",
     "ReducingState",
     "ReducingStateDescriptor",
@@ -158,12 +185,14 @@ __all__ = [
     "StateBackend",
     "StateTtlConfig",
     "StreamExecutionEnvironment",
+    "TaggedUnion",
     "TimeDomain",
     "TimeWindow",
     "TimerService",
     "TimestampAssigner",
     "Trigger",
     "TriggerResult",
+    "TwoInputStreamOperator",
     "ValueState",
     "ValueStateDescriptor",
     "WatermarkStrategy",

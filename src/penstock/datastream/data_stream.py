@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.api.cached_stream import CachedDataStream
+from penstock.api.co_grouped_streams import CoGroupedStreams
 from penstock.api.collecting import CloseableIterator
 from penstock.api.connected_streams import (
     BroadcastConnectedStream,
@@ -10,6 +11,8 @@ from penstock.api.connected_streams import (
     ConnectedStreams,
 )
 from penstock.api.data_stream import DataStream
+from penstock.api.interval_join import IntervalJoin
+from penstock.api.joined_streams import JoinedStreams
 from penstock.api.keyed_stream import KeyedStream
 from penstock.api.sink_stream import DataStreamSink
 from penstock.api.windowed_stream import AllWindowedStream, WindowedStream
@@ -20,9 +23,12 @@ __all__ = [
     "BroadcastStream",
     "CachedDataStream",
     "CloseableIterator",
+    "CoGroupedStreams",
     "ConnectedStreams",
     "DataStream",
     "DataStreamSink",
+    "IntervalJoin",
+    "JoinedStreams",
     "KeyedStream",
     "WindowedStream",
 ]

@@ -21,6 +21,8 @@ from typing import Any, ClassVar
 from penstock.errors import CallSite, SourceError
 from penstock.types.information import TypeInformation
 
+_SEARCH_RECORDS = 8192
+
 
 class Source(ABC):
     """Something records are read from."""
@@ -56,6 +58,11 @@ class SplitSource(Source):
     """Whether every record has the form of `get_produced_type` already. If not, and if that
     type is declared, records are brought to it when they are read."""
 
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them."""
+        return type(self).read_timestamped is not SplitSource.read_timestamped
+
     @abstractmethod
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return `[start, end)` positions per split; `end` None is unbounded.
@@ -82,6 +89,32 @@ class SplitSource(Source):
         gets the timestamp as `record_timestamp` and may replace it.
         """
         return self.read(split, start, end), None
+
+    def position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
+        """Return the first position in `[start, end)` whose record is not before a timestamp.
+
+        Called in the driver, once per split of a source whose backlog ends at a timestamp. The
+        default reads records from the start until it finds one, without end if there is none in
+        a split without end; override it if the source can look a timestamp up.
+
+        Raises:
+            SourceError: Records have no timestamps.
+        """
+        at = start
+        while end is None or at < end:
+            until = at + _SEARCH_RECORDS if end is None else min(at + _SEARCH_RECORDS, end)
+            _, stamps = self.read_exactly(split, at, until)
+            if stamps is None:
+                raise SourceError(
+                    f"the backlog of {self.describe()} cannot end at timestamp {timestamp_ms}: its "
+                    "records have no timestamps when they are read",
+                    hint="End it at a position, or return timestamps from read_timestamped().",
+                )
+            found = next((n for n, stamp in enumerate(stamps) if stamp >= timestamp_ms), None)
+            if found is not None:
+                return at + found
+            at = until
+        return at
 
     def read_exactly(self, split: int, start: int, end: int) -> tuple[list[Any], list[int] | None]:
         """Return `read_timestamped(split, start, end)`, checked; for whoever runs the source.

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from penstock.errors import CallSite, GraphError
-from penstock.graph.endpoints import Source
+from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
+from penstock.graph.endpoints import Source, SplitSource
 from penstock.types.information import TypeInformation
 
 
@@ -61,6 +62,50 @@ class HybridSource(Source):
         """Return a builder that starts with `first_source`."""
         return HybridSourceBuilder((first_source,))
 
+    @staticmethod
+    def until_position(source: SplitSource, *positions: int) -> HybridSource:
+        """Return a source whose records before a position are its backlog.
+
+        Args:
+            source: The source.
+            positions: The first position that is not backlog, per split or for all of them.
+
+        Raises:
+            GraphError: `source` is not read by positions, or a position is none.
+        """
+        origin = CallSite.of_caller()
+        if not positions or any(type(at) is not int or at < 0 for at in positions):
+            raise GraphError(
+                f"backlog cannot end at the positions {list(positions)}",
+                hint="Pass one position from 0 for all splits, or one for each.",
+                origin=origin,
+            )
+        return _in_two(source, BacklogEnd(positions=positions), origin)
+
+    @staticmethod
+    def until_timestamp(source: SplitSource, timestamp_ms: int) -> HybridSource:
+        """Return a source whose records before the first of a time are its backlog.
+
+        Args:
+            source: The source; it gives its records timestamps.
+            timestamp_ms: In epoch milliseconds.
+
+        Raises:
+            GraphError: `source` is not read by positions, or the timestamp is no int.
+        """
+        origin = CallSite.of_caller()
+        if type(timestamp_ms) is not int:
+            raise GraphError(
+                f"backlog cannot end at the timestamp {timestamp_ms!r}",
+                hint="Pass epoch milliseconds as an int.",
+                origin=origin,
+            )
+        return _in_two(source, BacklogEnd(timestamp_ms=timestamp_ms), origin)
+
+    def is_processing_backlog(self, part: int) -> bool:
+        """Return what the source reports while it reads a part: all but the last are backlog."""
+        return part < len(self.parts) - 1
+
     @property
     def is_bounded(self) -> bool:
         """Whether the last source is bounded."""
@@ -92,6 +137,21 @@ class HybridSourceBuilder:
             GraphError: See `HybridSource`.
         """
         return HybridSource(self.parts)
+
+
+def _in_two(source: SplitSource, end: BacklogEnd, origin: CallSite | None) -> HybridSource:
+    if not isinstance(source, SplitSource):
+        raise GraphError(
+            f"the backlog of {source!r} cannot end within it: it is not read by positions",
+            hint="Use a SplitSource, or a HybridSource of what is before and what is behind.",
+            origin=origin,
+        )
+    return HybridSource(
+        (
+            SplitSourcePart(source, end, is_backlog=True),
+            SplitSourcePart(source, end, is_backlog=False),
+        )
+    )
 
 
 def parts_of(source: Source | None) -> tuple[Source, ...]:

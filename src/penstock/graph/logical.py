@@ -15,6 +15,8 @@ from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
 from penstock.types.async_spec import AsyncSpec
 from penstock.types.information import TypeInformation
+from penstock.types.interval_spec import IntervalSpec
+from penstock.types.join_spec import JoinSpec
 from penstock.types.partitioner import Partitioner
 from penstock.types.watermark_generator import WatermarkGenerator
 from penstock.types.window_spec import WindowSpec
@@ -48,8 +50,15 @@ class NodeKind(Enum):
     KEYED_CO_MAP = auto()
     KEYED_CO_FLAT_MAP = auto()
     KEYED_CO_PROCESS = auto()
+    KEYED_CO_GROUP = auto()
+    KEYED_INTERVAL_JOIN = auto()
+    KEYED_REGULAR_JOIN = auto()
     BROADCAST_PROCESS = auto()
     KEYED_BROADCAST_PROCESS = auto()
+    CUSTOM = auto()
+    CO_CUSTOM = auto()
+    KEYED_CUSTOM = auto()
+    KEYED_CO_CUSTOM = auto()
 
 
 class Chaining(Enum):
@@ -116,13 +125,16 @@ class Node:
         source: Of SOURCE.
         sink: Of SINK.
         parallelism: Set by the user; None is that of the environment.
+        is_parallel: Whether it may have more than one subtask.
         partitioning: Of PARTITION.
         output_tag: Of SIDE_OUTPUT: id of the tag.
         chaining: Set by the user.
         description: Set by the user, for people.
         broadcast_states: Of BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
-        window: Of KEYED_WINDOW.
+        window: Of KEYED_WINDOW and KEYED_CO_GROUP.
         async_io: Of ASYNC and KEYED_ASYNC.
+        interval: Of KEYED_INTERVAL_JOIN.
+        join: Of KEYED_REGULAR_JOIN.
     """
 
     id: int
@@ -139,6 +151,7 @@ class Node:
     source: Source | None = None
     sink: Sink | None = None
     parallelism: int | None = None
+    is_parallel: bool = True
     partitioning: Partitioning | None = None
     output_tag: str | None = None
     chaining: Chaining = Chaining.ALWAYS
@@ -146,6 +159,8 @@ class Node:
     description: str | None = None
     window: WindowSpec | None = None
     async_io: AsyncSpec | None = None
+    interval: IntervalSpec | None = None
+    join: JoinSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.instruments import Counter, Distribution, Meter, Metric
 from penstock.metrics.metric_group import MetricGroup
 from penstock.metrics.values import DistributionValue
 
-__all__ = ["Counter", "Distribution", "DistributionValue", "Meter", "Metric", "MetricGroup"]
+__all__ = [
+    "Counter",
+    "Distribution",
+    "DistributionValue",
+    "HistogramValue",
+    "Meter",
+    "Metric",
+    "MetricGroup",
+]

@@ -57,7 +57,7 @@ def result_named(results: Mapping[str, Any], name: str) -> Any:
     """
     if name in results:
         return results[name]
-    found = [known for known in results if known.endswith(f".{name}")]
+    found = _ending_in(results, name)
     if len(found) != 1:
         wrong = f"{len(found)} metrics" if found else "no metric"
         raise ArgumentError(
@@ -65,3 +65,12 @@ def result_named(results: Mapping[str, Any], name: str) -> Any:
             hint="Pass the full name: uid of the operator, groups and name, with dots between.",
         )
     return results[found[0]]
+
+
+def is_named(results: Mapping[str, Any], name: str) -> bool:
+    """Return whether a metric has this full name, or one that ends so."""
+    return name in results or bool(_ending_in(results, name))
+
+
+def _ending_in(results: Mapping[str, Any], name: str) -> list[str]:
+    return [known for known in results if known.endswith(f".{name}")]

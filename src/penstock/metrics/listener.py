@@ -59,6 +59,11 @@ class MicroBatch:
         seconds: Wall clock of the micro-batch.
         lag_ms: Wall clock minus the greatest watermark of the sources; None without
             watermarks.
+        records_behind: Records that wait, of sources that number them and end; None if there is no
+            such source. Like the next two it was looked up some seconds ago.
+        files_behind: Files that wait; None without a file source.
+        catch_up_seconds: Estimated time until nothing waits, or event time is close to the clock;
+            None if it is not known, or the run does not come nearer.
     """
 
     number: int
@@ -66,6 +71,9 @@ class MicroBatch:
     total_records: int
     seconds: float
     lag_ms: int | None
+    records_behind: int | None = None
+    files_behind: int | None = None
+    catch_up_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.metrics.histogram import HistogramValue
+
 GaugeReading = int | float | str | bool
 """What a gauge may show."""
 
@@ -119,7 +121,7 @@ class DistributionValue:
         )
 
 
-MetricValue = CounterValue | GaugeValue | MeterValue | DistributionValue
+MetricValue = CounterValue | GaugeValue | MeterValue | DistributionValue | HistogramValue
 
 
 def merge_metrics(known: dict[str, MetricValue], new: Mapping[str, MetricValue]) -> None:

@@ -16,8 +16,13 @@ TWO_INPUTS = frozenset(
         NodeKind.KEYED_CO_MAP,
         NodeKind.KEYED_CO_FLAT_MAP,
         NodeKind.KEYED_CO_PROCESS,
+        NodeKind.KEYED_CO_GROUP,
+        NodeKind.KEYED_INTERVAL_JOIN,
+        NodeKind.KEYED_REGULAR_JOIN,
         NodeKind.BROADCAST_PROCESS,
         NodeKind.KEYED_BROADCAST_PROCESS,
+        NodeKind.CO_CUSTOM,
+        NodeKind.KEYED_CO_CUSTOM,
     }
 )
 """Nodes that tell their two inputs apart."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from penstock.graph.logical import NodeKind
 from penstock.plan.edges import TWO_INPUTS
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec
@@ -59,8 +60,12 @@ def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
         return f"{target.name!r} has parallelism {target.parallelism}"
     if channel.partitioner is not Partitioner.FORWARD:
         return "the program asks for it"
+    if target.kind is NodeKind.CUSTOM and channel.source_level == 0:
+        return f"{target.name!r} is told of watermarks, ends and attributes"
     if target.kind in TWO_INPUTS:
         return f"the inputs of {target.name!r} have to meet"
-    if plan.options.chaining:
-        return f"{target.name!r} runs one level later, beside an input that is exchanged"
-    return "pipeline.operator-chaining.enabled is false"
+    return (
+        f"{target.name!r} runs one level later, beside an input that is exchanged"
+        if plan.options.chaining
+        else "pipeline.operator-chaining.enabled is false"
+    )

@@ -28,7 +28,7 @@ def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
                     [side.tag, list(side.chained_to), list(side.channels)]
                     for side in op.side_outputs
                 ],
-                _panes(op),
+                _cut_of_state(op),
             ]
             for level in plan.levels
             for op in level.operators
@@ -53,8 +53,13 @@ def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
     }
 
 
-def _panes(operator: OperatorSpec) -> list[int] | None:
-    """Return the shape of windows whose state is cut by it, None for other operators."""
+def _cut_of_state(operator: OperatorSpec) -> list[int] | None:
+    """Return the numbers by which the state of an operator is cut, None if there are none.
+
+    Those of windows in panes, and the bounds that say when an interval join forgets a record.
+    """
+    if operator.interval is not None:
+        return [operator.interval.lower, operator.interval.upper]
     panes = None if operator.window is None else operator.window.panes
     return None if panes is None else [panes.size, panes.slide, panes.offset]
 

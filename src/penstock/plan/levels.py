@@ -8,6 +8,8 @@ Why an input is exchanged, first reason first:
     the user asked for a partitioning                     that one
     the operator tells its inputs apart, so that they     FORWARD
     have to meet in one place
+    the operator is the user's own, and is told of        FORWARD
+    watermarks and ends, which level 0 does not know
     its parallelism is not that of what it reads          REBALANCE
     chaining is off, for the job or for one of the two    FORWARD
 """
@@ -18,7 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.errors import GraphError
-from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind
+from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind, Watermarking
+from penstock.plan.attributes import attributes_of
 from penstock.plan.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.runtime.program import (
@@ -38,8 +41,10 @@ OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
 """Nodes that become operators: those with an operator of their name. Sources, sinks, unions,
 key_by, partitionings and side outputs do not."""
 
-_PASSING_ON = frozenset({NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER})
-"""Operators that make no records of their own, so that none needs to be checked."""
+_PASSING_ON = frozenset(
+    {NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER, NodeKind.KEYED_REGULAR_JOIN}
+)
+"""Operators that make no records of their own but pairs, so that none needs to be checked."""
 
 
 def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
@@ -135,6 +140,8 @@ class _Assignment:
             return edge.partitioning.partitioner
         if node.kind in TWO_INPUTS:
             return Partitioner.FORWARD
+        if node.kind is NodeKind.CUSTOM and self._levels[edge.producer.id] == 0:
+            return Partitioner.FORWARD
         if self._subtasks(node) != self._subtasks(edge.producer) and node.parallelism is not None:
             return Partitioner.REBALANCE
         # Reading a source and stamping its records always stay together.
@@ -172,6 +179,7 @@ class _Assignment:
             target_input=edge.target_input,
             subtasks=self._receivers(node),
             partition_function=partitioning.function if custom else None,  # type: ignore[union-attr]
+            target_name=node.name,
         )
 
     def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
@@ -186,6 +194,7 @@ class _Assignment:
             key_selector=None,
             origin=edge.origin_node.origin,
             sources=sources_of(self._graph, edge.producer),
+            target_name=self._plan.sinks[sink].name,
         )
 
     def _operator(self, node: Node) -> OperatorSpec:
@@ -208,6 +217,9 @@ class _Assignment:
             broadcast_states=node.broadcast_states,
             window=node.window,
             async_io=node.async_io,
+            interval=node.interval,
+            sorts_itself=attributes_of(node).internal_sorter_supported,
+            join=node.join and replace(node.join, ttl_ms=self._plan.options.state_ttl_ms),
         )
 
     def _side_outputs(self, node: Node, draft: _Draft) -> Iterator[SideOutput]:
@@ -228,9 +240,9 @@ class _Assignment:
 
 
 def _timestamps(node: Node) -> TimestampSpec | None:
-    marks = node.watermarking
-    if marks is None:
+    if node.kind is not NodeKind.TIMESTAMPS:
         return None
+    marks = node.watermarking or Watermarking(None, None)  # none: keeps the timestamps there are
     return TimestampSpec(
         marks.assigner, marks.out_of_orderness_ms, marks.make_generator, marks.idle_ms
     )

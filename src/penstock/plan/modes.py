@@ -5,6 +5,8 @@
 | BATCH | any | one batch run over everything |
 | STREAMING | unset or > 0 | live runs only: one per part of a hybrid source |
 | STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
+
+In STREAMING mode a batch run over the bounded region (`plan.blocking`), if there is one, is first.
 """
 
 from __future__ import annotations
@@ -13,6 +15,13 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
+from penstock.graph.logical import NodeKind
+from penstock.plan.blocking import (
+    RESULTS_RUN,
+    end_of_stream_operators,
+    is_result,
+    region_sources,
+)
 from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan
 from penstock.runtime.program import RunKind
 
@@ -45,45 +54,64 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     """Split the job into runs. After `choose_mode`."""
     if plan.mode is RuntimeExecutionMode.BATCH:
         return _batch_only(plan)
-    without_backlog = [source for source in plan.sources if len(source.parts) == 1]
+    bounded, plan = _bounded_region(plan)
+    if bounded is not None and len(bounded.readings) == len(plan.sources):
+        return plan
+    results = {node.id for node in plan.graph.of_kind(NodeKind.SOURCE) if is_result(node)}
+    without_backlog = [
+        source
+        for source in plan.sources
+        if len(source.parts) == 1 and source.id not in results | _read_by(bounded)
+    ]
     if not plan.options.backlog_as_batch:
         reason = "execution.checkpointing.interval-during-backlog is not 0"
-        return _live_only(plan, reason)
+        return _live_only(plan, bounded, reason)
     if without_backlog:
         reason = (
             f"source {without_backlog[0].name!r} has no backlog: only the parts of a "
             "HybridSource before its last are, and the job leaves backlog when all sources have"
         )
-        return _live_only(plan, reason)
+        return _live_only(plan, bounded, reason)
+    first = 0 if bounded is None else 1
+    left = [source for source in plan.sources if source.id not in _read_by(bounded)]
     history = RunPlan(
-        0,
+        first,
         "history",
         RunKind.BATCH,
-        tuple(Reading(s.id, tuple(range(len(s.parts) - 1)), ends=False) for s in plan.sources),
-        final_results_only=False,
+        tuple(
+            Reading(s.id, (0,), ends=True)
+            if s.id in results
+            else Reading(s.id, tuple(range(len(s.parts) - 1)), ends=False)
+            for s in left
+        ),
+        final_results_only=plan.options.latest_in_backlog,
         hands_over=True,
     )
     live = RunPlan(
-        1,
+        first + 1,
         "live",
         RunKind.LIVE,
         tuple(
-            Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded) for s in plan.sources
+            Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded)
+            for s in left
+            if s.id not in results
         ),
         final_results_only=False,
         hands_over=False,
     )
     decided = _decided(
-        replace(plan, runs=(history, live)),
+        replace(plan, runs=(*(() if bounded is None else (bounded,)), history, live)),
         Decision(
-            "run 0 (history)",
+            f"run {first} (history)",
             "batch",
             "execution.checkpointing.interval-during-backlog is 0 and every source has backlog",
         ),
     )
     return _decided(
         decided,
-        Decision("run 1 (live)", "live", "it follows the backlog and starts with its state"),
+        Decision(
+            f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
+        ),
     )
 
 
@@ -102,16 +130,64 @@ def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
-def _live_only(plan: PhysicalPlan, reason: str) -> PhysicalPlan:
+def _bounded_region(plan: PhysicalPlan) -> tuple[RunPlan | None, PhysicalPlan]:
+    """Return the batch run of what ends before anything behind it begins, if there is such."""
+    region = region_sources(plan.graph)
+    if not region:
+        return None, plan
+    run = RunPlan(
+        0,
+        "bounded",
+        RunKind.BATCH,
+        tuple(
+            Reading(s.id, tuple(range(len(s.parts))), ends=True)
+            for s in plan.sources
+            if s.id in region
+        ),
+        final_results_only=False,
+        hands_over=False,
+    )
+    dams = ", ".join(repr(node.name) for node in end_of_stream_operators(plan.graph))
+    reason = f"{dams} answers only at the end of its input, which has one"
+    decided = _decided(plan, Decision("run 0 (bounded)", "batch", reason))
+    return run, replace(decided, runs=(run,))
+
+
+def _results_run(plan: PhysicalPlan, results: list[int]) -> RunPlan:
+    """Return the run that reads what the bounded region gave; it is backlog for its readers."""
+    return RunPlan(
+        1,
+        RESULTS_RUN,
+        RunKind.BATCH if plan.options.backlog_as_batch else RunKind.LIVE,
+        tuple(Reading(source, (0,), ends=True) for source in results),
+        final_results_only=False,
+        hands_over=True,
+    )
+
+
+def _read_by(bounded: RunPlan | None) -> set[int]:
+    return set() if bounded is None else {reading.source for reading in bounded.readings}
+
+
+def _live_only(plan: PhysicalPlan, bounded: RunPlan | None, reason: str) -> PhysicalPlan:
     """Plan one live run per part, aligned at the end: a source with fewer parts joins later.
 
-    Parts must not overlap, because per-key order would be lost between them.
+    Parts must not overlap, because per-key order would be lost between them. Results of the
+    bounded region have a run of their own before.
     """
-    count = max((len(source.parts) for source in plan.sources), default=1)
-    runs = []
+    results = {node.id for node in plan.graph.of_kind(NodeKind.SOURCE) if is_result(node)}
+    left = [source for source in plan.sources if source.id not in results | _read_by(bounded)]
+    count = max((len(source.parts) for source in left), default=1)
+    runs: list[RunPlan] = [] if bounded is None else [bounded]
+    if results:
+        runs.append(_results_run(plan, sorted(results)))
+        reason_first = "what reads the results has all of them before other records"
+        name, kind = f"run 1 ({RESULTS_RUN})", runs[1].kind.name.lower()
+        plan = _decided(plan, Decision(name, kind, reason_first))
+    first = len(runs)
     for index in range(count):
         readings = []
-        for source in plan.sources:
+        for source in left:
             part = index - (count - len(source.parts))
             if part >= 0:
                 last = part == len(source.parts) - 1
@@ -121,7 +197,7 @@ def _live_only(plan: PhysicalPlan, reason: str) -> PhysicalPlan:
         name = "live" if is_last else "history"
         runs.append(
             RunPlan(
-                index,
+                first + index,
                 name,
                 RunKind.LIVE,
                 tuple(readings),
@@ -130,7 +206,7 @@ def _live_only(plan: PhysicalPlan, reason: str) -> PhysicalPlan:
             )
         )
     plan = replace(plan, runs=tuple(runs))
-    for run in runs:
+    for run in runs[first:]:
         plan = _decided(plan, Decision(f"run {run.index} ({run.name})", "live", reason))
     return plan
 

@@ -5,14 +5,26 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
+from penstock.config.backlog_options import BACKLOG_OUTPUT
 from penstock.config.configuration import Configuration
+from penstock.config.join_options import STATE_TTL
 from penstock.config.options import (
     INTERVAL_DURING_BACKLOG,
     MAX_PARALLELISM,
     OPERATOR_CHAINING,
     PARALLELISM,
     RUNTIME_MODE,
+    SORTED_INPUTS_MEMORY,
 )
+from penstock.config.reuse_options import OBJECT_REUSE, VERIFY_OBJECT_REUSE
+from penstock.config.state_options import ENABLE_CODED_ROWDATA, STATE_COMPRESSION
+from penstock.config.time_options import (
+    AUTO_WATERMARK_INTERVAL,
+    DROP_UNUSED_TIMESTAMPS,
+    FORCE_TIMESTAMP_SUPPORT,
+    LATENCY_INTERVAL,
+)
+from penstock.plan.backlog import backlog_lag_ms
 from penstock.plan.physical import PlanOptions
 
 
@@ -35,4 +47,16 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         default_parallelism=parallelism,
         parallelism=parallelism,
         max_parallelism=max_parallelism,
+        force_timestamps=configuration.get(FORCE_TIMESTAMP_SUPPORT),
+        auto_watermarks=configuration.get(AUTO_WATERMARK_INTERVAL) != timedelta(0),
+        drop_unused_timestamps=configuration.get(DROP_UNUSED_TIMESTAMPS),
+        latency_interval_ms=configuration.get(LATENCY_INTERVAL) // timedelta(milliseconds=1),
+        sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
+        backlog_lag_ms=backlog_lag_ms(configuration),
+        latest_in_backlog=configuration.get(BACKLOG_OUTPUT) == "latest",
+        state_ttl_ms=configuration.get(STATE_TTL) // timedelta(milliseconds=1) or None,
+        coded_rows=configuration.get(ENABLE_CODED_ROWDATA),
+        state_compression=configuration.get(STATE_COMPRESSION),
+        object_reuse=configuration.get(OBJECT_REUSE),
+        verify_object_reuse=configuration.get(VERIFY_OBJECT_REUSE),
     )

@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.errors import GraphError
-from penstock.graph.logical import NodeKind
+from penstock.graph.logical import Node, NodeKind
 from penstock.plan.physical import PhysicalPlan
 
 
 def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
     """Give every level as many subtasks as its most parallel operator could need.
 
-    Operators with fewer use the first ones.
+    Operators with fewer use the first ones. `window_all` asks for nothing: its records have one
+    key, so it uses one of however many there are.
 
     Raises:
         GraphError: An operator asks for more subtasks than there are key groups.
     """
     options = plan.options
-    asked = [node for node in plan.graph.nodes if node.parallelism is not None]
+    asked = [n for n in plan.graph.nodes if n.parallelism is not None and not _has_one_key(n)]
     for node in asked:
         assert node.parallelism is not None
         if node.parallelism > options.max_parallelism:
@@ -37,3 +38,7 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
         exact_subtasks=any(node.kind is NodeKind.PARTITION for node in plan.graph.nodes)
         or bool(most),
     )
+
+
+def _has_one_key(node: Node) -> bool:
+    return node.window is not None and node.window.is_of_all and node.parallelism == 1

@@ -12,7 +12,7 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import CallSite
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
-from penstock.runtime.program import ChannelSpec, OperatorSpec, RunKind
+from penstock.runtime.program import ChannelSpec, Copies, OperatorSpec, RunKind
 from penstock.types.information import TypeInformation
 
 
@@ -28,6 +28,18 @@ class PlanOptions:
         default_parallelism: Number of subtasks of an operator that does not say otherwise.
         parallelism: Number of subtasks of a level.
         max_parallelism: Number of key groups.
+        force_timestamps: `pipeline.force-timestamp-support`.
+        auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
+        drop_unused_timestamps: Timestamps may be left out where nothing looks at them.
+        latency_interval_ms: Least time between two latency markers; 0 sends none.
+        sorted_inputs_bytes: `execution.sorted-inputs.memory`.
+        state_ttl_ms: `table.exec.state.ttl`, None if it is 0.
+        coded_rows: `table.exec.enable-coded-rowdata`.
+        state_compression: `state.compression`.
+        object_reuse: `pipeline.object-reuse`.
+        verify_object_reuse: `pipeline.object-reuse.verify`.
+        backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`.
+        latest_in_backlog: `pipeline.backlog.output` is `latest`.
     """
 
     mode: RuntimeExecutionMode
@@ -37,6 +49,18 @@ class PlanOptions:
     default_parallelism: int
     parallelism: int
     max_parallelism: int
+    force_timestamps: bool = True
+    auto_watermarks: bool = True
+    drop_unused_timestamps: bool = True
+    latency_interval_ms: int = 0
+    sorted_inputs_bytes: int = 256 << 20
+    state_ttl_ms: int | None = None
+    coded_rows: bool = False
+    state_compression: str = "none"
+    object_reuse: bool = False
+    verify_object_reuse: bool = False
+    backlog_lag_ms: int | None = None
+    latest_in_backlog: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +185,9 @@ class PhysicalPlan:
         runs: In order of execution.
         exact_subtasks: The number of subtasks shows in the answer, so a batch run has as many
             tasks per level.
+        is_timeless: The job runs without timestamps and watermarks (FLIP-330).
+        untimed_sources: Sources whose records enter without their timestamps.
+        source_copies: Source id to which of its readers get copies.
         decisions: In the order they were taken.
     """
 
@@ -175,7 +202,35 @@ class PhysicalPlan:
     source_channels: tuple[tuple[int, tuple[int, ...]], ...] = ()
     runs: tuple[RunPlan, ...] = ()
     exact_subtasks: bool = False
+    is_timeless: bool = False
+    untimed_sources: tuple[int, ...] = ()
+    source_copies: tuple[tuple[int, Copies], ...] = ()
     decisions: tuple[Decision, ...] = ()
+
+    def backlog_sources(self, run: RunPlan) -> frozenset[int]:
+        """Return the sources that process backlog as long as a run reads them (FLIP-309).
+
+        A source does while another of its parts follows, and what the bounded region of a job gave
+        is backlog as long as it is not read (FLIP-331 §5.3).
+        """
+        return frozenset(
+            reading.source
+            for reading in run.readings
+            if reading.parts[-1] < len(self.source(reading.source).parts) - 1
+            or self.source(reading.source).parts[0].kind == "result"
+        )
+
+    def regions(self) -> tuple[frozenset[int], ...]:
+        """Return the sources of each region: the parts of the job that run one after the other.
+
+        A run of batch kind that neither is the last one nor hands over is a region by itself.
+        """
+        last = len(self.runs) - 1
+        first = self.runs[0] if self.runs else None
+        if first is None or first.hands_over or first.index == last:
+            return (frozenset(source.id for source in self.sources),)
+        bounded = frozenset(reading.source for reading in first.readings)
+        return bounded, frozenset(s.id for s in self.sources) - bounded
 
     def source(self, source_id: int) -> SourcePlan:
         """Return one source."""

@@ -6,24 +6,35 @@ from collections.abc import Callable
 
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
+from penstock.plan.blocking import cut_behind_ends
+from penstock.plan.copies import choose_copies
 from penstock.plan.endpoints import find_endpoints
 from penstock.plan.explain import explain_chains, explain_channels
+from penstock.plan.explain_backlog import explain_backlog
+from penstock.plan.forwarding import check_forwarding
 from penstock.plan.levels import assign_levels
 from penstock.plan.modes import choose_mode, choose_runs
 from penstock.plan.options import plan_options
 from penstock.plan.parallelism import choose_parallelism
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.time import decide_time, drop_timestamps
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
 PHASES: tuple[Phase, ...] = (
+    check_forwarding,  # before cut_behind_ends, which puts sources between operators
+    cut_behind_ends,  # before the others: it changes the graph
     choose_parallelism,
     find_endpoints,
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
     choose_runs,  # after choose_mode: BATCH is always one run
     assign_levels,
+    decide_time,  # after assign_levels: it looks at channels
+    drop_timestamps,  # after decide_time: what that left
+    explain_backlog,  # after assign_levels: it looks at operators
     explain_chains,  # after assign_levels: so do these two
     explain_channels,
+    choose_copies,  # after assign_levels: it looks at chains
 )
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from penstock.graph.endpoints import Source, SplitSource
+from penstock.plan.attributes import CUSTOM
+from penstock.plan.backlog import timed_sources
+from penstock.plan.identity import source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.regions import region_of
 from penstock.runtime.program import (
     ChannelSpec,
+    LatencySpec,
     LevelProgram,
     RunKind,
     RunSettings,
     SourceType,
     WatermarkGroup,
+    source_of,
 )
 from penstock.runtime.routing import live_routes
 from penstock.types.information import TypeInformation
+from penstock.types.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +77,51 @@ def programs_of(
         initial_watermarks=_initial_watermarks(plan, handed, parallelism),
         initial_memory=handed.memory,
         job_parameters=job_parameters,
+        latency=_latency(plan, run),
+        sorted_inputs_bytes=plan.options.sorted_inputs_bytes,
+        coded_rows=plan.options.coded_rows,
+        state_compression=plan.options.state_compression,
+        tells_backlog=any(node.kind in CUSTOM for node in plan.graph.nodes),
+        backlog_sources=plan.backlog_sources(run),
+        timed_sources=timed_sources(plan),
+        backlog_lag_ms=plan.options.backlog_lag_ms,
     )
+    region = region_of(plan, run)
     return tuple(
         LevelProgram(
             level=level.level,
             operators=level.operators,
-            source_operators=dict(plan.source_operators) if level.level == 0 else {},
-            source_channels=dict(plan.source_channels) if level.level == 0 else {},
-            inputs=tuple(c for c in plan.channels if c.target_level == level.level),
-            outputs=tuple(c for c in plan.channels if c.source_level == level.level),
+            source_operators=_of(region.sources, plan.source_operators) if level.level == 0 else {},
+            source_channels=_of(region.sources, plan.source_channels) if level.level == 0 else {},
+            inputs=tuple(c for c in region.channels if c.target_level == level.level),
+            outputs=tuple(c for c in region.channels if c.source_level == level.level),
             watermark_groups={
                 c.id: _groups(plan, run, c, parallelism, open_splits)
-                for c in plan.channels
+                for c in region.channels
                 if c.target_level == level.level
             },
             settings=settings,
             source_types=_source_types(plan) if level.level == 0 else {},
+            untimed_sources=frozenset(plan.untimed_sources if level.level == 0 else ()),
+            source_copies=dict(plan.source_copies if level.level == 0 else ()),
         )
-        for level in plan.levels
+        for level in region.levels
     )
+
+
+def _latency(plan: PhysicalPlan, run: RunPlan) -> LatencySpec | None:
+    """Return how latency markers are sent: in live runs, if at all."""
+    interval_ms = plan.options.latency_interval_ms
+    if interval_ms == 0 or run.kind is not RunKind.LIVE:
+        return None
+    return LatencySpec(interval_ms, {key: source_of(uid) for key, uid in source_uids(plan).items()})
+
+
+def _of(
+    sources: Collection[int], fed: Sequence[tuple[int, tuple[int, ...]]]
+) -> dict[int, tuple[int, ...]]:
+    """Return what some sources feed."""
+    return {source: targets for source, targets in fed if source in sources}
 
 
 def _source_types(plan: PhysicalPlan) -> dict[int, SourceType]:
@@ -164,5 +197,18 @@ def _initial_watermarks(
         channel: groups
         if plan.channels[channel].source_level == 0
         else dict.fromkeys(range(parallelism), groups[-1])
-        for channel, groups in handed.watermarks.items()
+        for channel, groups in _of_job(plan, handed.watermarks).items()
+    }
+
+
+def _of_job(plan: PhysicalPlan, handed: dict[int, dict[int, int]]) -> dict[int, dict[int, int]]:
+    """Return what a job takes of the watermarks handed to it: without time only ends of input."""
+    if not plan.is_timeless:
+        return handed
+    return {
+        channel: {
+            group: mark if mark == MAX_TIMESTAMP else MIN_TIMESTAMP
+            for group, mark in groups.items()
+        }
+        for channel, groups in handed.items()
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.program import SINK_LEVEL, ChannelSpec, OperatorSpec
+from penstock.plan.regions import region_of
+from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, OperatorSpec
 from penstock.types.partitioner import Partitioner
 
 
@@ -80,7 +81,11 @@ def _run(plan: PhysicalPlan, run: RunPlan) -> str:
         if run.hands_over
         else ("then ends" if run.is_bounded else "and goes on until it is stopped")
     )
-    return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}, {end}"
+    operators = ""
+    if len(plan.regions()) > 1:
+        names = [op.name for level in region_of(plan, run).levels for op in level.operators]
+        operators = f", runs {', '.join(names)}"
+    return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}{operators}, {end}"
 
 
 def _operator(plan: PhysicalPlan, op: OperatorSpec) -> str:
@@ -110,7 +115,15 @@ def _targets(
 def _arrow(channel: ChannelSpec) -> str:
     hashed = channel.partitioner is Partitioner.HASH
     how = "hash by key" if hashed else channel.partitioner.name.lower()
-    return how if channel.subtasks is None else f"{how}, {channel.subtasks} subtasks"
+    parts = [how] if channel.subtasks is None else [how, f"{channel.subtasks} subtasks"]
+    return ", ".join([*parts, *_TIME[channel.time]])
+
+
+_TIME: dict[ChannelTime, tuple[str, ...]] = {
+    ChannelTime.FULL: (),
+    ChannelTime.WATERMARKS: ("no timestamps",),
+    ChannelTime.NONE: ("values only",),
+}
 
 
 def _name(plan: PhysicalPlan, node_id: int) -> str:

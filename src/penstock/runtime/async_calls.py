@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.errors import UserFunctionError
 from penstock.types.async_spec import AsyncSpec
+from penstock.types.copying import Copier
 
 Answer = tuple[int, list[Any]]
 """(position of the record, its results)."""
@@ -58,13 +59,15 @@ class _Wave:
 class AsyncCalls:
     """Calls a function for many records."""
 
-    def __init__(self, function: Any, spec: AsyncSpec) -> None:
+    def __init__(self, function: Any, spec: AsyncSpec, copy: Copier | None = None) -> None:
         """Bind.
 
         Args:
             function: Has a coroutine `async_invoke` and a plain method `timeout`.
             spec: Limits and retries.
+            copy: Applied to every result as soon as it is there; None leaves results as they are.
         """
+        self._copy = copy
         self._function = function
         self._spec = spec
         predicate = spec.retry.get_retry_predicate()
@@ -145,7 +148,7 @@ class AsyncCalls:
 
     async def _call(self, value: Any, wave: _Wave) -> list[Any] | Failed:
         try:
-            result = await self._function.async_invoke(value)
+            result = self._copied(await self._function.async_invoke(value))
         except asyncio.CancelledError as cause:
             if asyncio.current_task() in wave.cancelled:
                 raise
@@ -156,9 +159,14 @@ class AsyncCalls:
             return Failed(_ended(cause))
         return _checked(result, self._function)
 
+    def _copied(self, result: Any) -> Any:
+        """Return a result as readers get it; what is no list is refused later."""
+        copies = self._copy is not None and isinstance(result, list)
+        return list(map(self._copy, result)) if copies else result  # type: ignore[arg-type]
+
     def _timed_out(self, value: Any) -> list[Any] | Failed:
         try:
-            result = self._function.timeout(value)
+            result = self._copied(self._function.timeout(value))
         except Exception as cause:  # noqa: BLE001 - the operator reports it
             return Failed(cause)
         return _checked(result, self._function)

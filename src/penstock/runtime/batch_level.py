@@ -2,7 +2,8 @@
 
 Rows arrive sorted by route and frame: first the control frames for this task (negative
 routes), then the frames of each key group in the order they were written. Memory holds one
-key group at a time, and of an operator without a key one frame at a time. Frames for later
+key group at a time, and of an operator without a key, or of a broadcast input, one frame at a
+time. A key group that does not fit in memory is spilled (`spilled_group`). Frames for later
 levels and sinks pass through unread.
 """
 
@@ -11,16 +12,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.held_memory import HeldMemory
+from penstock.runtime.large_key import LargeKey
+from penstock.runtime.level_backlog import LevelBacklog
 from penstock.runtime.level_input import LevelInput
 from penstock.runtime.level_watermarks import LevelWatermarks
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
-from penstock.serde.elements import MAX_WATERMARK, EndOfInput
+from penstock.runtime.spill_space import SpillSpace
+from penstock.runtime.spilled_group import SpilledGroup
+from penstock.runtime.spilled_portions import Portion
+from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.serde.key_groups import KeyGroups
 from penstock.state.hash_backend import HashBackend
@@ -36,10 +44,22 @@ Row = tuple[int, bytes]
 class BatchLevel:
     """One task of one level of a batch run."""
 
-    def __init__(self, program: LevelProgram, task: int) -> None:
+    def __init__(
+        self, program: LevelProgram, task: int, local_directory: Path | None = None
+    ) -> None:
+        """Build, without opening.
+
+        Args:
+            program: The level's program.
+            task: Index of the task.
+            local_directory: Where to spill; None is the directory for temporary files.
+        """
         self._program = program
         self._task = task
+        self._space = SpillSpace(program.settings.sorted_inputs_bytes, local_directory)
+        self._held = HeldMemory(program.settings.sorted_inputs_bytes)
         self._store = HashBackend()
+        self._store.format = program.settings.state_format()
         self._group = CurrentGroup()
         self._out: list[Row] = []
         self._sequence = FrameSequence(task)
@@ -55,9 +75,13 @@ class BatchLevel:
             task,
         )
         self._watermarks = LevelWatermarks(program)
-        self._keyed = frozenset(
-            key for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
-        )
+        self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
+        self._statuses: list[tuple[int, BacklogStatus]] = []
+        self._keyed = {
+            key: op for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
+        }
+        for operator in self._keyed.values():
+            operator.spill_space = self._space
 
     def _group_of(self) -> Callable[[Any], int]:
         """Return key to key group: the route, unless a channel has fewer subtasks than tasks."""
@@ -69,7 +93,17 @@ class BatchLevel:
         return KeyGroups(settings.max_parallelism).__getitem__ if squeezed else self._group
 
     def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
-        """Process all rows of the task and yield what it writes."""
+        """Process all rows of the task and yield what it writes.
+
+        Raises:
+            PenstockError: A user function failed, a frame is damaged, or a local disk is full.
+        """
+        try:
+            yield from self._run(rows)
+        finally:
+            self._space.close()
+
+    def _run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         self._chain.open()
         for spec in self._program.inputs:
             if spec.source_level == 0:
@@ -89,24 +123,64 @@ class BatchLevel:
 
     def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
         keyed = LevelInput(self._program)
+        spilled: SpilledGroup | None = None
+        hold = self._keyed if route >= 0 else ()  # a broadcast input is read as it comes
         self._group.group = route
+        self._held.start_group()
         for frame in frames:
-            operator = keyed.add(frame, hold=self._keyed)
+            operator = keyed.add(frame, hold=hold)
             if operator is not None:
                 self._feed(keyed, operator)
+            elif spilled is not None:
+                spilled.take(keyed)
+            elif self._held.is_exceeded_by(keyed):
+                spilled = SpilledGroup(self._keyed, self._space, route)
+                spilled.take(keyed)
             self._out += [(route, passing) for passing in keyed.take_passing()]
             if len(self._out) >= _YIELD_FRAMES:
                 yield self._take()
         for channel, element in keyed.control():
             self._watermarks.accept(channel, element)
+        if self._backlog is not None:
+            self._statuses += keyed.statuses()
+        if spilled is not None:
+            yield from self._process_spilled(spilled, route)
+            return
         for operator in keyed.operators():
             self._feed(keyed, operator)
-        self._end_route(route)
+        self._end_keys(route)
         yield self._take()
 
-    def _end_route(self, route: int) -> None:
-        """Hand over and forget the state of the key groups that are complete."""
-        keyed = [op for op in self._chain.operators.values() if isinstance(op, KeyedOperator)]
+    def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:
+        for operator, portion in spilled.portions():
+            fits = portion.memory_bytes <= self._space.memory_bytes
+            if fits or not operator.takes_keys_in_parts:
+                arrived = LevelInput(self._program, portion.stamped)
+                for frame in portion.file:
+                    arrived.add(frame)
+                self._feed(arrived, operator.spec.id)
+            else:
+                yield from self._process_in_parts(operator, portion)
+            self._end_keys(route)
+            yield self._take()
+
+    def _process_in_parts(self, operator: KeyedOperator, portion: Portion) -> Iterator[list[Row]]:
+        large = LargeKey(portion, self._space, operator.spilled)
+        number, record = large.first_record()
+        (key,) = operator.keys_of(number, [record])
+        operator.start_key(key)
+        for batch in large.batches(by_time=operator.wants_parts_by_time):
+            operator.continue_key(*batch)
+            if len(self._out) >= _YIELD_FRAMES:
+                yield self._take()
+        operator.complete_key()
+
+    def _end_keys(self, route: int) -> None:
+        """Hand over and forget the state of keys that are complete: all there are."""
+        keyed = self._keyed.values()
+        if route >= 0:
+            for operator in keyed:
+                operator.end_group()
         if route >= 0 and self._program.settings.hands_over:
             for operator in keyed:
                 operator.sweep((), everything=True)
@@ -134,8 +208,30 @@ class BatchLevel:
         for key, operator in self._chain.operators.items():
             if isinstance(operator, KeyedOperator):
                 operator.use_batch_order(marks[key], is_last_run=is_last_run)
+                if operator.speaks_for_itself:
+                    for target, number in self._watermarks.ended_inputs():
+                        if target == key:
+                            operator.input_ended(number)
+        if self._backlog is not None:
+            self._backlog.accept(self._statuses, before=True)
+            self._tell_backlog(self._backlog)
+
+    def _tell_backlog(self, backlog: LevelBacklog) -> None:
+        for told in backlog.of_inputs():
+            self._chain.set_backlog(*told)
+
+    def _end_inputs(self) -> None:
+        """Tell that backlog is over, then the ends, before the watermarks."""
+        if self._backlog is not None:
+            self._backlog.accept(self._statuses, before=False)
+            if self._program.settings.hands_over:
+                self._backlog.end()
+            self._tell_backlog(self._backlog)
+        for operator, number in self._watermarks.ended_inputs():
+            self._chain.end_input(operator, number)
 
     def _finish(self) -> None:
+        self._end_inputs()
         for operator, mark in self._watermarks.of_operators().items():
             self._chain.entries[operator].advance_watermark(mark)
         self._chain.finish_batch()

@@ -11,33 +11,47 @@ from collections.abc import Iterable
 from typing import Any
 
 from penstock.metrics.values import MetricValue
-from penstock.runtime.channel_writer import ChannelWriter, Emit, FrameSequence
+from penstock.runtime.channel_writer import Emit, FrameSequence
 from penstock.runtime.coercion import CoercingOutput
+from penstock.runtime.input_speakers import InputSpeakers
+from penstock.runtime.latency import LatencyTracker
 from penstock.runtime.level_input import Batch
 from penstock.runtime.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Collect, Operator
-from penstock.runtime.output import Output, TaggedOutput, output_to
-from penstock.runtime.program import LevelProgram, OperatorSpec
+from penstock.runtime.output import Output, TaggedOutput
+from penstock.runtime.program import Copies, LevelProgram, OperatorSpec
+from penstock.runtime.record_copies import readers_output
+from penstock.runtime.timeless import UntimedOutput, check_watermark, no_watermarks
+from penstock.runtime.value_channel_writer import make_channel_writer
 from penstock.runtime.watermarks import combined_watermark
-from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
 
 
 class _Inputs:
-    """The watermarks of an operator's inputs."""
+    """The watermarks of an operator's inputs, and what they say about their records."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.watermarks: list[int] = []
         self.idle: list[bool] = []
+        self.speakers = InputSpeakers(operator)
 
-    def add(self, number: int = 0) -> _Input:
-        """Return an output that feeds input `number`; several may feed the same one."""
+    def add(self, number: int = 0, *, speaks: bool = True) -> _Input:
+        """Return an output that feeds input `number`; several may feed the same one.
+
+        Args:
+            number: The input.
+            speaks: It says itself when it ends and whether its records are stale.
+        """
         self.watermarks.append(MIN_TIMESTAMP)
         self.idle.append(False)
-        return _Input(self, len(self.watermarks) - 1, self.operator.collector(number))
+        speaker = self.speakers.add(number) if speaks else None
+        at = len(self.watermarks) - 1
+        make = _TimelessInput if self.operator.spec.is_timeless else _Input
+        return make(self, at, self.operator.collector(number), speaker)
 
     def combined(self) -> int:
         """Return the watermark of the operator."""
@@ -47,19 +61,24 @@ class _Inputs:
 class _Input:
     """One input of an operator: an `Output` for whoever feeds it."""
 
-    __slots__ = ("_index", "_inputs", "collect")
+    __slots__ = ("_index", "_inputs", "_speaker", "collect")
 
-    def __init__(self, inputs: _Inputs, index: int, collect: Collect) -> None:
+    def __init__(self, inputs: _Inputs, index: int, collect: Collect, speaker: int | None) -> None:
         self._inputs = inputs
         self._index = index
+        self._speaker = speaker
         self.collect = collect
 
     def advance_watermark(self, watermark: int) -> None:
         self._inputs.watermarks[self._index] = watermark
+        if watermark == MAX_WATERMARK and self._speaker is not None:
+            self._inputs.speakers.end(self._speaker)
         self._inputs.operator.advance_watermark(self._inputs.combined())
 
     def restore_watermark(self, watermark: int) -> None:
         self._inputs.watermarks[self._index] = watermark
+        if watermark == MAX_WATERMARK and self._speaker is not None:
+            self._inputs.speakers.end(self._speaker, again=True)
         self._inputs.operator.restore_watermark(self._inputs.combined())
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
@@ -75,6 +94,26 @@ class _Input:
     def separate(self) -> None:
         self._inputs.operator.separate()
 
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        assert self._speaker is not None, "level 0 says nothing"
+        self._inputs.speakers.say(self._speaker, backlog)
+
+
+class _TimelessInput(_Input):
+    """One input of an operator of a job without time: takes the end of input, nothing else."""
+
+    __slots__ = ()
+
+    def advance_watermark(self, watermark: int) -> None:
+        spec = self._inputs.operator.spec
+        check_watermark(watermark, f"operator {spec.name!r}", spec.origin)
+        super().advance_watermark(watermark)
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        spec = self._inputs.operator.spec
+        status = f"the watermark status {'idle' if idle else 'active'}"
+        raise no_watermarks(status, f"operator {spec.name!r}", spec.origin)
+
 
 class OperatorChain:
     """The operators and channel writers of one level in one task.
@@ -82,6 +121,7 @@ class OperatorChain:
     Attributes:
         operators: id to operator, upstream first.
         writers: Channel id to writer.
+        latency: Leads latency markers through.
     """
 
     def __init__(
@@ -108,7 +148,7 @@ class OperatorChain:
         wanted = set(only)
         settings = program.settings
         self.writers = {
-            spec.id: ChannelWriter(spec, settings, sequence, emit) for spec in program.outputs
+            spec.id: make_channel_writer(spec, settings, sequence, emit) for spec in program.outputs
         }
         built: dict[int, _Inputs] = {}
         self._counting: dict[int, CountingOutput] = {}
@@ -121,7 +161,15 @@ class OperatorChain:
             OperatorMetrics(operator, self._counting[key])
             for key, operator in self.operators.items()
         ]
-        self.entries: dict[int, Output] = {key: built[key].add() for key in entries}
+        specs = {key: operator.spec for key, operator in self.operators.items()}
+        self.latency = LatencyTracker(specs, self.writers, subtask)
+        self.entries: dict[int, Output] = {key: built[key].add(speaks=False) for key in entries}
+        self._speakers = {
+            (key, number): (built[key].speakers, built[key].speakers.add(number))
+            for key, number in sorted(
+                {(spec.target_operator, spec.target_input) for spec in program.inputs}
+            )
+        }
 
     def start_epoch(self) -> None:
         """Begin a micro-batch, or the next key group of a batch run."""
@@ -142,6 +190,22 @@ class OperatorChain:
             fed.collector(number)(values, timestamps)
         fed.inputs_complete()
 
+    def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Tell an operator whether the records from outside for an input are stale."""
+        speakers, speaker = self._speakers[operator, number]
+        speakers.say(speaker, backlog)
+
+    def end_input(self, operator: int, number: int, *, again: bool = False) -> None:
+        """Tell an operator that nothing more comes from outside for an input.
+
+        Args:
+            operator: Its id.
+            number: The input.
+            again: It was told before a restart.
+        """
+        speakers, speaker = self._speakers[operator, number]
+        speakers.end(speaker, again=again)
+
     def close(self) -> None:
         """Close every operator, upstream first."""
         for operator in self.operators.values():
@@ -151,6 +215,9 @@ class OperatorChain:
         """End a task or micro-batch: last results, then whatever waits in the writers."""
         for operator in self.operators.values():
             operator.finish_batch()
+        for operator in self.operators.values():
+            if operator.emission.ledger is not None:
+                operator.emission.ledger.turn()
         for writer in self.writers.values():
             writer.flush()
 
@@ -179,27 +246,39 @@ class OperatorChain:
         Raises:
             PenstockError: The function of a gauge failed.
         """
-        return {name: value for metrics in self._metrics for name, value in metrics.take().items()}
+        taken = {name: value for metrics in self._metrics for name, value in metrics.take().items()}
+        return taken | self.latency.take()
 
     def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
         """Return where the results of an operator go."""
         subject = f"operator {spec.name!r}"
 
         def to(
-            chained_to: Iterable[int], channels: Iterable[int], declared: TypeInformation | None
+            chained_to: Iterable[int],
+            channels: Iterable[int],
+            declared: TypeInformation | None,
+            copies: Copies,
         ) -> Output:
-            outputs: list[Output] = [built[target].add() for target in chained_to]
-            outputs += [self.writers[channel] for channel in channels]
-            output = output_to(outputs)
+            output = readers_output(
+                [(target, built[target].add()) for target in chained_to],
+                [(channel, self.writers[channel]) for channel in channels],
+                copies,
+                subject,
+                spec.origin,
+            )
+            if spec.drops_timestamps:
+                output = UntimedOutput(output)
             if declared is None:
                 return output
             return CoercingOutput(output, declared, subject, spec.origin)
 
-        main = CountingOutput(to(spec.chained_to, spec.channels, spec.result_type))
+        main = CountingOutput(to(spec.chained_to, spec.channels, spec.result_type, spec.copies))
         self._counting[spec.id] = main
         if not spec.side_outputs:
             return main
-        sides = {s.tag: to(s.chained_to, s.channels, s.result_type) for s in spec.side_outputs}
+        sides = {
+            s.tag: to(s.chained_to, s.channels, s.result_type, s.copies) for s in spec.side_outputs
+        }
         return TaggedOutput(main, sides)
 
 

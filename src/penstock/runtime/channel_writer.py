@@ -10,6 +10,7 @@ records of a live run, at once as a punctuation.
 from __future__ import annotations
 
 import pickle
+import random
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -17,11 +18,12 @@ from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
 from penstock.runtime.placement import make_placement
-from penstock.runtime.program import SINK_LEVEL, ChannelSpec, RunKind, RunSettings
+from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes
 from penstock.runtime.user_failure import failing_record, short, user_failure
 from penstock.serde.elements import (
     MIN_TIMESTAMP,
+    BacklogStatus,
     ControlElement,
     Watermark,
     WatermarkStatus,
@@ -69,6 +71,7 @@ class ChannelWriter:
         self._max_records = settings.max_frame_records
         self._selector = spec.key_selector
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
+        self._subtasks = subtasks
         self._routes = RecordRoutes(settings, subtasks)
         self._destinations = destination_routes(settings)
         self._make_placement = partial(make_placement, spec, settings, sequence.task, subtasks)
@@ -83,9 +86,14 @@ class ChannelWriter:
         self._sent_idle: bool | None = None
         self._speaker: tuple[int, int] | None = None
         self._punctuates = settings.kind is RunKind.LIVE and not self.is_to_sink
+        self._backlog: bool | None = None
+        self._has_spoken = False
+        self._is_bare = spec.time is not ChannelTime.FULL
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
+        if self._is_bare:
+            timestamps = None
         if (timestamps is not None) != self._has_timestamps:
             self._flush_buckets()
             self._has_timestamps = timestamps is not None
@@ -102,6 +110,9 @@ class ChannelWriter:
         subtasks that read the first attempt and those that read the second would disagree.
         """
         self._placed = self._make_placement()
+        self._has_spoken = False
+        if self._backlog is not None:
+            self._send_backlog(self._backlog)  # the reader may have forgotten it
 
     def advance_watermark(self, watermark: int) -> None:
         """Remember a watermark for `send_watermark`."""
@@ -119,6 +130,11 @@ class ChannelWriter:
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
         """Remember whether records are expected, for `send_watermark`."""
         self._idle = idle
+
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Tell every destination, now and at the begin of each micro-batch that follows."""
+        self._backlog = backlog
+        self._send_backlog(backlog)
 
     def separate(self) -> None:
         """Send what waits and then the watermark, before any later record.
@@ -145,13 +161,33 @@ class ChannelWriter:
         self._speaker = None if group is None or split is None else (group, split)
 
     def send_control(
-        self, elements: Sequence[ControlElement], kind: FrameKind = FrameKind.CONTROL
+        self,
+        elements: Sequence[ControlElement | BacklogStatus],
+        kind: FrameKind = FrameKind.CONTROL,
     ) -> None:
         """Send control elements to every destination."""
         payload = pickle.dumps(tuple(elements), 5)
         for route in self._destinations:
             header = self._header(kind, len(elements))
             self._emit(route, encode_payload(header, payload))
+
+    def _send_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        if not self.is_to_sink:
+            task = self._sequence.task
+            status = BacklogStatus(task, backlog, before_records=not self._has_spoken)
+            self._has_spoken = True
+            self.send_control((status,))
+
+    def send_latency(self, payload: bytes, chance: random.Random) -> None:
+        """Send a latency marker to one destination at random, behind what waits.
+
+        Args:
+            payload: The marker.
+            chance: Chooses.
+        """
+        self._flush_buckets()
+        route = chance.choice(self._destinations[: self._subtasks])
+        self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
 
     def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
         elements: list[ControlElement] = []

@@ -66,6 +66,10 @@ class CoercingOutput:
         """Pass it on."""
         self._output.separate()
 
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Pass it on."""
+        self._output.set_backlog(backlog)
+
 
 def coercing_function(
     function: Callable[..., Any],

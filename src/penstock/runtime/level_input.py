@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.errors import StateError
 from penstock.runtime.program import LevelProgram
-from penstock.serde.elements import MIN_TIMESTAMP, ControlElement
+from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
@@ -23,14 +23,26 @@ from penstock.types.partitioner import Partitioner
 Batch = tuple[int, list[Any], list[int] | None]
 """(input, values, timestamps)."""
 
-_Target = tuple[int, bool, int]
+InputTarget = tuple[int, bool, int]
 """(operator, not a broadcast input, input): sorts in the order in which inputs are read."""
 
 
 class LevelInput:
-    """Frames of one unit of work: a key group, or a micro-batch."""
+    """Frames of one unit of work: a key group, or a micro-batch.
 
-    def __init__(self, program: LevelProgram) -> None:
+    Attributes:
+        held_bytes: Size of the frames of records that wait, or waited and were taken.
+    """
+
+    def __init__(self, program: LevelProgram, stamped: Container[InputTarget] = ()) -> None:
+        """Start empty.
+
+        Args:
+            program: Of the level.
+            stamped: Inputs whose records have timestamps, whatever arrives here.
+        """
+        self.held_bytes = 0
+        self._stamped = stamped
         self._level = program.level
         self._targets = {
             spec.id: (
@@ -41,9 +53,10 @@ class LevelInput:
             for spec in program.inputs
         }
         self._passing: list[bytes] = []
+        self._latency: list[tuple[int, bytes]] = []
         self._control: list[tuple[FrameHeader, bytes]] = []
         self._punctuation: list[tuple[FrameHeader, bytes]] = []
-        self._records: dict[_Target, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
+        self._records: dict[InputTarget, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
 
     def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
         """Take one frame.
@@ -60,11 +73,14 @@ class LevelInput:
             self._passing.append(frame)
         elif header.kind is FrameKind.CONTROL:
             self._control.append((header, frame))
+        elif header.kind is FrameKind.LATENCY:
+            self._latency.append((self._target(header)[0], frame))
         elif header.kind is FrameKind.PUNCTUATION:
             self._punctuation.append((header, frame))
         else:
             target = self._target(header)
             self._records[target].append((header, frame))
+            self.held_bytes += len(frame)
             if hold is not None and target[0] not in hold:
                 return target[0]
         return None
@@ -74,6 +90,10 @@ class LevelInput:
         passing, self._passing = self._passing, []
         return passing
 
+    def latency(self) -> list[tuple[int, bytes]]:
+        """Return the latency markers as (operator, frame)."""
+        return self._latency
+
     def control(self) -> list[tuple[int, ControlElement]]:
         """Return (channel, element) pairs in order of writing."""
         self._control.sort(key=_header)
@@ -81,6 +101,17 @@ class LevelInput:
             (header.channel, element)
             for header, frame in self._control
             for element in load_payload(frame)
+            if type(element) is not BacklogStatus
+        ]
+
+    def statuses(self) -> list[tuple[int, BacklogStatus]]:
+        """Return what subtasks said about their records, as (channel, status) in order."""
+        self._control.sort(key=_header)
+        return [
+            (header.channel, element)
+            for header, frame in self._control
+            for element in load_payload(frame)
+            if type(element) is BacklogStatus
         ]
 
     def punctuation(self) -> Iterator[list[tuple[int, ControlElement]]]:
@@ -91,7 +122,7 @@ class LevelInput:
         """
         if not self._punctuation:
             return
-        frames: list[tuple[FrameHeader, bytes, _Target | None]] = [
+        frames: list[tuple[FrameHeader, bytes, InputTarget | None]] = [
             (header, frame, target)
             for target, of_target in self._records.items()
             for header, frame in of_target
@@ -109,6 +140,16 @@ class LevelInput:
         """Return ids of the operators that have records, upstream first."""
         return sorted({operator for operator, _, _ in self._records})
 
+    def held(self) -> dict[InputTarget, list[tuple[FrameHeader, bytes]]]:
+        """Return the frames of records that wait, by input, each in order of writing."""
+        for frames in self._records.values():
+            frames.sort(key=_header)
+        return self._records
+
+    def forget_held(self) -> None:
+        """Forget the frames of records that wait."""
+        self._records.clear()
+
     def take(self, operator: int) -> list[Batch]:
         """Return all records of an operator in arrival order, and forget their frames.
 
@@ -118,14 +159,15 @@ class LevelInput:
         targets = sorted(target for target in self._records if target[0] == operator)
         return [(target[2], *self._records_of(target)) for target in targets]
 
-    def _records_of(self, target: _Target) -> tuple[list[Any], list[int] | None]:
+    def _records_of(self, target: InputTarget) -> tuple[list[Any], list[int] | None]:
         frames = self._records.pop(target)
         frames.sort(key=_header)
         batches = [decode_records(header, frame) for header, frame in frames]
-        if len(batches) == 1:
+        is_stamped = target in self._stamped
+        if len(batches) == 1 and not (is_stamped and batches[0][1] is None):
             return batches[0]
         values = list(chain.from_iterable(values for values, _ in batches))
-        if all(stamps is None for _, stamps in batches):
+        if not is_stamped and all(stamps is None for _, stamps in batches):
             return values, None
         filled = (
             repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps
@@ -133,7 +175,7 @@ class LevelInput:
         )
         return values, list(chain.from_iterable(filled))
 
-    def _target(self, header: FrameHeader) -> _Target:
+    def _target(self, header: FrameHeader) -> InputTarget:
         target = self._targets.get(header.channel)
         if target is None:
             raise StateError(

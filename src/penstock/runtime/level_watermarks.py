@@ -6,11 +6,15 @@ from typing import Any
 
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.watermarks import ChannelWatermarks, combined_watermark
-from penstock.serde.elements import ControlElement
+from penstock.serde.elements import MAX_WATERMARK, ControlElement
 
 
 class LevelWatermarks:
-    """Tracks every input channel and combines them per operator."""
+    """Tracks every input channel and combines them per operator.
+
+    Attributes:
+        from_sources: Channels of level 0.
+    """
 
     def __init__(self, program: LevelProgram) -> None:
         initial = program.settings.initial_watermarks
@@ -18,11 +22,14 @@ class LevelWatermarks:
             spec.id: ChannelWatermarks(program.watermark_groups[spec.id], initial.get(spec.id, {}))
             for spec in program.inputs
         }
-        self._from_sources = {spec.id for spec in program.inputs if spec.source_level == 0}
+        self.from_sources = {spec.id for spec in program.inputs if spec.source_level == 0}
         self._of_operator: dict[int, list[ChannelWatermarks]] = {}
+        self._of_input: dict[tuple[int, int], list[ChannelWatermarks]] = {}
         for spec in program.inputs:
             channels = self._of_operator.setdefault(spec.target_operator, [])
             channels.append(self._channels[spec.id])
+            key = spec.target_operator, spec.target_input
+            self._of_input.setdefault(key, []).append(self._channels[spec.id])
 
     def accept(self, channel: int, element: ControlElement) -> None:
         """Take one control element of `channel`."""
@@ -52,6 +59,18 @@ class LevelWatermarks:
             for operator in sorted(self._of_operator)
         }
 
+    def of_groups(self, channel: int) -> dict[int, tuple[int, bool]]:
+        """Return the watermark of each group of a channel, and whether it is idle."""
+        return self._channels[channel].of_groups()
+
+    def ended_inputs(self) -> list[tuple[int, int]]:
+        """Return the (operator, input) pairs for which nothing more arrives."""
+        return sorted(
+            key
+            for key, channels in self._of_input.items()
+            if all(channel.current == MAX_WATERMARK for channel in channels)
+        )
+
     def idle_operators(self) -> set[int]:
         """Return the operators that wait for nobody."""
         return {
@@ -67,7 +86,7 @@ class LevelWatermarks:
         number, all of them are summed up as group -1.
         """
         return {
-            channel: marks.by_group() if channel in self._from_sources else {-1: marks.current}
+            channel: marks.by_group() if channel in self.from_sources else {-1: marks.current}
             for channel, marks in self._channels.items()
         }
 

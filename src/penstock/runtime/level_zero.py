@@ -13,13 +13,16 @@ from penstock.metrics.values import merge_metrics
 from penstock.runtime.chain import OperatorChain, reachable
 from penstock.runtime.channel_writer import FrameSequence
 from penstock.runtime.coercion import CoercingOutput
-from penstock.runtime.output import Output, output_to
-from penstock.runtime.program import LevelProgram
+from penstock.runtime.latency import SourceLatency
+from penstock.runtime.output import Output
+from penstock.runtime.program import NO_COPIES, LevelProgram
+from penstock.runtime.record_copies import readers_output
 from penstock.runtime.report import Report, encode_report
 from penstock.runtime.routing import destination_routes
 from penstock.runtime.shared_function import with_shared_functions
 from penstock.serde.elements import MIN_TIMESTAMP, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
+from penstock.state.evolution import wall_clock_ms
 from penstock.state.level_state import NO_STATE
 
 
@@ -34,9 +37,15 @@ class _SourceChain:
             program, reachable(program, entries), entries, sequence, out, NO_STATE, task
         )
         direct = program.source_channels.get(source, ())
-        outputs: list[Output] = [self.chain.entries[operator] for operator in entries]
-        outputs += [self.chain.writers[channel] for channel in direct]
-        self.output = output_to(outputs)
+        copies = program.source_copies.get(source, NO_COPIES)
+        self.output: Output = readers_output(
+            [(operator, self.chain.entries[operator]) for operator in entries],
+            [(channel, self.chain.writers[channel]) for channel in direct],
+            copies,
+            f"source {source}",
+            None,
+            at_once=copies.at_emission,
+        )
         declared = program.source_types.get(source)
         if declared is not None:
             subject = f"source {declared.name!r}"
@@ -44,6 +53,7 @@ class _SourceChain:
         self.fed = [
             self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
         ]
+        self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.chain.open()
 
     def start_split(self) -> None:
@@ -67,7 +77,11 @@ class LevelZero:
     def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a non-empty batch of `source`."""
         self._counts[source] = self._counts.get(source, 0) + len(values)
-        self._chain(source).output.collect(values, timestamps)
+        if source in self._program.untimed_sources:
+            timestamps = None
+        chain = self._chain(source)
+        chain.latency.record()
+        chain.output.collect(values, timestamps)
 
     def start_split(self, source: int, split: int) -> None:
         """Say whose records follow, so that watermarks can take effect between them.
@@ -113,6 +127,12 @@ class LevelZero:
 
     def end_batch(self) -> None:
         """End a micro-batch: report what was read. Functions stay open for the next one."""
+        for source, chain in self._chains.items():
+            marker = chain.latency.take()
+            if marker is not None:
+                chained = self._program.source_operators.get(source, ())
+                channels = self._program.source_channels.get(source, ())
+                chain.chain.latency.pass_on(marker, chained, channels, wall_clock_ms())
         self._report()
         for chain in self._chains.values():
             chain.chain.start_epoch()

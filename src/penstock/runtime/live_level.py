@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterable, Iterator
 
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.latency import SourceMarker
+from penstock.runtime.level_backlog import LevelBacklog
 from penstock.runtime.level_input import LevelInput
 from penstock.runtime.level_watermarks import LevelWatermarks
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
-from penstock.serde.elements import MAX_WATERMARK, ControlElement
+from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, ControlElement
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.serde.key_groups import KeyGroups
 from penstock.state.backend import StateBackend
@@ -63,12 +65,20 @@ class LiveLevel:
             program, ids, entries, self._sequence, self._emit, state, subtask
         )
         self._watermarks = LevelWatermarks(program)
+        self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
         self._idle: set[int] = set()
         self._chain.open()
         self._restore_watermarks(program.settings.initial_memory)
 
-    def process(self, frames: Iterable[bytes]) -> list[tuple[int, bytes]]:
-        """Process one micro-batch and return (route, frame) pairs."""
+    def process(
+        self, frames: Iterable[bytes], *, ends_backlog: bool = False
+    ) -> list[tuple[int, bytes]]:
+        """Process one micro-batch and return (route, frame) pairs.
+
+        Args:
+            frames: What has arrived.
+            ends_backlog: It is the last one of a run that reads history.
+        """
         self._chain.start_epoch()
         self._tell_time()
         self._watermarks.start(self._now_ms())
@@ -77,14 +87,22 @@ class LiveLevel:
             arrived.add(frame)
         own_route = self._program.settings.routes[self._subtask]
         self._out += [(own_route, frame) for frame in arrived.take_passing()]
+        statuses = arrived.statuses() if self._backlog is not None else []
+        self._tell_backlog(statuses, before=True)
         for elements in arrived.punctuation():
             self._run(arrived, elements)
             self._chain.finish_batch()
             for writer in self._chain.writers.values():
                 writer.separate()
-        self._run(arrived, arrived.control(), ends=True)
+        self._run(arrived, arrived.control(), statuses, ends=True)
+        if ends_backlog and self._backlog is not None:
+            self._backlog.end()
+            self._tell_backlog((), before=False)
         self._tell_time()
         self._chain.finish_batch()
+        for operator, frame in arrived.latency():
+            marker = SourceMarker.of_frame(frame)
+            self._chain.latency.arrive(operator, marker, self._now_ms())
         for writer in self._chain.writers.values():
             ended = writer.greatest_watermark == MAX_WATERMARK
             writer.send_watermark(self._subtask, 0, finished=ended)
@@ -94,6 +112,7 @@ class LiveLevel:
         self,
         arrived: LevelInput,
         elements: Iterable[tuple[int, ControlElement]],
+        statuses: Iterable[tuple[int, BacklogStatus]] = (),
         *,
         ends: bool = False,
     ) -> None:
@@ -102,6 +121,7 @@ class LiveLevel:
         Args:
             arrived: Gives the records.
             elements: (channel, element) pairs.
+            statuses: What subtasks said of their records, as (channel, status) pairs.
             ends: They are the last of the micro-batch, so silence is noticed.
         """
         for entry in arrived.operators():
@@ -110,6 +130,11 @@ class LiveLevel:
             self._watermarks.accept(channel, element)
         if ends:
             self._watermarks.notice_silence()
+        if ends and self._backlog is not None:
+            self._backlog.notice(self._watermarks, self._now_ms())
+            self._tell_backlog(statuses, before=False)
+        for operator, number in self._watermarks.ended_inputs():
+            self._chain.end_input(operator, number)
         before, self._idle = self._idle, self._watermarks.idle_operators()
         for entry, mark in self._watermarks.of_operators().items():
             fed = self._chain.entries[entry]
@@ -118,6 +143,13 @@ class LiveLevel:
             fed.advance_watermark(mark)
             if entry in self._idle - before:
                 fed.set_idle(True)
+
+    def _tell_backlog(self, statuses: Iterable[tuple[int, BacklogStatus]], *, before: bool) -> None:
+        if self._backlog is None:
+            return
+        self._backlog.accept(statuses, before=before)
+        for told in self._backlog.of_inputs():
+            self._chain.set_backlog(*told)
 
     def _keyed(self) -> Iterator[KeyedOperator]:
         operators = self._chain.operators.values()
@@ -205,6 +237,8 @@ class LiveLevel:
     def _restore_watermarks(self, memory: dict[str, int]) -> None:
         for writer in self._chain.writers.values():
             writer.start_split(self._subtask, 0)
+        for operator, number in self._watermarks.ended_inputs():
+            self._chain.end_input(operator, number, again=True)
         for operator, mark in self._watermarks.of_operators().items():
             self._chain.entries[operator].restore_watermark(mark)
         self._idle = self._watermarks.idle_operators()

@@ -105,8 +105,8 @@ class LiveSubtask:
             use = backend.catch_up(log)
             if self._position != log.position():
                 level.restore(log.head.meta)
-            out = level.process(frames)
             names = tuple(snapshots)
+            out = level.process(frames, ends_backlog="handover" in names)
             level.sweep(self._rewritten, everything=bool(names))
             costs = self._append(level, backend, log)
             out.append(level.report({COPY_USES[use]: 1, **costs}))
@@ -137,6 +137,7 @@ class LiveSubtask:
         if self._level is None or self._backend is None:
             self._backend = self._make_backend()
             program = self._load()
+            self._backend.format = program.settings.state_format()
             self._level = LiveLevel(program, self._subtask, self._backend, self._now_ms)
         return self._level, self._backend
 

@@ -4,6 +4,8 @@ numRecordsIn            records received
 numRecordsOut           records emitted, those of side outputs not counted
 currentInputWatermark   in epoch milliseconds; not shown before the first
 numLateRecordsDropped   of operators that drop late records
+numFilesSpilled, numBytesSpilled, spillDepth
+                        of operators whose records did not fit in memory (batch run)
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ class CountingOutput:
         "count",
         "restore_watermark",
         "separate",
+        "set_backlog",
         "set_idle",
     )
 
@@ -47,6 +50,7 @@ class CountingOutput:
         self.restore_watermark = output.restore_watermark
         self.set_idle = output.set_idle
         self.separate = output.separate
+        self.set_backlog = output.set_backlog
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Count a batch and pass it on."""
@@ -83,6 +87,7 @@ class OperatorMetrics:
         if late is not None:
             taken[f"{uid}.{LATE_RECORDS}"] = CounterValue(late - self._late_reported)
             self._late_reported = late
+        taken |= operator.spilled.take(uid)
         try:
             taken |= self._metrics.take()
         except PenstockError:

@@ -28,6 +28,9 @@ class Output(Protocol):
     def separate(self) -> None:
         """Let the watermark take effect between the records before and after this call."""
 
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Take whether the records that follow are stale; never the same twice in a row."""
+
 
 class FanOut:
     """Passes everything to several outputs, in order."""
@@ -61,6 +64,11 @@ class FanOut:
         """Tell every output."""
         for output in self._outputs:
             output.separate()
+
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Tell every output."""
+        for output in self._outputs:
+            output.set_backlog(backlog)
 
 
 class TaggedOutput:
@@ -96,6 +104,11 @@ class TaggedOutput:
         """Tell every output."""
         for output in self._all:
             output.separate()
+
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Tell every output."""
+        for output in self._all:
+            output.set_backlog(backlog)
 
 
 NO_OUTPUT = FanOut(())

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.timeless import no_timestamp
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.state.key_context import KeyContext
 from penstock.types.time_domain import TimeDomain
@@ -69,11 +70,14 @@ class ProcessContext:
         domain: Domain of the firing timer.
     """
 
-    __slots__ = ("_keys", "_timers", "current_timestamp", "domain")
+    __slots__ = ("_keys", "_timeless", "_timers", "current_timestamp", "domain")
 
-    def __init__(self, timers: Timers, keys: KeyContext | None = None) -> None:
+    def __init__(
+        self, timers: Timers, keys: KeyContext | None = None, *, spec: OperatorSpec
+    ) -> None:
         self._timers = timers
         self._keys = keys
+        self._timeless = spec if spec.is_timeless else None
         self.current_timestamp: int | None = None
         self.domain = TimeDomain.EVENT_TIME
 
@@ -82,9 +86,17 @@ class ProcessContext:
         return self._timers
 
     def timestamp(self) -> int:
-        """Return the timestamp in epoch milliseconds, Long.MIN if the record has none."""
+        """Return the timestamp in epoch milliseconds, Long.MIN if the record has none.
+
+        Raises:
+            TimestampUnsupportedError: The job runs without timestamps.
+        """
         stamp = self.current_timestamp
-        return MIN_TIMESTAMP if stamp is None else stamp
+        if stamp is not None:
+            return stamp
+        if self._timeless is not None:
+            raise no_timestamp(self._timeless)
+        return MIN_TIMESTAMP
 
     def get_current_key(self) -> Any:
         """Return the key of the record or timer."""
@@ -100,18 +112,16 @@ class BroadcastContext(ProcessContext):
 
     __slots__ = ("_state", "_states")
 
-    def __init__(
-        self, timers: Timers, states: tuple[str, ...], state: Callable[[Any], Any]
-    ) -> None:
+    def __init__(self, timers: Timers, spec: OperatorSpec, state: Callable[[Any], Any]) -> None:
         """Bind.
 
         Args:
             timers: Tells the time.
-            states: Names of the states the broadcast stream was made with.
+            spec: The operator, whose broadcast states the function may use.
             state: Map state descriptor to broadcast state.
         """
-        super().__init__(timers)
-        self._states = states
+        super().__init__(timers, spec=spec)
+        self._states = spec.broadcast_states
         self._state = state
 
     def current_processing_time(self) -> int:
@@ -145,9 +155,9 @@ class KeyedBroadcastContext(BroadcastContext):
     def __init__(
         self,
         timers: Timers,
-        states: tuple[str, ...],
+        spec: OperatorSpec,
         state: Callable[[Any], Any],
         keys: KeyContext,
     ) -> None:
-        super().__init__(timers, states, state)
+        super().__init__(timers, spec, state)
         self._keys = keys

@@ -12,8 +12,13 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite
+from penstock.state.compression import Compression
+from penstock.state.state_format import StateFormat
 from penstock.types import TypeInformation
 from penstock.types.async_spec import AsyncSpec
+from penstock.types.interval_spec import IntervalSpec
+from penstock.types.join_spec import JoinSpec
+from penstock.types.latency_marker import OperatorId
 from penstock.types.partitioner import Partitioner
 from penstock.types.watermark_generator import WatermarkGenerator
 from penstock.types.window_spec import WindowSpec
@@ -45,8 +50,15 @@ class OperatorKind(Enum):
     KEYED_CO_MAP = auto()
     KEYED_CO_FLAT_MAP = auto()
     KEYED_CO_PROCESS = auto()
+    KEYED_CO_GROUP = auto()
+    KEYED_INTERVAL_JOIN = auto()
+    KEYED_REGULAR_JOIN = auto()
     BROADCAST_PROCESS = auto()
     KEYED_BROADCAST_PROCESS = auto()
+    CUSTOM = auto()
+    CO_CUSTOM = auto()
+    KEYED_CUSTOM = auto()
+    KEYED_CO_CUSTOM = auto()
 
 
 class RunKind(Enum):
@@ -57,6 +69,19 @@ class RunKind(Enum):
 
     LIVE = auto()
     """A Structured Streaming query: micro-batches, state in Spark's state store."""
+
+
+class ChannelTime(Enum):
+    """What of time travels on a channel."""
+
+    FULL = auto()
+    """Timestamps of the records that have one, and watermarks."""
+
+    WATERMARKS = auto()
+    """Watermarks only: nothing behind looks at timestamps."""
+
+    NONE = auto()
+    """Values only: the job runs without time (FLIP-330). Only the end of input is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +104,28 @@ class TimestampSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Copies:
+    """Which readers of an output get objects of their own (FLIP-329).
+
+    Attributes:
+        at_emission: Every value is copied when it leaves the function (of a source: when its
+            batch is read), before the function goes on.
+        type_info: What is known of the values; None is nothing.
+        operators: Chained readers that get copies beside others.
+        channels: Channels that do.
+    """
+
+    at_emission: bool = False
+    type_info: TypeInformation | None = None
+    operators: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
+
+
+NO_COPIES = Copies()
+"""All readers get the objects that were emitted."""
+
+
+@dataclass(frozen=True, slots=True)
 class SideOutput:
     """Where the values of one output tag go.
 
@@ -87,12 +134,14 @@ class SideOutput:
         result_type: Type the values are brought to; None leaves them as they are.
         chained_to: Ids of operators in the same level that take them.
         channels: Ids of channels that take them.
+        copies: Which of these get copies.
     """
 
     tag: str
     result_type: TypeInformation | None = None
     chained_to: tuple[int, ...] = ()
     channels: tuple[int, ...] = ()
+    copies: Copies = NO_COPIES
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +165,15 @@ class OperatorSpec:
         side_outputs: Where values with an output tag go; those of other tags are dropped.
         parallelism: Number of subtasks; None is that of the run.
         broadcast_states: Names of the states of a broadcast input.
-        window: For KEYED_WINDOW.
+        window: For KEYED_WINDOW and KEYED_CO_GROUP.
         async_io: For ASYNC and KEYED_ASYNC.
+        interval: For KEYED_INTERVAL_JOIN.
+        join: For KEYED_REGULAR_JOIN.
+        drops_timestamps: Results leave without timestamps: nothing behind looks at them.
+        is_timeless: The job runs without time (FLIP-330), so asking for it is an error.
+        sorts_itself: It groups its input by key itself, so that the runtime does not.
+        copies: Which readers of the output get copies.
+        verifies_promise: It is checked that values it has emitted are not changed by it.
     """
 
     id: int
@@ -137,6 +193,13 @@ class OperatorSpec:
     broadcast_states: tuple[str, ...] = ()
     window: WindowSpec | None = None
     async_io: AsyncSpec | None = None
+    interval: IntervalSpec | None = None
+    join: JoinSpec | None = None
+    drops_timestamps: bool = False
+    is_timeless: bool = False
+    sorts_itself: bool = False
+    copies: Copies = NO_COPIES
+    verifies_promise: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +235,8 @@ class ChannelSpec:
         target_input: Which input of the operator it feeds.
         subtasks: Number of subtasks that receive; None is all.
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
+        time: What of time travels on it.
+        target_name: Of the operator or sink it leads to, for messages.
     """
 
     id: int
@@ -185,6 +250,26 @@ class ChannelSpec:
     target_input: int = 0
     subtasks: int | None = None
     partition_function: Callable[[Any, int], int] | None = None
+    time: ChannelTime = ChannelTime.FULL
+    target_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySpec:
+    """How latency markers are sent.
+
+    Attributes:
+        interval_ms: Least time between two markers of a subtask of a source.
+        sources: Source id to the uid of the source, and what stands for it in markers.
+    """
+
+    interval_ms: int
+    sources: dict[int, tuple[str, OperatorId]]
+
+
+def source_of(uid: str) -> tuple[str, OperatorId]:
+    """Return the entry of a source in `LatencySpec.sources`."""
+    return uid, OperatorId.of_uid(uid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +290,15 @@ class RunSettings:
         initial_memory: uid to what an operator remembered beside its keyed state.
         job_parameters: `pipeline.global-job-parameters`.
         attempt: How often the run was restarted after a failure.
+        latency: How latency markers are sent; None sends none.
+        sorted_inputs_bytes: Memory for the records of one key group of a batch run.
+        tells_backlog: Some operator wants to know whether its records are stale.
+        backlog_sources: Sources that are in backlog as long as this run reads them.
+        timed_sources: Sources that have watermarks.
+        backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`: how far behind the clock a
+            watermark is while its source is in backlog; None is not by watermarks.
+        coded_rows: State of row, tuple and map types is written as coded rows.
+        state_compression: How state is compressed: `none`, `lz4` or `zstd`.
     """
 
     kind: RunKind
@@ -219,6 +313,18 @@ class RunSettings:
     initial_memory: dict[str, int] = field(default_factory=dict)
     job_parameters: dict[str, str] = field(default_factory=dict)
     attempt: int = 0
+    latency: LatencySpec | None = None
+    sorted_inputs_bytes: int = 256 << 20
+    tells_backlog: bool = False
+    backlog_sources: frozenset[int] = frozenset()
+    timed_sources: frozenset[int] = frozenset()
+    backlog_lag_ms: int | None = None
+    coded_rows: bool = False
+    state_compression: str = "none"
+
+    def state_format(self) -> StateFormat:
+        """Return how state is written."""
+        return StateFormat(self.coded_rows, Compression(self.state_compression))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +357,8 @@ class LevelProgram:
         settings: Of the run.
         source_types: Source id to declared type, of sources whose records may lack it; level
             0 only.
+        untimed_sources: Sources whose records enter without their timestamps; level 0 only.
+        source_copies: Source id to which of its readers get copies; level 0 only.
     """
 
     level: int
@@ -262,3 +370,5 @@ class LevelProgram:
     watermark_groups: dict[int, tuple[WatermarkGroup, ...]]
     settings: RunSettings
     source_types: dict[int, SourceType] = field(default_factory=dict)
+    untimed_sources: frozenset[int] = frozenset()
+    source_copies: dict[int, Copies] = field(default_factory=dict)

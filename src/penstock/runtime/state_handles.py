@@ -14,6 +14,7 @@ from penstock.state.backend import StateBackend, Table
 from penstock.state.broadcast_state import broadcast_state
 from penstock.state.declared_form import Form, declared_form
 from penstock.state.evolution import wall_clock_ms
+from penstock.state.hash_parts import HashTable
 from penstock.state.key_context import KeyContext
 from penstock.state.list_state import TableListState, TypedListState
 from penstock.state.map_state import TableMapState, TypedMapState
@@ -22,16 +23,23 @@ from penstock.state.schema import StateKind, StateSchema
 from penstock.state.ttl import Expiry, TimeToLive, TtlTable
 from penstock.state.ttl_list_state import TtlListState
 from penstock.state.ttl_sweeper import TtlSweeper
-from penstock.state.value_state import TableValueState, TypedValueState
+from penstock.state.value_state import HashValueState, TableValueState, TypedValueState
 
 REDUCE_STATE = "reduce"
 """Name of the state in which `reduce` and the aggregations keep their aggregate."""
 
+_WINDOWS = frozenset({OperatorKind.KEYED_WINDOW, OperatorKind.KEYED_CO_GROUP})
+
 _RESERVED: dict[str, frozenset[OperatorKind]] = {
     REDUCE_STATE: frozenset({OperatorKind.KEYED_REDUCE}),
     TIMERS_STATE: frozenset(OperatorKind),
-    "_window_contents": frozenset({OperatorKind.KEYED_WINDOW}),
-    "_window_merges": frozenset({OperatorKind.KEYED_WINDOW}),
+    "_window_contents": _WINDOWS,
+    "_window_contents_2": _WINDOWS,
+    "_window_merges": _WINDOWS,
+    "_interval_left": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_right": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_left_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_right_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
 }
 """Names of states to the operators that keep something of their own under them."""
 
@@ -227,7 +235,8 @@ def _described(schema: StateSchema, rule: TimeToLive | None) -> str:
 def _value_state(parts: _Parts) -> TableValueState:
     table = parts.ageless_table()
     if parts.form is None:
-        return TableValueState(table, parts.context)
+        is_hash = isinstance(table, HashTable)
+        return (HashValueState if is_hash else TableValueState)(table, parts.context)
     return TypedValueState(table, parts.context, parts.form)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from collections.abc import Iterator
 from operator import length_hint
@@ -11,6 +12,9 @@ from typing import Any
 from penstock.errors import CallSite, PenstockError, UserFunctionError
 
 _PACKAGE = str(Path(__file__).parents[1])
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
 _REPR_CHARS = 300
 
 
@@ -39,13 +43,12 @@ def user_failure(
         created: The user's line that created the operator.
     """
     lines = "".join(traceback.format_exception_only(cause)).strip()
-    frames = _user_frames(cause)
+    frames, site = _frames(cause)
     stack = "".join(traceback.format_list(frames)).rstrip()
     problem = f"{subject} failed on {where}: {lines}"
     if stack:
         problem += f"\n{stack}"
-    site = frames[-1] if frames else None
-    origin = CallSite(site.filename, site.lineno or 0, site.name) if site else created
+    origin = site or created
     hint = "Correct the function or filter out the record before it."
     if created:
         hint += f" The operator was created at {created}."
@@ -63,19 +66,31 @@ def placed(
         where: On what.
         created: The user's line that created the operator.
     """
-    frames = _user_frames(cause)
-    site = frames[-1] if frames else None
-    origin = CallSite(site.filename, site.lineno or 0, site.name) if site else created
+    _, site = _frames(cause)
+    origin = site or created
     problem = f"{subject} failed on {where}: {cause.problem}"
     return type(cause)(problem, hint=cause.hint, origin=origin)
 
 
-def _user_frames(cause: BaseException) -> list[traceback.FrameSummary]:
-    return [
+def _frames(cause: BaseException) -> tuple[list[traceback.FrameSummary], CallSite | None]:
+    """Return the frames to show, from the user's first one on, and the user's last one.
+
+    Where all frames are of libraries they are shown, and none of them is the user's.
+    """
+    frames = [
         frame
         for frame in traceback.extract_tb(cause.__traceback__)
         if not frame.filename.startswith(_PACKAGE)
     ]
+    own = [
+        index
+        for index, frame in enumerate(frames)
+        if not frame.filename.startswith((*_LIBRARIES, "<frozen "))
+    ]
+    if not own:
+        return frames, None
+    last = frames[own[-1]]
+    return frames[own[0] :], CallSite(last.filename, last.lineno or 0, last.name)
 
 
 def short(value: Any) -> str:

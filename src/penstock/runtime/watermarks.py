@@ -193,6 +193,10 @@ class ChannelWatermarks:
         """Return the watermark of each group, for a hand-over."""
         return {group: self._of(group)[0] for group in self._groups}
 
+    def of_groups(self) -> dict[int, tuple[int, bool]]:
+        """Return the watermark of each group, and whether it is idle."""
+        return {group: self._of(group) for group in self._groups}
+
     def remember(self) -> Any:
         """Return everything needed by `restore`, in plain picklable form."""
         return (

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DecodeError
+from penstock.failpoint import failpoint
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -31,6 +32,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         OSError: Nothing was replaced, or the rename happened and could not be made durable.
     """
     temporary = temporary_of(path)
+    failpoint(f"file.{path.name}")
     with temporary.open("wb") as file:
         file.write(data)
         file.flush()

@@ -59,3 +59,19 @@ class EndOfInput:
 
 ControlElement = Watermark | WatermarkStatus | EndOfInput
 """Elements about the time of one channel."""
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogStatus:
+    """Whether the records of a subtask that follow are stale.
+
+    Attributes:
+        group: Subtask that speaks.
+        backlog: They are.
+        before_records: It is the first that is said in a task or micro-batch, and so about all
+            its records.
+    """
+
+    group: int
+    backlog: bool
+    before_records: bool

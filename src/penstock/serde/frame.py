@@ -7,7 +7,7 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     1       4     task that wrote it
     5       8     sequence number within that task
     13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
-                  5 punctuation
+                  5 punctuation, 6 latency
     14      1     flags: bit 0 timestamps present, bit 1 rows stored by value
     15      1     target level; 255 is the sink stage behind the last level
     16      4     channel
@@ -20,7 +20,8 @@ shuffle, and Spark can restore it by sorting on the frame column. A records payl
 pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
 `Row` objects. A state payload is a state blob, whose key group is the row's route. Control and
 report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
-control that takes effect between the records written before and after it.
+control that takes effect between the records written before and after it. A latency payload is
+the pickle of (uid of the source, `LatencyMarkerEvent`), for one destination.
 
 Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
 `01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.
@@ -40,7 +41,7 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.errors import DecodeError
-from penstock.types.row import row_factory, rows_of_one_schema, rows_to_values
+from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 
 VERSION = 1
 
@@ -58,6 +59,7 @@ class FrameKind(IntEnum):
     REPORT = 3
     SIGNAL = 4
     PUNCTUATION = 5
+    LATENCY = 6
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,6 +84,11 @@ class FrameHeader:
     count: int
     flags: int = 0
 
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether the records have timestamps."""
+        return bool(self.flags & _TIMESTAMPS)
+
 
 def encode_records(
     header: FrameHeader, values: list[Any], timestamps: Sequence[int] | None
@@ -93,7 +100,8 @@ def encode_records(
         flags |= _TIMESTAMPS
         stamps = array("q", timestamps).tobytes()
     payload: object = values
-    shared = rows_of_one_schema(values)
+    # Looking at the first record is enough to see that not all are rows.
+    shared = rows_of_one_schema(values) if values and isinstance(values[0], Row) else None
     if shared is not None:
         flags |= _ROWS
         payload = (*shared, rows_to_values(values))
@@ -185,6 +193,8 @@ def load_payload(frame: bytes) -> Any:
 def _load(frame: bytes, at: int) -> Any:
     try:
         return pickle.loads(memoryview(frame)[at:])
+    except MemoryError:
+        raise
     except Exception as cause:  # unpickling damaged bytes can raise anything
         raise _damaged(f"its payload does not unpickle: {cause!r}") from cause
 
@@ -193,6 +203,8 @@ def _rows(loaded: Any) -> Any:
     try:
         fields, rows = loaded
         return row_factory(fields)(rows)
+    except MemoryError:
+        raise
     except Exception as cause:  # damaged bytes may unpickle to anything
         raise _damaged(f"its payload does not hold rows: {cause!r}") from cause
 

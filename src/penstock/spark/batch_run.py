@@ -13,6 +13,7 @@ attempt is visible. Killed after it, only the commits are repeated.
 from __future__ import annotations
 
 import base64
+import logging
 import pickle
 import threading
 import time
@@ -24,9 +25,11 @@ from pyspark.sql import functions as sf
 from penstock.api.job import RunSummary
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress, publish
+from penstock.metrics.values import CounterValue
 from penstock.plan.physical import RunPlan
 from penstock.plan.programs import HandOver
 from penstock.runtime.report import Report
+from penstock.runtime.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over
@@ -37,6 +40,7 @@ from penstock.spark.sink_stage import StagedEpoch
 from penstock.spark.source_reads import batch_frames
 
 _POLL_SECONDS = 0.2
+_logger = logging.getLogger("penstock")
 
 
 class BatchRun:
@@ -71,6 +75,7 @@ class BatchRun:
         failpoint("batch.committed")
         self.report = staged.report
         self._job.report_metrics(self._run.index, 0, staged.report)
+        self._log_spilled(staged.report)
         records = staged.report.records_read
         done = {
             **describe_hand_over(staged.report, staged.state_files),
@@ -80,6 +85,26 @@ class BatchRun:
         failpoint("batch.done")
         seconds = time.monotonic() - started
         return RunSummary(self._run.name, "batch", records, seconds)
+
+    def _log_spilled(self, report: Report) -> None:
+        """Say what did not fit in memory; workers log it where nobody looks."""
+        files, size = (
+            sum(
+                value.count
+                for name, value in report.metrics.items()
+                if name.endswith(f".{end}") and isinstance(value, CounterValue)
+            )
+            for end in (SPILLED_FILES, SPILLED_BYTES)
+        )
+        if files:
+            _logger.info(
+                "run %d (%s): key groups that did not fit in %d bytes spilled %d bytes to %d files",
+                self._run.index,
+                self._run.name,
+                self._job.plan.options.sorted_inputs_bytes,
+                size,
+                files,
+            )
 
     def _stage(self) -> dict[str, Any]:
         job, run = self._job, self._run

@@ -25,6 +25,7 @@ from pyspark.sql import functions as sf
 
 from penstock.errors import JobFailedError, PenstockError, SourceError, StateError
 from penstock.spark.failures import translate
+from penstock.spark.level_processor import LOG_VARIABLE
 from penstock.spark.state_location import (
     QueryCheckpoint,
     SnapshotFile,
@@ -34,15 +35,11 @@ from penstock.spark.state_location import (
 from penstock.spark.state_sources import (
     BLOB_DDL,
     FILE_DDL,
-    HEAD_NUMBER,
     STATE_DDL,
     ReadFiles,
     SplitLogs,
 )
 from penstock.spark.state_tasks import ReplayGroups, snapshot_rows
-
-_VARIABLES = {"head", "entries"}
-"""State variables of a level; see `level_processor`."""
 
 _ORDER = ("operator", "key_group", "source", "sequence")
 
@@ -146,7 +143,7 @@ def _level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict
     return {
         row["operatorId"]: row["numPartitions"]
         for row in rows
-        if _variables(row["operatorProperties"]) >= _VARIABLES
+        if _variables(row["operatorProperties"]) >= {LOG_VARIABLE}
     }
 
 
@@ -157,17 +154,11 @@ def _variables(properties: str | None) -> set[str]:
 
 def _log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) -> DataFrame:
     """Return the logs of one level as rows (query_operator, route, number, data)."""
-
-    def variable(name: str) -> DataFrame:
-        reader = session.read.format("statestore").option("operatorId", operator)
-        reader = reader.option("batchId", checkpoint.batch).option("stateVarName", name)
-        return reader.load(str(checkpoint.path))
-
-    which = sf.lit(operator).cast("long").alias("query_operator"), sf.col("key.route")
-    heads = variable("head").select(
-        *which, sf.lit(HEAD_NUMBER).cast("long").alias("number"), sf.col("value.head").alias("data")
+    reader = session.read.format("statestore").option("operatorId", operator)
+    reader = reader.option("batchId", checkpoint.batch).option("stateVarName", LOG_VARIABLE)
+    return reader.load(str(checkpoint.path)).select(
+        sf.lit(operator).cast("long").alias("query_operator"),
+        sf.col("key.route"),
+        sf.col("user_map_key.number"),
+        sf.col("user_map_value.entry").alias("data"),
     )
-    entries = variable("entries").select(
-        *which, sf.col("user_map_key.number"), sf.col("user_map_value.entry").alias("data")
-    )
-    return heads.unionAll(entries)

@@ -24,15 +24,16 @@ from penstock.spark.dependencies import (
     worker_executable,
     workers_running,
 )
-from penstock.spark.failures import translate
+from penstock.spark.failures import told_first, translate
 from penstock.spark.hand_over import read_hand_over, verified_files
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.live_run import LiveRun
 from penstock.spark.recovery import Restored
 from penstock.spark.restart_policy import Restarts
 from penstock.spark.restore import restore, state_files_of
+from penstock.spark.results import with_results
 from penstock.spark.run_context import JobContext
-from penstock.spark.savepoint_futures import SavepointFutures
+from penstock.spark.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoint_taker import STOPPED
 from penstock.spark.session import get_session
 from penstock.spark.sink_stage import SinkStage
@@ -86,7 +87,11 @@ class SparkJobClient:
         )
         self._job.workers = workers
         self._executable = worker_executable(session, configuration, workers)
-        self._savepoints = SavepointFutures(directory.path)
+        name = configuration.get(JOB_NAME)
+        can_continue = any(run.kind is RunKind.LIVE for run in plan.runs)
+        self._savepoints = SavepointFutures(
+            directory.path, None if can_continue else no_live_run(name)
+        )
         self._status = JobStatus.CREATED
         self._result = CompletableFuture[JobExecutionResult]()
         self._summaries: list[RunSummary] = []
@@ -151,7 +156,7 @@ class SparkJobClient:
         except JobCancelledError as error:
             failure, final = error, JobStatus.CANCELED
         except BaseException as error:  # noqa: BLE001 - kept, and raised where the user waits
-            failure, final = translate(error, "the job"), JobStatus.FAILED
+            failure, final = told_first(error, "the job"), JobStatus.FAILED
         try:
             self._job.sinks.close()
             self._savepoints.close(final.name)
@@ -216,6 +221,7 @@ class SparkJobClient:
             done = self._directory.step(f"run-{run.index}.done")
             if done is None:
                 job.check_cancelled()
+                job.plan = with_results(job.plan, job.directory.path)
                 self._summaries.append(self._execute(run, handed, state_files, ended))
                 if self._directory.step(STOPPED) is not None:
                     return

@@ -18,6 +18,7 @@ from penstock.errors import (
     SinkError,
     SourceError,
     StateError,
+    without_wire,
 )
 
 
@@ -37,7 +38,15 @@ def carrying() -> Iterator[None]:
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)
 """The last line of a Python traceback."""
 
+_CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
+"""What py4j puts before what Java says."""
+
 _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
+    (
+        re.compile(r"FileNotFoundException[^\n]*/spark/state/[^\n]*"),
+        StateError,
+        "Restore the checkpoint directory from a copy, or start the job in a new one.",
+    ),
     (
         re.compile(r"\[?(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
         SourceError,
@@ -52,7 +61,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         "Correct the file, or declare the type_info that it has.",
     ),
     (
-        re.compile(r"No space left on device[^\n]*"),
+        re.compile(r"(No space left on device|Disk quota exceeded|File too large)[^\n]*"),
         SinkError,
         "Free some space and start the same command again.",
     ),
@@ -67,6 +76,9 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         "Another driver uses this checkpoint directory; stop it first.",
     ),
 )
+
+
+SPARK_SAID = "---------- what Spark said ----------"
 
 
 def translate(error: BaseException, doing: str) -> PenstockError:
@@ -87,9 +99,24 @@ def translate(error: BaseException, doing: str) -> PenstockError:
     )
 
 
+def told_first(error: BaseException, doing: str) -> PenstockError:
+    """Return our error for the end of a job, with what Spark said as a note behind it.
+
+    As its cause it would be printed before it, and the user's line would be at the end of pages
+    of other people's frames.
+    """
+    failure = translate(error, doing)
+    cause = error.__cause__ if failure is error else error
+    if cause is not None and not isinstance(cause, PenstockError):
+        failure.add_note(f"{SPARK_SAID}\n{without_wire(str(cause)).strip()}")
+        failure.__cause__ = None  # which hides the context as well
+    return failure
+
+
 def _essence(text: str) -> str:
     """Return one line of an exception's text: the end of a Python traceback, or the first."""
     raised = _RAISED.findall(text)
     if "Traceback (most recent call last)" in text and raised:
         return str(raised[-1]).strip()
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    said = _CALLING.sub("", text)
+    return next((line.strip() for line in said.splitlines() if line.strip()), "")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from penstock.failpoint import failpoint
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.collector import rare_for_records
 from penstock.spark.failures import carrying
 from penstock.spark.frames import from_batches, to_batches
 from penstock.spark.level_zero_tasks import task_id
+from penstock.spark.local_state import spill_directory
 from penstock.spark.payload import Payload
 
 
@@ -28,5 +30,7 @@ class BatchLevelTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the level."""
         with carrying(), rare_for_records():
-            level = BatchLevel(self.payload.unpack_anew(), task_id())
+            task = task_id()
+            level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task))
             yield from to_batches(level.run(from_batches(batches)))
+            failpoint("batch.worker.level")

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SplitSource
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.level_zero import LevelZero
@@ -59,8 +60,10 @@ class _Kept:
         """End the task. In a live run the functions stay open for the next micro-batch."""
         program: LevelProgram = self.unpacked[0]
         if program.settings.kind is RunKind.BATCH:
+            failpoint("batch.worker.read")
             self.level.close()
             return
+        failpoint("live.worker.read")
         self.level.end_batch()
         _kept[self.key] = self
         while len(_kept) > _MOST_KEPT:

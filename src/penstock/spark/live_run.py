@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,20 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.job import RunSummary
-from penstock.config.options import CHECKPOINT_INTERVAL, JOB_NAME, STATE_BACKEND
+from penstock.config.options import JOB_NAME, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import MicroBatch, Switched, publish
+from penstock.plan.backlog import checkpoint_interval
 from penstock.plan.physical import RunPlan
 from penstock.plan.programs import HandOver
+from penstock.plan.regions import region_of
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
+from penstock.spark.behind import Behind, Distance
 from penstock.spark.bounded_inputs import BoundedInputs
+from penstock.spark.checkpoint_files import check_checkpoint
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
@@ -46,6 +51,10 @@ from penstock.spark.source_reads import live_frames
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
 """Ticks are at least so far apart; a timer waits no longer than this and a micro-batch."""
+
+
+_FEW_RECORDS = 16
+_LARGE_STATE_BYTES = 64 << 20
 
 
 class _MicroBatchFailedError(Exception):
@@ -87,6 +96,9 @@ class LiveRun:
         outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
         job.directory.record(f"run-{run.index}.outline", outline.to_json())
         self._savepoints = SavepointTaker(job, run, self._control, outline)
+        self._outline = outline
+        self._behind: Behind | None = None
+        self._lag_ms: int | None = None
         self.report = Report()
         self._failure: BaseException | None = None
         self._last_tick_ms = 0
@@ -109,15 +121,22 @@ class LiveRun:
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         job.session.dataSource.register(PositionsSource)
-        frames = live_frames(job.read_context(run, programs, pinned))
+        behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
+        self._behind = behind
+        reads = replace(
+            job.read_context(run, programs, pinned),
+            files_per_batch=behind.files_per_batch(),
+            first_records=self._first_records(),
+        )
+        frames = live_frames(reads)
         for program in programs[1:]:
             frames = self._level(frames, program)
         query = self._start(frames)
-        if self._predecessor_ended is not None:
-            seconds = time.monotonic() - self._predecessor_ended
-            publish(Switched(seconds, greatest_watermark(self._handed)))
-        failpoint("live.started")
         try:
+            if self._predecessor_ended is not None:
+                seconds = time.monotonic() - self._predecessor_ended
+                publish(Switched(seconds, greatest_watermark(self._handed)))
+            failpoint("live.started")
             self._follow(query, pinned.splits)
         finally:
             query.stop()
@@ -127,6 +146,14 @@ class LiveRun:
         failpoint("live.done")
         records = self.report.records_read
         return RunSummary(run.name, "live", records, time.monotonic() - started)
+
+    def _first_records(self) -> int:
+        """Return how much the first micro-batch takes: little, if much state is to be decoded.
+
+        Of a key group nothing is decoded before it is needed, and few records need few of them.
+        """
+        size = sum(path.stat().st_size for path in self._state_files or ())
+        return _FEW_RECORDS if size >= _LARGE_STATE_BYTES else 0
 
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
@@ -151,8 +178,10 @@ class LiveRun:
         return frames.groupBy("route").transformWithState(processor, DDL, "append", "none", initial)
 
     def _start(self, frames: DataFrame) -> StreamingQuery:
-        interval = self._job.configuration.get(CHECKPOINT_INTERVAL).total_seconds()
+        backlog = bool(self._job.plan.backlog_sources(self._run))
+        interval = checkpoint_interval(self._job.configuration, backlog=backlog).total_seconds()
         directory = self._job.directory.run_directory(self._run.index, "spark")
+        check_checkpoint(directory)
         writer = (
             frames.writeStream.foreachBatch(self._commit)
             .option("checkpointLocation", str(directory))
@@ -191,7 +220,21 @@ class LiveRun:
             return  # a control event or a tick: nothing a user waits for
         greatest = report.greatest_timestamp_ms
         lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
-        publish(MicroBatch(number, report.records_read, self.report.records_read, seconds, lag))
+        self._lag_ms = lag
+        total = self.report.records_read
+        left = Distance() if self._behind is None else self._behind.distance
+        publish(
+            MicroBatch(
+                number,
+                report.records_read,
+                total,
+                seconds,
+                lag,
+                records_behind=left.records,
+                files_behind=left.files,
+                catch_up_seconds=left.seconds,
+            )
+        )
 
     def _follow(
         self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
@@ -206,6 +249,8 @@ class LiveRun:
             self._job.check_cancelled()
             self._savepoints.poll()
             self._call_for_timers()
+            if self._behind is not None:
+                self._behind.look(self._lag_ms)
             progress = query.lastProgress
             # A savepoint that was begun comes first: it must not meet the hand-over.
             if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
@@ -230,7 +275,7 @@ class LiveRun:
         raise translate(cause, self._name) from cause
 
     def _recorded_hand_over(self) -> dict[str, Any]:
-        if len(self._job.plan.levels) == 1:
+        if len(region_of(self._job.plan, self._run).levels) == 1:
             recorded = describe_hand_over(Report(), {})  # nothing behind level 0 has state
         else:
             found = self._job.directory.step(f"run-{self._run.index}.hand-over")

@@ -6,7 +6,8 @@ removes them when it ends. Below the first of them:
     penstock-state/<job id>-<run>/<program digest>-<level>-<subtask>/
 
 All Python workers of the executor share the files. They are removed when the run ends; should
-that fail (the executor is unreachable), they go with the executor.
+that fail (the executor is unreachable), they go with the executor. Tasks of a batch run spill to
+the same local directories (`runtime.spill_space`), spread over all of them.
 """
 
 from __future__ import annotations
@@ -61,6 +62,15 @@ def _remove(run: str, _: object) -> None:
     shutil.rmtree(_run_folder(run), ignore_errors=True)
 
 
+def spill_directory(task: int) -> Path:
+    """Return the local directory to which a task of a batch run spills."""
+    local = _local_directories()
+    return Path(local[task % len(local)])
+
+
 def _run_folder(run: str) -> Path:
-    local = os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")[0]
-    return Path(local) / _FOLDER / run
+    return Path(_local_directories()[0]) / _FOLDER / run
+
+
+def _local_directories() -> list[str]:
+    return os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")

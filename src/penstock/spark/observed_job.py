@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DecodeError, JobDirectoryError, JobLockedError
+from penstock.plan.blocking import RESULTS_RUN
 from penstock.runtime.program import RunKind
 from penstock.serde.atomic_file import read_verified
 from penstock.spark.job_directory import wait_for_end_of
@@ -104,7 +105,7 @@ class ObservedJob:
 
     def has_live_run(self) -> bool:
         """Return whether some run of the job can give a savepoint."""
-        return any(kind == _LIVE for _, kind in self.runs)
+        return any(kind == _LIVE and name != RESULTS_RUN for name, kind in self.runs)
 
     def run_now(self) -> int:
         """Return the index of the run the job is in, or begins with."""
@@ -114,10 +115,12 @@ class ObservedJob:
             index += 1
         return index
 
-    def batch_run_now(self) -> str | None:
-        """Return the name of the batch run the job is in; None if it is in a live run."""
+    def run_without_savepoint(self) -> str | None:
+        """Return the run the job is in, in words, if it has no savepoint to give; else None."""
         name, kind = self.runs[self.run_now()]
-        return None if kind == _LIVE else name
+        if kind != _LIVE:
+            return f"batch run {name!r}"
+        return f"run {name!r}" if name == RESULTS_RUN else None
 
 
 def _record(path: Path) -> dict[str, Any] | None:

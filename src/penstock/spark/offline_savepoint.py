@@ -22,7 +22,9 @@ from penstock.runtime.program import WatermarkGroup
 from penstock.runtime.report import Report
 from penstock.runtime.watermarks import ChannelWatermarks
 from penstock.serde.atomic_file import write_verified
+from penstock.spark.checkpoint_files import check_checkpoint
 from penstock.spark.checkpoint_state import read_state_rows, reading
+from penstock.spark.level_processor import LOG_VARIABLE
 from penstock.spark.observed_job import ObservedJob
 from penstock.spark.pinned_files import PinnedFiles
 from penstock.spark.recovery import Restored
@@ -31,6 +33,7 @@ from penstock.spark.savepoint_requests import new_request_id
 from penstock.spark.savepoint_taker import STOPPED
 from penstock.spark.session import get_session
 from penstock.spark.source_reads import Pinned
+from penstock.spark.state_sources import HEAD_NUMBER
 from penstock.spark.stream_positions import last_batches
 from penstock.state.change_log import Head
 from penstock.state.savepoint import copy_state, prepare_directory, write_manifest
@@ -88,12 +91,12 @@ def _live_run(job: ObservedJob) -> tuple[int, RunOutline, Pinned]:
     Raises:
         SavepointError: It is in none.
     """
-    batch_run = job.batch_run_now()
+    without = job.run_without_savepoint()
     run = job.run_now()
     outline = job.record(f"run-{run}.outline")
     pinned = job.record(f"run-{run}.pinned")
-    if batch_run is not None or outline is None or pinned is None:
-        where = "has not begun" if batch_run is None else f"is in its batch run {batch_run!r}"
+    if without is not None or outline is None or pinned is None:
+        where = "has not begun" if without is None else f"is in its {without}"
         raise SavepointError(
             f"job {job.name!r} is not running and {where}, so it has no savepoint to give",
             hint=_START,
@@ -106,7 +109,9 @@ def _settled_batch(job: ObservedJob, checkpoint: Path) -> int:
 
     Raises:
         SavepointError: There is none, or it is not.
+        StateError: Spark's record of the query is damaged.
     """
+    check_checkpoint(checkpoint)
     begun, committed = last_batches(checkpoint)
     if committed is None or begun != committed:
         where = "before its first micro-batch" if begun is None else f"in micro-batch {begun}"
@@ -160,17 +165,18 @@ def _heads(session: SparkSession, checkpoint: Path, batch: int) -> list[Head]:
     levels = {row["operatorId"] for row in rows if _has_log(row["operatorProperties"])}
     for level in sorted(levels):
         reader = session.read.format("statestore").option("operatorId", level)
-        logs = reader.option("batchId", batch).option("stateVarName", "head").load(str(checkpoint))
-        heads += [Head.decode(bytes(each[0])) for each in logs.select("value.head").collect()]
+        reader = reader.option("batchId", batch).option("stateVarName", LOG_VARIABLE)
+        found = reader.load(str(checkpoint)).where(f"user_map_key.number = {HEAD_NUMBER}")
+        heads += [
+            Head.decode(bytes(each[0])) for each in found.select("user_map_value.entry").collect()
+        ]
     return heads
 
 
 def _has_log(properties: str | None) -> bool:
     """Return whether a stateful operator is a level of ours; a user's stream may have others."""
     described: dict[str, Any] = json.loads(properties or "{}")
-    return {"head", "entries"} <= {
-        each["stateName"] for each in described.get("stateVariables", ())
-    }
+    return LOG_VARIABLE in {each["stateName"] for each in described.get("stateVariables", ())}
 
 
 def _by_group(

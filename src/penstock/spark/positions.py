@@ -73,6 +73,18 @@ class PositionRows(InputPartition):
     rows: list[tuple[str, int, int, int, int, bool]]
 
 
+def taken_at_once(waiting: int, usual: int, factor: int) -> int:
+    """Return how much a micro-batch takes of what waits: more than usual while it is very much.
+
+    A part of what waits, so that it comes down to the usual by itself:
+
+        waiting   up to usual * factor      usual
+                  up to usual * factor**2   waiting / factor
+                  more                      usual * factor
+    """
+    return max(usual, min(waiting // factor, usual * factor))
+
+
 class PositionsReader(DataSourceStreamReader):
     """Advances positions, at most so far per micro-batch and per second."""
 
@@ -80,6 +92,8 @@ class PositionsReader(DataSourceStreamReader):
         self._control = ControlLog(Path(options["control"]))
         self._sources: list[dict[str, Any]] = json.loads(options["sources"])
         self._max_records = int(options["max_records"])
+        self._catch_up_factor = int(options.get("catch_up_factor", "1"))
+        self._first_records = int(options.get("first_records", "0"))
         self._last_call = time.monotonic()
         self._allowance: dict[int, float] = {}
 
@@ -97,7 +111,7 @@ class PositionsReader(DataSourceStreamReader):
         end: dict[str, Any] = {"control": self._control.count(), "tick": self._control.tick()}
         for source in self._sources:
             name = str(source["source"])
-            budget = self._budget(source, elapsed)
+            budget = self._budget(source, start, elapsed)
             end[name] = _advance(start[name], source["splits"], budget)
             if source["rate"] is not None:
                 taken = sum(end[name]) - sum(start[name])
@@ -128,13 +142,22 @@ class PositionsReader(DataSourceStreamReader):
         assert isinstance(partition, PositionRows)
         yield from partition.rows
 
-    def _budget(self, source: dict[str, Any], elapsed: float) -> int:
+    def _budget(self, source: dict[str, Any], start: dict[str, Any], elapsed: float) -> int:
+        if self._first_records and not start["control"]:
+            return self._first_records  # nothing was delivered yet: state is still to be decoded
         if source["rate"] is None:
-            return self._max_records
+            left = _left(start[str(source["source"])], source["splits"])
+            return taken_at_once(left, self._max_records, self._catch_up_factor)
         number = source["source"]
         saved = self._allowance.get(number, 0.0) + elapsed * source["rate"]
         self._allowance[number] = min(saved, float(max(self._max_records, 1)))
         return int(self._allowance[number])
+
+
+def _left(at: list[int], splits: list[list[int | None]]) -> int:
+    """Return the records left of a source; 0 if it has no end, so nobody knows how many wait."""
+    ends = [stop for _, stop in splits if stop is not None]
+    return sum(ends) - sum(at) if len(ends) == len(splits) else 0
 
 
 def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:

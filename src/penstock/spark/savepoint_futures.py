@@ -15,8 +15,15 @@ _POLL_SECONDS = 0.05
 class SavepointFutures:
     """Submits requests, and completes a future for each answer in a thread of its own."""
 
-    def __init__(self, job_directory: Path) -> None:
+    def __init__(self, job_directory: Path, refusal: SavepointError | None = None) -> None:
+        """Serve one job.
+
+        Args:
+            job_directory: Its checkpoint directory.
+            refusal: Why it never has a savepoint to give; None if it will have.
+        """
         self._requests = SavepointRequests(job_directory)
+        self._refusal = refusal
         self._open: dict[str, CompletableFuture[str]] = {}
         self._ended: str | None = None
         self._lock = threading.Lock()
@@ -26,8 +33,9 @@ class SavepointFutures:
         """Ask for a savepoint."""
         future: CompletableFuture[str] = CompletableFuture()
         with self._lock:
-            if self._ended is not None:
-                future.set_exception(_too_late(self._ended))
+            refusal = self._refusal if self._ended is None else _too_late(self._ended)
+            if refusal is not None:
+                future.set_exception(refusal)
                 return future
             place = None if parent is None else Path(parent.removeprefix("file://"))
             request = self._requests.submit(place, stop=stop, drain=drain)
@@ -77,6 +85,14 @@ class SavepointFutures:
         for future in self._open.values():
             future.set_exception(error)
         self._open.clear()
+
+
+def no_live_run(name: str) -> SavepointError:
+    """Return why a job has no savepoint to give: none of its runs is live."""
+    return SavepointError(
+        f"job {name!r} is a batch job: it has no state that could be continued",
+        hint="Run it in STREAMING mode.",
+    )
 
 
 def _too_late(status: str) -> SavepointError:

@@ -5,7 +5,8 @@
                        ──▶ state files copied, positions read, manifest written
                        ──▶ requests/<id>.done.json
 
-One at a time, and never in the micro-batch that hands over to a next run. Killed anywhere
+One at a time, and never in the micro-batch that hands over to a next run, nor in the run that reads
+the results of a bounded region: requests wait for the run behind it. Killed anywhere
 before the answer, the micro-batch is computed again, or the next driver begins again.
 """
 
@@ -19,6 +20,7 @@ from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import PenstockError, SavepointError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import SavepointFailed, SavepointTaken, publish
+from penstock.plan.blocking import RESULTS_RUN
 from penstock.plan.physical import RunPlan
 from penstock.spark.positions import ControlLog
 from penstock.spark.run_context import JobContext
@@ -68,7 +70,7 @@ class SavepointTaker:
         Raises:
             JobDirectoryError: The checkpoint directory cannot be read or written.
         """
-        if self._begun is not None or self.has_stopped:
+        if self._begun is not None or self.has_stopped or self._run.name == RESULTS_RUN:
             return
         waiting = self._requests.waiting()
         if not waiting:

@@ -15,6 +15,7 @@ from pathlib import Path
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
@@ -54,8 +55,15 @@ def get_session(configuration: Configuration) -> SparkSession:
     """Return the user's session, or make a local one.
 
     Raises:
-        EnvironmentSetupError: There is no Java runtime Spark can use.
+        EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
+            client of Spark Connect.
     """
+    if is_remote():
+        raise EnvironmentSetupError(
+            "the program has a session of Spark Connect, and jobs need the JVM of Spark's driver",
+            hint="Run it where the driver runs: with spark-submit, or without builder.remote and "
+            "SPARK_REMOTE. Building, planning and penstock.testing work here too.",
+        )
     session = SparkSession.getActiveSession()
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread

@@ -19,8 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import StateError
+from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.runtime.collector import rare_for_records
+from penstock.runtime.latency import SourceMarker
 from penstock.runtime.report import Report, decode_report
 from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
 from penstock.spark.failures import carrying
@@ -28,6 +30,7 @@ from penstock.spark.frames import from_batches
 from penstock.spark.level_zero_tasks import task_id
 from penstock.spark.payload import Payload
 from penstock.state.blob import key_group_of, operator_of
+from penstock.state.evolution import wall_clock_ms
 from penstock.state.schema import BROADCAST_GROUP
 
 MESSAGE_DDL = "message BINARY"
@@ -93,6 +96,10 @@ class SinkTask:
                     message.report.merge(decode_report(frame))
                 elif header.kind is FrameKind.STATE:
                     state.add(payload_of(frame))
+                elif header.kind is FrameKind.LATENCY:
+                    uid = sinks[self.sink_of_channel[header.channel]][1].sink_id
+                    measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
+                    message.report.merge(Report(metrics=measured))
                 else:
                     index = self.sink_of_channel[header.channel]
                     writer = writers.get(index)
@@ -104,6 +111,7 @@ class SinkTask:
             for index, writer in writers.items():
                 message.committables[index] = writer.prepare_commit()
             message.state_files = state.finish()
+            failpoint(f"worker.staged-{Path(self.snapshot).parent.name}")
         except BaseException:
             for writer in writers.values():
                 writer.abort()
@@ -153,6 +161,7 @@ class _StateFile:
         operators, groups, blobs = zip(*self._rows, strict=True)
         try:
             if self._writer is None:
+                failpoint("worker.state-file")
                 self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
                 self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
             batch = pa.RecordBatch.from_arrays(

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
@@ -28,6 +29,7 @@ from penstock.connectors.file_source import FileSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source, SplitSource
+from penstock.plan.backlog import catch_up_factor
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import LevelProgram
 from penstock.spark.failures import translate
@@ -89,6 +91,9 @@ class ReadContext:
         read_frames: Sources whose batch DataFrame was read before this job began.
         directory: Of the run, for what must be written down.
         configuration: Of the job.
+        files_per_batch: Files that a micro-batch takes of a source, where it is not the usual.
+        first_records: Records that the first micro-batch of the run takes of each source that
+            counts them; 0 is as many as any other.
         workers: What the job brings along beside its program, None if nothing.
     """
 
@@ -102,6 +107,8 @@ class ReadContext:
     directory: Path
     configuration: Configuration
     read_frames: frozenset[int] = frozenset()
+    files_per_batch: Mapping[int, int] = field(default_factory=dict)
+    first_records: int = 0
     workers: WorkerEnvironment | None = None
 
     def parts(self) -> list[tuple[int, int, Source]]:
@@ -165,6 +172,10 @@ def live_frames(context: ReadContext) -> DataFrame:
         .option("control", str(context.directory / "control"))
         .option("sources", json.dumps(described_splits))
         .option("max_records", str(context.configuration.get(MAX_RECORDS_PER_BATCH)))
+        .option(
+            "catch_up_factor", str(catch_up_factor(context.configuration, MAX_RECORDS_PER_BATCH))
+        )
+        .option("first_records", str(context.first_records))
         .load()
     )
     payload = Payload.of((context.program, split_parts, context.levels), context.workers)
@@ -207,7 +218,7 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
         # Spark would silently skip a file that is a week older than the newest one.
         .option("maxFileAge", "36500d")
         .options(**dict(described.options))
-        .option("maxFilesPerTrigger", str(context.configuration.get(MAX_FILES_PER_BATCH)))
+        .option("maxFilesPerTrigger", str(_files_per_batch(context, source)))
         .schema(schema)
         .load(described.path)
     )
@@ -221,6 +232,11 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
         return stream
     read_already = [metadata_path(uri) for uri in inside]
     return stream.where(~path.isin(read_already)).select(*schema.names)
+
+
+def _files_per_batch(context: ReadContext, source: int) -> int:
+    usual: int = context.configuration.get(MAX_FILES_PER_BATCH)
+    return context.files_per_batch.get(source, usual)
 
 
 def _overlaps(path: str, uri: str) -> bool:

@@ -27,12 +27,13 @@ import pyarrow as pa
 from penstock.connectors.json_form import json_text
 from penstock.errors import ArgumentError, StateError, TypeMismatchError
 from penstock.state.blob import Section
-from penstock.state.evolution import Migration, migration
+from penstock.state.evolution import migration
 from penstock.state.replay import GroupReplay
 from penstock.state.schema import StateKind, StateSchema
 from penstock.types import PickledBytesTypeInfo, RowTypeInfo, TypeInformation, Types
 from penstock.types.arrow import arrow_columns, arrow_type
-from penstock.types.plain import in_lists, plain_codec
+from penstock.types.plain import plain_codec
+from penstock.types.value_serializer import StoredForm
 
 SUBKEY_COLUMNS: dict[StateKind, str] = {
     StateKind.LIST: "list_index",
@@ -194,12 +195,14 @@ def newest_schema(texts: Iterable[str], subject: str) -> StateSchema:
         StateMigrationError: There is none.
         DecodeError: A text is no schema.
     """
-    schemas = [StateSchema.parse(text) for text in sorted(texts)]
+    # Whoever looks at values wants them plain, whatever form they are stored in.
+    parsed = map(StateSchema.parse, sorted(texts))
+    schemas = [replace(schema, form=StoredForm.PLAIN) for schema in parsed]
     refused: StateError | None = None
     for wanted in schemas:
         try:
             for other in schemas:
-                _value_change(other, wanted, subject)
+                migration(other, wanted, subject)
         except StateError as cause:
             refused = cause
         else:
@@ -246,7 +249,7 @@ def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -
     subkeys: list[Any] = []
     values: list[Any] = []
     for section in sections:
-        change = _value_change(StateSchema.parse(section.schema), wanted, subject)
+        change = migration(StateSchema.parse(section.schema), wanted, subject)
         keys += section.keys
         subkeys += section.subkeys or ()
         values += change(section.values) if change else section.values
@@ -260,15 +263,6 @@ def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -
     if codec is not None:
         values = codec.from_plain(values)
     return Entries(keys, subkeys if wanted.kind.is_nested else None, values, accessed)
-
-
-def _value_change(old: StateSchema, new: StateSchema, subject: str) -> Migration | None:
-    """Return what makes stored values of `old` those of `new`; those of lists are chunks."""
-    if old.kind is not StateKind.LIST or new.kind is not StateKind.LIST:
-        return migration(old, new, subject)
-    before, after = (replace(schema, kind=StateKind.VALUE) for schema in (old, new))
-    change = migration(before, after, subject)
-    return change and in_lists(change)
 
 
 def _elements(

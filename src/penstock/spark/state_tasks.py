@@ -21,6 +21,8 @@ from penstock.spark.state_sources import STATE_SCHEMA, batches_of, rows_of
 from penstock.state.blob import Section, encode_blob, encode_blobs
 from penstock.state.replay import GroupReplay, open_blob, replay
 from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.stored_form import stored_codec
+from penstock.types.value_serializer import StoredForm
 
 COUNT_SCHEMA = pa.schema(
     [
@@ -86,8 +88,13 @@ def count_rows(operator: str, key_group: int, entries: GroupReplay) -> Iterator[
 
 
 def _entries_in(section: Section) -> int:
-    if StateSchema.parse(section.schema).kind is StateKind.LIST:
-        return sum(map(len, section.values))  # the values are chunks
+    schema = StateSchema.parse(section.schema)
+    if schema.kind is StateKind.LIST:
+        codec = stored_codec(schema)
+        # The values are chunks; plain ones are counted without being read.
+        if codec is not None and schema.form is StoredForm.CODED:
+            return sum(map(len, codec.from_plain(section.values)))
+        return sum(map(len, section.values))
     return len(section)
 
 

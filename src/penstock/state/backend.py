@@ -29,6 +29,7 @@ from typing import Any, Protocol
 
 from penstock.state.change_log import ChangeLog, Position
 from penstock.state.schema import StateKind, StateSchema
+from penstock.state.state_format import StateFormat
 from penstock.types import Types
 
 ABSENT = object()
@@ -135,7 +136,13 @@ class TimerTable(Protocol):
 
 
 class StateBackend(Protocol):
-    """The keyed state of one subtask, and its local copy between micro-batches."""
+    """The keyed state of one subtask, and its local copy between micro-batches.
+
+    Attributes:
+        format: How entries are written; set it before the first table.
+    """
+
+    format: StateFormat
 
     def table(self, operator: str, state: str, schema: StateSchema) -> Table:
         """Return the table of one state, made empty at first use.

@@ -10,6 +10,9 @@ Layout, little-endian:
     14      n     the uid, UTF-8
     14+n    …     pickle (protocol 5) of a list of sections
 
+A compressed blob has the magic "PSS2", and behind the uid one byte, the number of the compression
+(`penstock.state.compression`), four bytes, the size of the pickle, and the compressed pickle.
+
 A section is the tuple of the fields of `Section`. Values are plain (`penstock.types.plain`):
 what they mean is in the schema text, which every section carries, so a blob can be read without
 the job that wrote it.
@@ -29,13 +32,17 @@ from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
+from penstock.state.compression import Compression, compress, decompress
 
 MAGIC = b"PSS1"
+COMPRESSED_MAGIC = b"PSS2"
+MAGICS = frozenset({MAGIC, COMPRESSED_MAGIC})
 BLOB_BYTES = 4 << 20
 """Size that blobs stay below, unless a single entry is larger."""
 
 _HEAD = struct.Struct("<4sI")
 _OWNER = struct.Struct("<IH")
+_COMPRESSED = struct.Struct("<BI")
 _ENTRIES_PER_BLOB = 20_000
 
 
@@ -102,8 +109,13 @@ class Section:
         return Section(self.state, self.schema, **given)
 
 
-def encode_blob(operator: str, key_group: int, sections: list[Section]) -> bytes:
-    """Return one blob of `sections`, however large.
+def encode_blob(
+    operator: str,
+    key_group: int,
+    sections: list[Section],
+    compression: Compression = Compression.NONE,
+) -> bytes:
+    """Return one blob of `sections`, however large; compressed only if that makes it smaller.
 
     Raises:
         StateError: A key or value cannot be pickled.
@@ -117,11 +129,21 @@ def encode_blob(operator: str, key_group: int, sections: list[Section]) -> bytes
             f"a value of state {names} cannot be stored: {cause}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
+    magic = MAGIC
+    if compression is not Compression.NONE:
+        number, small = compress(body, compression)
+        if _COMPRESSED.size + len(small) < len(body):
+            magic, body = COMPRESSED_MAGIC, _COMPRESSED.pack(number, len(body)) + small
     covered = _OWNER.pack(key_group, len(uid)) + uid + body
-    return _HEAD.pack(MAGIC, crc32(covered)) + covered
+    return _HEAD.pack(magic, crc32(covered)) + covered
 
 
-def encode_blobs(operator: str, key_group: int, sections: Iterable[Section]) -> Iterator[bytes]:
+def encode_blobs(
+    operator: str,
+    key_group: int,
+    sections: Iterable[Section],
+    compression: Compression = Compression.NONE,
+) -> Iterator[bytes]:
     """Yield `sections` as blobs below `BLOB_BYTES`, each applied after the one before.
 
     Raises:
@@ -132,32 +154,36 @@ def encode_blobs(operator: str, key_group: int, sections: Iterable[Section]) -> 
         if len(section) <= _ENTRIES_PER_BLOB:
             small.append(section)
             continue
-        yield from _together(operator, key_group, small)
+        yield from _together(operator, key_group, small, compression)
         small = []
         for part in section.parts(_ENTRIES_PER_BLOB):
-            yield from _bounded(operator, key_group, part)
-    yield from _together(operator, key_group, small)
+            yield from _bounded(operator, key_group, part, compression)
+    yield from _together(operator, key_group, small, compression)
 
 
-def _together(operator: str, key_group: int, sections: list[Section]) -> Iterator[bytes]:
+def _together(
+    operator: str, key_group: int, sections: list[Section], compression: Compression
+) -> Iterator[bytes]:
     if not sections:
         return
-    blob = encode_blob(operator, key_group, sections)
+    blob = encode_blob(operator, key_group, sections, compression)
     if len(blob) <= BLOB_BYTES:
         yield blob
         return
     for section in sections:
-        yield from _bounded(operator, key_group, section)
+        yield from _bounded(operator, key_group, section, compression)
 
 
-def _bounded(operator: str, key_group: int, section: Section) -> Iterator[bytes]:
-    blob = encode_blob(operator, key_group, [section])
+def _bounded(
+    operator: str, key_group: int, section: Section, compression: Compression
+) -> Iterator[bytes]:
+    blob = encode_blob(operator, key_group, [section], compression)
     if len(blob) <= BLOB_BYTES or len(section) == 1:
         yield blob
         return
     entries = max(1, len(section) * BLOB_BYTES // (2 * len(blob)))
     for part in section.parts(entries):
-        yield from _bounded(operator, key_group, part)
+        yield from _bounded(operator, key_group, part, compression)
 
 
 def key_group_of(blob: bytes) -> int:
@@ -178,7 +204,7 @@ def checked(blob: bytes) -> bytes:
     Raises:
         StateError: The bytes are not a blob, or not the bytes that were written.
     """
-    if len(blob) < _HEAD.size + _OWNER.size or blob[:4] != MAGIC:
+    if len(blob) < _HEAD.size + _OWNER.size or blob[:4] not in MAGICS:
         raise _damaged("does not start like one")
     if crc32(memoryview(blob)[_HEAD.size :]) != _HEAD.unpack_from(blob)[1]:
         raise _damaged("does not match its checksum")
@@ -191,17 +217,32 @@ def decode_blob(blob: bytes) -> list[Section]:
     Raises:
         StateError: The bytes are not a blob, or not the bytes that were written.
     """
-    covered = memoryview(checked(blob))[_HEAD.size :]
-    key_group, length = _OWNER.unpack_from(covered)
+    body = body_of(checked(blob))
     try:
-        plain = pickle.loads(covered[_OWNER.size + length :])
+        plain = pickle.loads(body)
     except Exception as cause:  # a class of the user's program is gone or renamed
         raise StateError(
-            f"state of operator {operator_of(blob)!r}, key group {key_group}, cannot be read: "
-            f"{cause}",
+            f"state of operator {operator_of(blob)!r}, key group {key_group_of(blob)}, cannot be "
+            f"read: {cause}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
     return [Section(*section) for section in plain]
+
+
+def body_of(blob: bytes) -> memoryview:
+    """Return the pickle of a blob.
+
+    Raises:
+        StateError: It cannot be decompressed.
+    """
+    _, length = _OWNER.unpack_from(blob, _HEAD.size)
+    body = memoryview(blob)[_HEAD.size + _OWNER.size + length :]
+    if blob[:4] == MAGIC:
+        return body
+    if len(body) < _COMPRESSED.size:
+        raise _damaged("ends before its body")
+    number, size = _COMPRESSED.unpack_from(body)
+    return decompress(number, size, body[_COMPRESSED.size :])
 
 
 def _damaged(what: str) -> StateError:

@@ -11,7 +11,8 @@ Between two versions of a program the declared type of a state may change in the
 Anything else is refused. A field that is renamed counts as one lost and one new; a field that
 was lost and comes back reads as None where entries were rewritten in between.
 
-What is converted are plain values (see `penstock.types.plain`), many at once.
+What is converted are plain values (see `penstock.types.plain`), many at once. Coded rows are read,
+changed and written again, unless their bytes mean the same under the new type.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from itertools import combinations
 from typing import Any
 
 from penstock.errors import StateMigrationError
+from penstock.state.coded_change import Migration, between_forms
 from penstock.state.schema import StateKind, StateSchema
 from penstock.types import (
     BasicArrayTypeInfo,
@@ -38,9 +40,6 @@ from penstock.types import (
 )
 from penstock.types.inferred import enforced
 from penstock.types.plain import in_lists, in_maps, in_tuples, present, split_kinds
-
-Migration = Callable[[list[Any]], list[Any]]
-"""Plain values of an old schema to plain values of a new one: as many, in the same order."""
 
 _NANOS_PER_MILLI = 1_000_000
 
@@ -74,7 +73,9 @@ def migration(
     if old.subkey_type != new.subkey_type:
         raise place.refusal(f"had keys of type {old.subkey_type!r}, has {new.subkey_type!r}")
     change = _of_elements(old, new, place, now_ms)
-    return change and in_lists(change) if new.kind is StateKind.LIST else change
+    if new.kind is StateKind.LIST:
+        change = change and in_lists(change)
+    return between_forms(old, new, change)
 
 
 def _of_elements(

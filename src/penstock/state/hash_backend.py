@@ -1,7 +1,8 @@
 """The hash-map backend: state as Python objects in dictionaries of the worker process.
 
 Tables are partitioned by key group, because that is how state is written, compacted and moved:
-draining costs in proportion to the keys touched, and a snapshot of one group to the group.
+draining costs in proportion to the keys touched, and a snapshot of one group to the group. Of a copy
+that is built from the log, groups nobody has touched stay encoded (`sleeping_groups`).
 
 The copy lives in one process. Another worker of the same subtask has a copy of its own and
 applies what it missed. A copy of a failed attempt is half changed and is dropped.
@@ -13,23 +14,39 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from penstock.state.backend import TIMERS_SCHEMA, CopyUse
-from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.blob import (
+    Section,
+    checked,
+    decode_blob,
+    encode_blobs,
+    key_group_of,
+    operator_of,
+)
 from penstock.state.change_log import ChangeLog, Position
-from penstock.state.evolution import Migration, migration
+from penstock.state.coded_change import Migration
+from penstock.state.evolution import migration
 from penstock.state.hash_parts import HashTable
 from penstock.state.hash_timers import HashTimers
-from penstock.state.schema import BROADCAST_GROUP, StateSchema
+from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.sleeping_groups import SleepingGroups, may_sleep
+from penstock.state.state_format import StateFormat
 
 Address = tuple[str, str]
 """(operator uid, state name)."""
 
 
 class HashBackend:
-    """Implements `StateBackend` with dictionaries."""
+    """Implements `StateBackend` with dictionaries.
+
+    Attributes:
+        format: How entries are written; set it before the first table.
+    """
 
     def __init__(self) -> None:
+        self.format = StateFormat()
         self._tables: dict[Address, HashTable] = {}
         self._timers: dict[Address, HashTimers] = {}
+        self._sleeping: dict[str, SleepingGroups] = {}
         self._position: Position | None = None
 
     def table(self, operator: str, state: str, schema: StateSchema) -> HashTable:
@@ -38,9 +55,14 @@ class HashBackend:
         Raises:
             StateMigrationError: Entries are held that cannot be read as `schema`.
         """
+        schema = self.format.of(schema)
         found = self._tables.get((operator, state))
+        if found is None or not found.is_claimed or found.schema.text() != schema.text():
+            self._sleeping_of(operator).wake_all()
+            found = self._tables.get((operator, state))
         if found is None:
-            found = self._tables[operator, state] = HashTable(schema, is_claimed=True)
+            sleeping = self._sleeping_of(operator)
+            found = self._tables[operator, state] = HashTable(schema, sleeping, is_claimed=True)
         elif not found.is_claimed or found.schema.text() != schema.text():
             found.adopt(schema, _migration(found.schema, schema, operator, state))
             found.is_claimed = True
@@ -82,8 +104,12 @@ class HashBackend:
         """
         for blob in blobs:
             operator, group = operator_of(blob), key_group_of(blob)
-            for section in decode_blob(blob):
-                self._apply(operator, group, section)
+            sleeping = self._sleeping_of(operator)
+            is_needed = group == BROADCAST_GROUP or sleeping.is_awake(group)
+            if is_needed or not may_sleep(checked(blob), self._declared(operator)):
+                self._apply_now(operator, group, decode_blob(blob))
+            else:
+                sleeping.keep(group, blob)
 
     def drain(self) -> list[bytes]:
         """Return the changes since the last call, blobs of each touched key group in order."""
@@ -96,7 +122,9 @@ class HashBackend:
         return [
             blob
             for group, operator in sorted(sections)
-            for blob in encode_blobs(operator, group, sections[group, operator])
+            for blob in encode_blobs(
+                operator, group, sections[group, operator], self.format.compression
+            )
         ]
 
     def written(self, position: Position) -> None:
@@ -112,6 +140,8 @@ class HashBackend:
 
     def forget_keys(self) -> None:
         """Empty every table but broadcast state: the next key group of a batch run begins."""
+        for sleeping in self._sleeping.values():
+            sleeping.forget()
         for table in self._tables.values():
             for group, part in table.parts():
                 if group != BROADCAST_GROUP:
@@ -121,14 +151,19 @@ class HashBackend:
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group."""
-        sections: dict[str, list[Section]] = {}
+        for sleeping in self._sleeping.values():
+            sleeping.wake(key_group)
+        # Timers have blobs of their own, because those of other states may sleep.
+        sections: dict[tuple[str, bool], list[Section]] = {}
         for (operator, state), table in self._tables.items():
             part = table[key_group]
             if part.has_entries():
                 section = part.all_entries(partial(table.section, state))
-                sections.setdefault(operator, []).append(section)
-        for operator in sorted(sections):
-            yield from encode_blobs(operator, key_group, sections[operator])
+                is_timers = table.schema.kind is StateKind.TIMERS
+                sections.setdefault((operator, is_timers), []).append(section)
+        for operator, is_timers in sorted(sections):
+            own = sections[operator, is_timers]
+            yield from encode_blobs(operator, key_group, own, self.format.compression)
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all entries, one key group after the other."""
@@ -137,17 +172,43 @@ class HashBackend:
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending."""
-        return sorted({group for table in self._tables.values() for group in table.groups()})
+        found = {group for table in self._tables.values() for group in table.groups()}
+        return sorted(found.union(*(each.groups() for each in self._sleeping.values())))
 
     def close(self) -> None:
         """Forget everything."""
         self.discard()
 
+    def _sleeping_of(self, operator: str) -> SleepingGroups:
+        found = self._sleeping.get(operator)
+        if found is None:
+
+            def decode(key_group: int, blob: bytes) -> None:
+                for section in decode_blob(blob):
+                    self._apply(operator, key_group, section)
+
+            found = self._sleeping[operator] = SleepingGroups(decode)
+        return found
+
+    def _declared(self, operator: str) -> dict[str, StateSchema]:
+        return {
+            state: table.schema
+            for (owner, state), table in self._tables.items()
+            if owner == operator and table.is_claimed
+        }
+
+    def _apply_now(self, operator: str, key_group: int, sections: list[Section]) -> None:
+        schemas = (StateSchema.parse(section.schema) for section in sections)
+        if any(schema.kind is not StateKind.TIMERS for schema in schemas):
+            self._sleeping_of(operator).wake(key_group)
+        for section in sections:
+            self._apply(operator, key_group, section)
+
     def _apply(self, operator: str, key_group: int, section: Section) -> None:
         table = self._tables.get((operator, section.state))
         stored = StateSchema.parse(section.schema)
         if table is None:
-            table = HashTable(stored, is_claimed=False)
+            table = HashTable(stored, self._sleeping_of(operator), is_claimed=False)
             self._tables[operator, section.state] = table
         values = section.values
         if section.schema != table.schema.text():
@@ -158,7 +219,7 @@ class HashBackend:
                 table.adopt(stored, _migration(table.schema, stored, operator, section.state))
         if table.codec is not None:
             values = table.codec.from_plain(values)
-        table[key_group].apply(section, values)
+        table.quiet_part(key_group).apply(section, values)
         timers = self._timers.get((operator, section.state))
         if timers is not None:
             timers.loaded(key_group, section)

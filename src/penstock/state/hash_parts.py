@@ -6,36 +6,43 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.state.blob import Section
-from penstock.state.evolution import Migration
+from penstock.state.coded_change import Migration
 from penstock.state.schema import StateSchema
+from penstock.state.sleeping_groups import SleepingGroups
 from penstock.state.stored_form import stored_codec
 from penstock.types.plain import PlainCodec
+from penstock.types.value_serializer import StoredForm
 
 
 class HashSinglePart:
-    """One value per key. `get` is the dictionary's own."""
+    """One value per key. `get` is the dictionary's own.
 
-    __slots__ = ("_entries", "changed", "get")
+    Attributes:
+        entries: Key to value.
+        changed: Keys put or removed since the last `take_changes`.
+    """
+
+    __slots__ = ("changed", "entries", "get")
 
     def __init__(self) -> None:
-        self._entries: dict[Any, Any] = {}
+        self.entries: dict[Any, Any] = {}
         self.changed: set[Any] = set()
-        self.get = self._entries.get
+        self.get = self.entries.get
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value of `key`."""
-        self._entries[key] = value
+        self.entries[key] = value
         self.changed.add(key)
 
     def remove(self, key: Any) -> None:
         """Remove the value of `key`, if there is one."""
-        if key in self._entries:
-            del self._entries[key]
+        if key in self.entries:
+            del self.entries[key]
             self.changed.add(key)
 
     def keys(self) -> list[Any]:
         """Return all keys."""
-        return list(self._entries)
+        return list(self.entries)
 
     def is_clean(self) -> bool:
         """Return whether nothing changed since the last `take_changes`."""
@@ -43,91 +50,92 @@ class HashSinglePart:
 
     def has_entries(self) -> bool:
         """Return whether there is any entry."""
-        return bool(self._entries)
+        return bool(self.entries)
 
     def forget(self) -> None:
         """Forget everything."""
-        self._entries.clear()
+        self.entries.clear()
         self.changed.clear()
 
     def take_changes(self, section: Callable[..., Section]) -> Section:
         """Return the changes and forget that they were made."""
-        entries = self._entries
-        keys = [key for key in self.changed if key in entries]
-        removed = [key for key in self.changed if key not in entries]
+        entries = self.entries
+        removed = [] if self.changed <= entries.keys() else list(self.changed - entries.keys())
+        self.changed.difference_update(removed)
+        keys = list(self.changed)
         self.changed.clear()
-        return section(keys, None, [entries[key] for key in keys], removed)
+        return section(keys, None, list(map(entries.__getitem__, keys)), removed)
 
     def all_entries(self, section: Callable[..., Section]) -> Section:
         """Return everything."""
-        return section(list(self._entries), None, list(self._entries.values()))
+        return section(list(self.entries), None, list(self.entries.values()))
 
     def apply(self, section: Section, values: list[Any]) -> None:
         """Apply a section whose plain values mean `values`."""
-        self._entries.update(zip(section.keys, values, strict=True))
+        self.entries.update(zip(section.keys, values, strict=True))
         for key in section.removed:
-            self._entries.pop(key, None)
+            self.entries.pop(key, None)
 
     def map_values(self, change: Callable[[list[Any]], list[Any]]) -> None:
         """Replace all values; not a change of the state."""
-        entries = self._entries
+        entries = self.entries
         entries.update(zip(list(entries), change(list(entries.values())), strict=True))
 
 
 class HashNestedPart:
     """Entries by key and subkey."""
 
-    __slots__ = ("_changed", "_cleared", "_entries")
+    __slots__ = ("_changed", "_cleared", "entries")
 
     def __init__(self) -> None:
-        self._entries: dict[Any, dict[Any, Any]] = {}
+        self.entries: dict[Any, dict[Any, Any]] = {}
         self._changed: dict[Any, set[Any]] = {}
         self._cleared: set[Any] = set()
 
     def get(self, key: Any, subkey: Any, default: Any = None) -> Any:
         """Return one value."""
-        inner = self._entries.get(key)
+        inner = self.entries.get(key)
         return default if inner is None else inner.get(subkey, default)
 
     def put(self, key: Any, subkey: Any, value: Any) -> None:
         """Set one value."""
-        inner = self._entries.get(key)
+        inner = self.entries.get(key)
         if inner is None:
-            inner = self._entries[key] = {}
+            inner = self.entries[key] = {}
         inner[subkey] = value
         self._touch(key, subkey)
 
     def remove(self, key: Any, subkey: Any) -> None:
         """Remove one value, if it is there."""
-        inner = self._entries.get(key)
+        inner = self.entries.get(key)
         if inner is not None and subkey in inner:
             del inner[subkey]
             if not inner:
-                del self._entries[key]
+                del self.entries[key]
             self._touch(key, subkey)
 
     def clear(self, key: Any) -> None:
         """Remove all entries of `key`."""
-        if self._entries.pop(key, None) is not None:
+        if self.entries.pop(key, None) is not None:
             self._cleared.add(key)
             self._changed.pop(key, None)
 
     def items(self, key: Any) -> list[tuple[Any, Any]]:
         """Return (subkey, value) of all entries of `key`."""
-        inner = self._entries.get(key)
+        inner = self.entries.get(key)
         return [] if inner is None else list(inner.items())
 
     def subkeys(self, key: Any) -> list[Any]:
         """Return the subkeys of `key`."""
-        return list(self._entries.get(key, ()))
+        return list(self.entries.get(key, ()))
 
     def is_empty(self, key: Any) -> bool:
         """Return whether `key` has no entries."""
-        return key not in self._entries
+        return key not in self.entries
 
     def keys(self) -> list[Any]:
         """Return all keys that have entries."""
-        return list(self._entries)
+        return list(self.entries)
 
     def is_clean(self) -> bool:
         """Return whether nothing changed since the last `take_changes`."""
@@ -135,11 +143,11 @@ class HashNestedPart:
 
     def has_entries(self) -> bool:
         """Return whether there is any entry."""
-        return bool(self._entries)
+        return bool(self.entries)
 
     def forget(self) -> None:
         """Forget everything."""
-        self._entries.clear()
+        self.entries.clear()
         self._changed.clear()
         self._cleared.clear()
 
@@ -148,7 +156,7 @@ class HashNestedPart:
         keys, subkeys, values = [], [], []
         removed, removed_subkeys = [], []
         for key, changed in self._changed.items():
-            inner = self._entries.get(key, {})
+            inner = self.entries.get(key, {})
             for subkey in changed:
                 if subkey in inner:
                     keys.append(key)
@@ -167,7 +175,7 @@ class HashNestedPart:
         keys: list[Any] = []
         subkeys: list[Any] = []
         values: list[Any] = []
-        for key, inner in self._entries.items():
+        for key, inner in self.entries.items():
             keys += [key] * len(inner)
             subkeys += inner
             values += inner.values()
@@ -175,7 +183,7 @@ class HashNestedPart:
 
     def apply(self, section: Section, values: list[Any]) -> None:
         """Apply a section whose plain values mean `values`."""
-        entries = self._entries
+        entries = self.entries
         for key in section.cleared:
             entries.pop(key, None)
         for key, subkey, value in zip(section.keys, section.subkeys or (), values, strict=True):
@@ -193,7 +201,7 @@ class HashNestedPart:
 
     def map_values(self, change: Callable[[list[Any]], list[Any]]) -> None:
         """Replace all values; not a change of the state."""
-        for inner in self._entries.values():
+        for inner in self.entries.values():
             inner.update(zip(list(inner), change(list(inner.values())), strict=True))
 
     def _touch(self, key: Any, subkey: Any) -> None:
@@ -212,35 +220,47 @@ class HashTable:
         is_claimed: An operator asked for it; else the schema is the stored one.
     """
 
-    def __init__(self, schema: StateSchema, *, is_claimed: bool) -> None:
+    def __init__(self, schema: StateSchema, sleeping: SleepingGroups, *, is_claimed: bool) -> None:
         self.is_claimed = is_claimed
+        self._sleeping = sleeping
         self._parts: dict[int, Any] = {}
         self._make = HashNestedPart if schema.kind.is_nested else HashSinglePart
         self._use(schema)
 
     def __getitem__(self, key_group: int) -> Any:
-        """Return the part of a key group."""
+        """Return the part of a key group, which wakes the group."""
+        part = self._parts.get(key_group)
+        if part is None:
+            part = self.quiet_part(key_group)
+            self._sleeping.wake(key_group)
+        return part
+
+    def quiet_part(self, key_group: int) -> Any:
+        """Return the part of a key group as far as it was decoded."""
         part = self._parts.get(key_group)
         if part is None:
             part = self._parts[key_group] = self._make()
         return part
 
     def groups(self) -> list[int]:
-        """Return the key groups that have entries, ascending."""
-        return sorted(group for group, part in self._parts.items() if part.has_entries())
+        """Return the key groups that may have entries, ascending."""
+        found = {group for group, part in self._parts.items() if part.has_entries()}
+        return sorted(found.union(self._sleeping.groups()))
 
     def parts(self) -> list[tuple[int, Any]]:
-        """Return (key group, part) of all parts."""
+        """Return (key group, part) of all parts that were decoded."""
         return list(self._parts.items())
 
     def adopt(self, schema: StateSchema, change: Migration | None) -> None:
         """Hold values as `schema` says from now on."""
-        if change is not None:
+        # Coded bytes that may stay as they are can still mean rows with more columns.
+        if change is not None or schema.form is StoredForm.CODED:
             codec, new = self.codec, stored_codec(schema)
 
             def rich(values: list[Any]) -> list[Any]:
-                plain = change(values if codec is None else codec.to_plain(values))
-                return plain if new is None else new.from_plain(plain)
+                stored = values if codec is None else codec.to_plain(values)
+                changed = stored if change is None else change(stored)
+                return changed if new is None else new.from_plain(changed)
 
             for part in self._parts.values():
                 part.map_values(rich)

@@ -17,7 +17,7 @@ from penstock.errors import StateError
 from penstock.state.backend import TIMERS_SCHEMA, CopyUse
 from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
 from penstock.state.change_log import ChangeLog, Position
-from penstock.state.evolution import Migration
+from penstock.state.coded_change import Migration
 from penstock.state.lmdb_apply import catch_up
 from penstock.state.lmdb_directory import CopyDirectory
 from penstock.state.lmdb_format import StoredTable
@@ -26,6 +26,7 @@ from penstock.state.lmdb_table import LmdbTable, migration_of
 from penstock.state.lmdb_timers import LmdbTimers
 from penstock.state.lmdb_view import View
 from penstock.state.schema import StateSchema
+from penstock.state.state_format import StateFormat
 
 
 class LmdbBackend:
@@ -36,9 +37,13 @@ class LmdbBackend:
             of a host that run the subtask give the same.
         owner: Says whose state it is: job, run, program, level, subtask. A copy somebody else
             left in the directory is thrown away.
+
+    Attributes:
+        format: How entries are written; set it before the first table.
     """
 
     def __init__(self, directory: Path, owner: str) -> None:
+        self.format = StateFormat()
         self._directory = CopyDirectory(directory, owner)
         self._tables: dict[Address, LmdbTable] = {}
         self._timers: dict[Address, LmdbTimers] = {}
@@ -52,6 +57,7 @@ class LmdbBackend:
         Raises:
             StateMigrationError: Entries are stored that cannot be read as `schema`.
         """
+        schema = self.format.of(schema)
         found = self._tables.get((operator, state))
         if found is None:
             found = LmdbTable(operator, state, schema)
@@ -120,7 +126,9 @@ class LmdbBackend:
         blobs = [
             blob
             for group, operator in sorted(sections)
-            for blob in encode_blobs(operator, group, sections[group, operator])
+            for blob in encode_blobs(
+                operator, group, sections[group, operator], self.format.compression
+            )
         ]
         self._drained += blobs
         return blobs
@@ -135,14 +143,16 @@ class LmdbBackend:
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group, as it was when the micro-batch began."""
-        return snapshot_group(self._current_view(), key_group, self._declared, Overlay())
+        return snapshot_group(
+            self._current_view(), key_group, self._declared, Overlay(), self.format.compression
+        )
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all entries, those of this micro-batch included; after `drain`."""
         overlay = Overlay(self._drained)
         view = self._current_view()
         for group in sorted(overlay.groups().union(view.groups())):
-            yield from snapshot_group(view, group, self._declared, overlay)
+            yield from snapshot_group(view, group, self._declared, overlay, self.format.compression)
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending.

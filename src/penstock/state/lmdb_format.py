@@ -17,7 +17,9 @@ The value of an entry, little-endian:
 
     u32 CRC-32 of the other fields and the entry's key
     u16 number of the schema; + 0x8000 if key and subkey cannot be had from the bytes
-    pickle (protocol 5) of the plain value; in the second case of (value, key, subkey)
+                              + 0x4000 if the stored value is bytes, such as a coded row
+    pickle (protocol 5) of the stored value; with 0x8000 of (value, key, subkey); with 0x4000 the
+    bytes themselves
 
 The value of a timer is u32 CRC-32 of the other field and the timer's key, and the pickle of a key
 that cannot be had from its bytes, or nothing.
@@ -40,6 +42,9 @@ GROUP_BYTES = 4
 PREFIX_BYTES = 6
 ADDRESSED = 0x8000
 """Flag of entries that carry their key and subkey."""
+
+RAW = 0x4000
+"""Flag of entries that are bytes, and as they are."""
 
 _ADDRESSES = 0x1_0000
 _HEAD = struct.Struct("<IH")
@@ -87,13 +92,16 @@ def pack_entry(raw: bytes, number: int, value: Any, address: tuple[Any, Any] | N
     Args:
         raw: Key of the entry in the database.
         number: Number of its schema.
-        value: Plain value.
+        value: Stored value: plain or coded.
         address: (key, subkey) if they cannot be had from `raw`.
 
     Raises:
         StateError: The value cannot be pickled.
     """
     code = number if address is None else number | ADDRESSED
+    if type(value) is bytes and address is None:
+        code |= RAW
+        return _HEAD.pack(crc32(value, crc32(raw) ^ code), code) + value
     try:
         body = pickle.dumps(value if address is None else (value, *address), 5)
     except Exception as cause:  # whatever a user's __reduce__ raises
@@ -113,9 +121,13 @@ def is_intact(raw: bytes, stored: bytes) -> bool:
 
 
 def unpack_entry(raw: bytes, stored: bytes, *, is_nested: bool) -> tuple[int, Any, Any, Any]:
-    """Return (schema number, key, subkey, plain value) of an intact entry."""
+    """Return (schema number, key, subkey, stored value) of an intact entry."""
     _, code = read_head(stored)
-    value = pickle.loads(memoryview(stored)[HEAD_BYTES:])
+    if code & RAW:
+        code ^= RAW
+        value: Any = stored[HEAD_BYTES:]
+    else:
+        value = pickle.loads(memoryview(stored)[HEAD_BYTES:])
     if code & ADDRESSED:
         value, key, subkey = value
         return code ^ ADDRESSED, key, subkey, value
@@ -232,7 +244,7 @@ class Catalog:
         if schema not in schemas:
             schemas.append(schema)
             self.is_changed = True
-        if table >= _ADDRESSES or len(schemas) > ADDRESSED:
+        if table >= _ADDRESSES or len(schemas) > RAW:
             raise StateError(
                 f"state {state!r} of operator {operator!r} has number {table} with "
                 f"{len(schemas)} schemas, which is too many to store",

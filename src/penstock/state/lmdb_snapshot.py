@@ -14,7 +14,8 @@ from itertools import islice
 from typing import Any
 
 from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
-from penstock.state.evolution import Migration
+from penstock.state.coded_change import Migration
+from penstock.state.compression import Compression
 from penstock.state.lmdb_format import (
     GROUP_BYTES,
     PREFIX_BYTES,
@@ -107,7 +108,11 @@ class Overlay:
 
 
 def snapshot_group(
-    view: View, key_group: int, current: Current, overlay: Overlay
+    view: View,
+    key_group: int,
+    current: Current,
+    overlay: Overlay,
+    compression: Compression = Compression.NONE,
 ) -> Iterator[bytes]:
     """Yield the entries of one key group as blobs.
 
@@ -123,17 +128,19 @@ def snapshot_group(
             change = changes.get((table.operator, table.state))
             found = _stored_sections(table, rows, change, current(table))
             sections.setdefault(table.operator, []).extend(found)
-        yield from _blobs(key_group, sections)
+        yield from _blobs(key_group, sections, compression)
     written: dict[str, list[Section]] = {}
     for (operator, state), change in changes.items():
         written.setdefault(operator, []).extend(change.sections(state))
-    yield from _blobs(key_group, written)
+    yield from _blobs(key_group, written, compression)
 
 
-def _blobs(key_group: int, sections: dict[str, list[Section]]) -> Iterator[bytes]:
+def _blobs(
+    key_group: int, sections: dict[str, list[Section]], compression: Compression
+) -> Iterator[bytes]:
     for operator, own in sections.items():
         if own:
-            yield from encode_blobs(operator, key_group, own)
+            yield from encode_blobs(operator, key_group, own, compression)
 
 
 def _bounded(entries: Iterator[Stored]) -> list[Stored]:

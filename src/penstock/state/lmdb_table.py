@@ -14,11 +14,13 @@ from penstock.errors import StateError, StateMigrationError
 from penstock.serde.key_bytes import decode_key
 from penstock.state.backend import ABSENT
 from penstock.state.blob import Section
-from penstock.state.evolution import Migration, migration
+from penstock.state.coded_change import Migration
+from penstock.state.evolution import migration
 from penstock.state.lmdb_format import (
     ADDRESSED,
     HEAD_BYTES,
     PREFIX_BYTES,
+    RAW,
     entry_prefix,
     read_head,
     unpack_entry,
@@ -173,10 +175,14 @@ class LmdbTable:
         if len(stored) >= HEAD_BYTES:
             checksum, code = read_head(stored)
             if crc32(body, crc32(raw) ^ code) == checksum:
-                value = pickle.loads(body)
-                if code & ADDRESSED:
-                    value = value[0]
-                    code ^= ADDRESSED
+                if code & RAW:
+                    value = body
+                    code ^= RAW
+                else:
+                    value = pickle.loads(body)
+                    if code & ADDRESSED:
+                        value = value[0]
+                        code ^= ADDRESSED
                 decoder = self._decoders[code]
                 return value if decoder is None else decoder([value])[0]
         return self._in_view.damaged(f"entry {raw.hex()} does not match its checksum")
@@ -252,7 +258,7 @@ class LmdbTable:
         """Return whether any entry is stored under a schema; reads all of them."""
         view = self._in_view
         return any(
-            read_head(stored)[1] & ~ADDRESSED == number
+            read_head(stored)[1] & ~(ADDRESSED | RAW) == number
             for group in view.groups()
             for _, stored in view.scan(entry_prefix(group, self._id))
         )

@@ -14,7 +14,14 @@ from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
-from penstock.state.blob import MAGIC, Section, decode_blob, key_group_of, operator_of
+from penstock.state.blob import (
+    MAGICS,
+    Section,
+    body_of,
+    decode_blob,
+    key_group_of,
+    operator_of,
+)
 from penstock.state.hash_parts import HashNestedPart, HashSinglePart
 from penstock.state.schema import BROADCAST_GROUP, StateSchema
 
@@ -131,7 +138,7 @@ def check_blob(where: str, blob: bytes) -> None:
     Raises:
         StateError: It is not.
     """
-    if len(blob) < _UID_AT or blob[:4] != MAGIC:
+    if len(blob) < _UID_AT or blob[:4] not in MAGICS:
         raise StateError(f"a state blob does not start like one; {where}", hint=_RESTORE)
     if crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
         raise StateError(
@@ -182,8 +189,7 @@ class _Namer(pickle.Unpickler):
 
 
 def _missing_class(blob: bytes) -> str | None:
-    body = blob[_UID_AT + len(operator_of(blob).encode()) :]
-    namer = _Namer(io.BytesIO(body))
+    namer = _Namer(io.BytesIO(body_of(blob)))
     try:
         namer.load()
     except Exception:  # noqa: BLE001 - only which class it was matters; the error is raised already

@@ -4,6 +4,8 @@ The text of a schema travels with every batch of stored entries, so that whoever
 even years later, knows what they are. It is JSON with sorted keys and no spaces:
 
     {"kind":"map","subkey":"String","ttl":false,"value":{"row":[["size","Long"]]}}
+
+Values that are coded rows (`penstock.serde.coded_rows`) have one member more, `"form":"coded"`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 from penstock.errors import DecodeError
 from penstock.types import TypeInformation
 from penstock.types.description import describe_type, type_of
+from penstock.types.value_serializer import StoredForm
 
 BROADCAST_GROUP = 0xFFFF_FFFF
 """The key group of broadcast state, which has no key; no key is ever in it."""
@@ -68,12 +71,14 @@ class StateSchema:
         value_type: Type of the value, list element, map value or accumulator.
         subkey_type: Type of the keys of a map or of broadcast state; None for other kinds.
         has_ttl: Whether each stored value is `(last access in ms, value)`.
+        form: What stored values look like.
     """
 
     kind: StateKind
     value_type: TypeInformation
     subkey_type: TypeInformation | None = None
     has_ttl: bool = False
+    form: StoredForm = StoredForm.PLAIN
 
     def text(self) -> str:
         """Return the schema as JSON; equal schemas, and only those, have equal texts.
@@ -111,6 +116,8 @@ def _text(schema: StateSchema) -> str:
         "ttl": schema.has_ttl,
         "value": describe_type(schema.value_type),
     }
+    if schema.form is not StoredForm.PLAIN:  # left out else: texts are stored for years
+        members["form"] = schema.form.value
     return json.dumps(members, sort_keys=True, separators=(",", ":"))
 
 
@@ -125,12 +132,15 @@ def _parse(text: str) -> StateSchema:
         members = json.loads(text)
     except (ValueError, RecursionError) as refused:
         raise _unreadable(text, "it is no JSON") from refused
-    if not isinstance(members, dict) or set(members) != _MEMBERS:
+    if not isinstance(members, dict) or set(members) - {"form"} != _MEMBERS:
         raise _unreadable(text, f"it has not the members {', '.join(sorted(_MEMBERS))}")
     kinds = {kind.value: kind for kind in StateKind}
     kind, has_ttl = members["kind"], members["ttl"]
     if not isinstance(kind, str) or kind not in kinds:
         raise _unreadable(text, f"there is no kind of state {kind!r}")
+    coded = StoredForm.CODED.value
+    if members.get("form", coded) != coded:
+        raise _unreadable(text, f"its form is {members['form']!r}")
     if not isinstance(has_ttl, bool):
         raise _unreadable(text, f"its ttl is {has_ttl!r}")
     subkey = members["subkey"]
@@ -139,6 +149,7 @@ def _parse(text: str) -> StateSchema:
         type_of(members["value"]),
         None if subkey is None else type_of(subkey),
         has_ttl,
+        StoredForm.CODED if "form" in members else StoredForm.PLAIN,
     )
 
 

@@ -1,18 +1,23 @@
-"""From the schema of a state to the type of one stored entry, and its plain form.
+"""From the schema of a state to the type of one stored entry, and its stored form.
 
 value, reducing, aggregating, map, broadcast   the value
 list                                           a chunk: a list of values
 timers                                         True
 with a time-to-live                            (last access in ms, value) for each value
+
+The stored form is plain (`penstock.types.plain`) or, if the schema says so, coded: the bytes of
+the whole entry, and None for None.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
+from penstock.serde.coded_rows import coded_codec
 from penstock.state.schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 from penstock.types.plain import PlainCodec, plain_codec
+from penstock.types.value_serializer import StoredForm
 
 
 @cache
@@ -26,5 +31,13 @@ def stored_type(schema: StateSchema) -> TypeInformation:
 
 @cache
 def stored_codec(schema: StateSchema) -> PlainCodec | None:
-    """Return what turns stored entries into their plain form and back; None if nothing does."""
-    return plain_codec(stored_type(schema))
+    """Return what turns entries into their stored form and back; None if nothing does."""
+    if schema.form is StoredForm.PLAIN:
+        return plain_codec(stored_type(schema))
+    codec = coded_codec(stored_type(schema), tuples_hold_none=schema.has_ttl)
+    return PlainCodec(
+        codec.encode_all,
+        codec.decode_all,
+        lambda value: None if value is None else codec.encode(value),
+        lambda stored: None if stored is None else codec.decode(stored),
+    )

@@ -38,6 +38,23 @@ class TableValueState:
         self._parts[context.group].remove(context.key)
 
 
+class HashValueState(TableValueState):
+    """The same over the parts of the hash-map backend, which it writes without a call."""
+
+    __slots__ = ()
+
+    def update(self, value: Any) -> None:
+        """Set the value of the current key; None removes it (as in Flink)."""
+        context = self._context
+        part = self._parts[context.group]
+        key = context.key
+        if value is None:
+            part.remove(key)
+        else:
+            part.entries[key] = value
+            part.changed.add(key)
+
+
 class TypedValueState(TableValueState):
     """The same for a declared type."""
 

@@ -46,6 +46,7 @@ penstock.datastream:KeyedStream works
     start_new_chain disable_chaining cache
   accepted: set_max_parallelism set_buffer_timeout slot_sharing_group
   absent: set_uid_hash
+penstock.datastream:KeyedStream.AccumulateType works
 penstock.datastream.data_stream:CachedDataStream works
   works: invalidate set_parallelism name get_name uid force_non_parallel start_new_chain
     disable_chaining
@@ -421,16 +422,17 @@ penstock.common:Configuration works
     add_all_to_dict add_all contains_key to_dict remove_config
 penstock.common:ExecutionConfig accepted
   works: get_parallelism set_parallelism get_max_parallelism set_max_parallelism
-    get_global_job_parameters set_global_job_parameters
+    get_global_job_parameters set_global_job_parameters set_auto_watermark_interval
+    get_auto_watermark_interval set_latency_tracking_interval get_latency_tracking_interval
+    enable_object_reuse
+    disable_object_reuse is_object_reuse_enabled
   accepted: enable_closure_cleaner disable_closure_cleaner is_closure_cleaner_enabled
-    set_auto_watermark_interval get_auto_watermark_interval set_latency_tracking_interval
-    get_latency_tracking_interval get_task_cancellation_interval
+    get_task_cancellation_interval
     set_task_cancellation_interval get_task_cancellation_timeout
     set_task_cancellation_timeout enable_force_kryo disable_force_kryo is_force_kryo_enabled
     enable_generic_types disable_generic_types has_generic_types_disabled
     enable_auto_generated_uids disable_auto_generated_uids has_auto_generated_uids_enabled
-    enable_force_avro disable_force_avro is_force_avro_enabled enable_object_reuse
-    disable_object_reuse is_object_reuse_enabled get_default_kryo_serializer_classes
+    enable_force_avro disable_force_avro is_force_avro_enabled get_default_kryo_serializer_classes
     get_registered_kryo_types get_registered_pojo_types is_use_snapshot_compression
     set_use_snapshot_compression
 
@@ -471,6 +473,62 @@ penstock.common:Encoder works
 penstock.common.serialization:BulkWriterFactory absent
 penstock.common.serialization:RowDataBulkWriterFactory absent
 penstock.common.serialization:RowFieldExtractorSchema absent
+
+# Beyond PyFlink: operators of your own
+
+penstock.datastream:OneInputStreamOperator works
+  works: open close process_element process_watermark process_record_attributes end_input
+    on_timer prepare_snapshot_pre_barrier get_operator_attributes
+penstock.datastream:TwoInputStreamOperator works
+  works: open close process_element1 process_element2 process_watermark
+    process_record_attributes1 process_record_attributes2 end_input on_timer
+    prepare_snapshot_pre_barrier get_operator_attributes
+penstock.datastream:RecordAttributes works
+  works: is_backlog
+penstock.datastream:RecordAttributesBuilder works
+  works: set_backlog build
+penstock.datastream.operators:LatencyMarkerEvent works
+  works: get_marked_time get_operator_id get_subtask_index
+penstock.datastream:OperatorAttributes works
+  works: is_output_stream_record_value_stored is_input_stream_record_stored
+    is_internal_sorter_supported is_output_only_after_end_of_stream
+penstock.datastream:OperatorAttributesBuilder works
+  works: set_output_stream_record_value_stored set_input_stream_record_stored
+    set_internal_sorter_supported set_output_only_after_end_of_stream build
+
+# Beyond PyFlink: groups and pairs of two streams
+
+penstock.datastream:CoGroupedStreams works
+  works: where
+penstock.api.co_grouped_streams:CoGroupedKeys works
+  works: window
+penstock.api.co_grouped_streams:CoGroupedWindows works
+  works: trigger evictor allowed_lateness apply
+penstock.datastream:JoinedStreams works
+  works: where
+penstock.api.joined_streams:JoinedKeys works
+  works: window
+penstock.api.joined_streams:JoinedWindows works
+  works: trigger evictor allowed_lateness apply
+penstock.api.paired_streams:Where works
+  works: equal_to
+penstock.datastream:IntervalJoin works
+  works: between
+penstock.api.interval_join:IntervalJoined works
+  works: lower_bound_exclusive upper_bound_exclusive side_output_left_late_data
+    side_output_right_late_data process
+penstock.datastream:CoGroupFunction works
+  works: co_group
+penstock.datastream:JoinFunction works
+  works: join
+penstock.datastream:FlatJoinFunction works
+  works: join
+penstock.datastream:ProcessJoinFunction works
+  works: process_element
+penstock.datastream:ProcessJoinFunction.Context works
+  works: get_left_timestamp get_right_timestamp get_timestamp output
+penstock.datastream:TaggedUnion works
+  works: is_one is_two get_one get_two
 
 # Metrics
 

@@ -20,7 +20,8 @@ What the names do is tested one by one elsewhere. Connectors and formats have pa
 * **works**: it does what it does in PyFlink.
 * accepted: it is kept and given back, and changes nothing.
 * ~~absent~~: PyFlink has it for Java alone.
-* *ours*: it is beyond PyFlink.
+* *ours*: it is beyond PyFlink. Classes of Flink's Java API that PyFlink has not have sections of their
+  own; what their methods are there, in snake_case, counts as works.
 
 | | works | accepted | absent |
 |---|---|---|---|

@@ -18,7 +18,7 @@ from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import WatermarkGroup
 from penstock.runtime.report import Report, decode_report
 from penstock.runtime.watermarks import ChannelWatermarks
-from penstock.serde.elements import MIN_TIMESTAMP, Watermark
+from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, Watermark
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
@@ -62,7 +62,11 @@ class _Outputs:
                 self._take_records(header, frame)
             elif route == first_route:
                 elements = load_payload(frame)
-                self.marks += [(header.channel, element) for element in elements]
+                self.marks += [
+                    (header.channel, element)
+                    for element in elements
+                    if type(element) is not BacklogStatus
+                ]
 
     def _take_records(self, header: FrameHeader, frame: bytes) -> None:
         values, stamps = decode_records(header, frame)

@@ -10,6 +10,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver, programs_of
 from penstock.runtime.program import SINK_LEVEL, LevelProgram, RunKind
 from penstock.testing.batch_run import run_batch
+from penstock.testing.kept_results import with_values, without_kept
 from penstock.testing.live_run import run_live
 from penstock.testing.results import Results, SinkStage
 from penstock.testing.schedule import Schedule
@@ -65,11 +66,13 @@ class _Job:
 
     def run(self) -> Results:
         for run in self._plan.runs:
-            stage = SinkStage(self._results, self._sinks)
+            stage = SinkStage(self._results, self._sinks, [sink.uid for sink in self._plan.sinks])
             self._run_one(run, stage)
-            self._handed = HandOver(stage.report.watermarks, stage.report.memory)
-            self._state = stage.state
-        return self._results
+            if run.hands_over:
+                self._handed = HandOver(stage.report.watermarks, stage.report.memory)
+                self._state = stage.state
+            self._plan = with_values(self._plan, self._results)
+        return without_kept(self._plan, self._results)
 
     def _run_one(self, run: RunPlan, stage: SinkStage) -> None:
         programs = self._programs(run)

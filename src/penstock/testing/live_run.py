@@ -36,11 +36,14 @@ class _MicroBatch:
         number: Over all live runs of the job.
         hand_over: It is the last one of a run that hands over.
         failure: How the first attempts of every subtask fail, if they do.
+        starts: Every subtask is called, as the event `start` does it on Spark: it is the first one
+            of a run, which takes over all state and fires the timers that are due.
     """
 
     number: int
     hand_over: bool
     failure: Failure | None
+    starts: bool
 
 
 class _Sources:
@@ -134,7 +137,7 @@ class _Level:
             arriving[route].append(frame)
         out: list[Row] = []
         for subtask, route in enumerate(self._routes):
-            if arriving[route] or batch.hand_over:
+            if arriving[route] or batch.hand_over or batch.starts:
                 out += self._attempts(subtask, arriving[route], batch)
         return out
 
@@ -216,7 +219,8 @@ def run_live(
             zero.lose_workers()
             for level in levels:
                 level.lose_workers()
-        batch = _MicroBatch(number, done, schedule.fails_in(number))
+        starts = number == first_batch
+        batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
         rows = zero.process(sources, plan.options.parallelism, batch)
         for level in levels:
             rows = level.process(rows, batch)

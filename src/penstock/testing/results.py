@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ArgumentError
+from penstock.runtime.latency import SourceMarker
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import Report, decode_report
 from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
+from penstock.state.evolution import wall_clock_ms
 
 
 @dataclass(slots=True)
@@ -53,13 +56,15 @@ class SinkStage:
         state: State blobs, handed over to the next run.
     """
 
-    def __init__(self, results: Results, sinks: dict[int, int]) -> None:
+    def __init__(self, results: Results, sinks: dict[int, int], uids: Sequence[str]) -> None:
         """Start empty.
 
         Args:
             results: Takes the records.
             sinks: Channel to the sink it leads to.
+            uids: Of the sinks, in order.
         """
+        self._uids = uids
         self._results = results
         self._sinks = sinks
         self.report = Report()
@@ -73,13 +78,19 @@ class SinkStage:
             if header.kind is FrameKind.STATE:
                 self.state.append(payload_of(frame))
             elif header.kind is FrameKind.REPORT:
-                report = decode_report(frame)
-                self.report.merge(report)
-                self._results.report.merge(report)
+                self._take_report(decode_report(frame))
+            elif header.kind is FrameKind.LATENCY:
+                uid = self._uids[self._sinks[header.channel]]
+                measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
+                self._take_report(Report(metrics=measured))
             else:
                 self._take_records(header.channel, decode_records(header, frame)[0])
 
         self._results.commits.append(tuple(map(len, self._results.records)))
+
+    def _take_report(self, report: Report) -> None:
+        self.report.merge(report)
+        self._results.report.merge(report)
 
     def _take_records(self, channel: int, values: list[Any]) -> None:
         self._results.records[self._sinks[channel]].extend(values)

@@ -22,6 +22,7 @@ from types import NoneType
 from typing import Any, Generic
 
 from penstock.types.type_parameters import T_co
+from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 
 class TypeInformation(ABC, Generic[T_co]):
@@ -72,6 +73,25 @@ class TypeInformation(ABC, Generic[T_co]):
         except ValueError:
             return [self.coerce(value) for value in values]
         return fitted if isinstance(fitted, list) else list(fitted)
+
+    def create_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return how values are stored.
+
+        Args:
+            config: The job's execution configuration; no type here depends on it.
+        """
+        return ValueSerializer(self, StoredForm.PLAIN)
+
+    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return how values are stored if `table.exec.enable-coded-rowdata` is on.
+
+        It is `create_serializer` unless a type has a form of variable length: rows, tuples and
+        maps do (CodedRowData 4.2).
+
+        Args:
+            config: As in `create_serializer`.
+        """
+        return self.create_serializer(config)
 
     def need_conversion(self) -> bool:
         """Return whether values can differ from their declared form."""

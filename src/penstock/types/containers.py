@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError
 from penstock.types.base import TypeInformation, coerce_one_by_one, fit_column, same_objects
 from penstock.types.basic import refusal
+from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 _PRIMITIVES = frozenset({"Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "Char"})
 
@@ -178,6 +179,10 @@ class MapTypeInfo(TypeInformation[dict[Any, Any]]):
             if NoneType not in set(map(type, keys)) and same_objects(parts, (keys, items)):
                 return values
         return coerce_one_by_one(self, values)
+
+    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return that values are stored as coded rows."""
+        return ValueSerializer(self, StoredForm.CODED)
 
     def __repr__(self) -> str:
         return f"Map({self.key_type!r}, {self.value_type!r})"

@@ -15,6 +15,7 @@ from penstock.types.base import (
 )
 from penstock.types.row import Row, RowKind, names_of, only_rows, row_factory, schemas_of
 from penstock.types.shapes import bulk_values, record_values, tuple_values
+from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
@@ -119,6 +120,10 @@ class RowTypeInfo(TypeInformation[Row]):
                     row.set_row_kind(old.get_row_kind())
         return rows
 
+    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return that values are stored as coded rows."""
+        return ValueSerializer(self, StoredForm.CODED)
+
     def __repr__(self) -> str:
         pairs = zip(self.field_names, self.field_types, strict=True)
         return f"Row({', '.join(f'{name}: {t!r}' for name, t in pairs)})"
@@ -180,6 +185,10 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         if same_objects(fitted, columns):
             return values if kinds == {tuple} else list(map(tuple, lists))
         return list(zip(*fitted, strict=True))
+
+    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return that values are stored as coded rows."""
+        return ValueSerializer(self, StoredForm.CODED)
 
     def __repr__(self) -> str:
         return f"Tuple({', '.join(map(repr, self.field_types))})"

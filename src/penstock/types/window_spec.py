@@ -22,6 +22,9 @@ class Fold(Enum):
     AGGREGATE = auto()
     """An accumulator."""
 
+    TWO_LISTS = auto()
+    """All of them, those of two inputs apart."""
+
 
 class Evaluation(Enum):
     """What is called when a window fires."""
@@ -40,6 +43,9 @@ class Evaluation(Enum):
 
     PROCESS_ALL = auto()
     """`process(context, elements)`"""
+
+    CO_GROUP = auto()
+    """`co_group(first, second)`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,11 @@ class WindowSpec:
         merges_neighbours: The assigner merges windows that overlap or touch, as
             `TimeWindow.merge_windows` does.
         is_merging: The assigner merges windows.
+        second_type: Of TWO_LISTS: type of the records of the second input; `element_type` and
+            `kept_type` are those of the first.
+        ends_behind_records: A window ends after the time of each of its records, and fires when
+            it has ended and not before.
+        is_of_all: The windows are those of the whole stream: all records have one key.
     """
 
     assigner: Any
@@ -97,3 +108,6 @@ class WindowSpec:
     end_of_stream: Window | None = None
     merges_neighbours: bool = False
     is_merging: bool = False
+    second_type: TypeInformation | None = None
+    ends_behind_records: bool = False
+    is_of_all: bool = False

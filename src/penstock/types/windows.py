@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 MAX_TIMESTAMP = 2**63 - 1
 """Long.MAX: the watermark at the end of a bounded input."""
@@ -26,6 +27,13 @@ class Window(ABC):
     @abstractmethod
     def max_timestamp(self) -> int:
         """Return the greatest timestamp in epoch milliseconds that belongs to the window."""
+
+
+class TakesMerges(Protocol):
+    """A `MergingWindowAssigner.MergeCallback` of time windows."""
+
+    def merge(self, to_be_merged: Iterable[TimeWindow], merge_result: TimeWindow) -> None:
+        """Let several windows become `merge_result`."""
 
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
@@ -53,14 +61,12 @@ class TimeWindow(Window):
         return timestamp - (timestamp - offset) % window_size
 
     @staticmethod
-    def merge_windows(
-        windows: Iterable[TimeWindow], callback: Callable[[list[TimeWindow], TimeWindow], None]
-    ) -> None:
+    def merge_windows(windows: Iterable[TimeWindow], callback: TakesMerges) -> None:
         """Find the windows that overlap or touch.
 
         Args:
             windows: In any order.
-            callback: Called with windows, two at least, and what they become.
+            callback: Its `merge` is called with windows, two at least, and what they become.
         """
         merged: list[TimeWindow] = []
         cover: TimeWindow | None = None
@@ -70,7 +76,7 @@ class TimeWindow(Window):
                 cover = cover.cover(window)
                 continue
             if cover is not None and len(set(merged)) > 1:
-                callback(merged, cover)
+                callback.merge(merged, cover)
             merged, cover = [] if window is None else [window], window
 
     def __repr__(self) -> str:

@@ -42,8 +42,8 @@ class Quiet(KeyedProcessFunction):
         self.visits.update(tuple(t for t in self.visits.value() if t > visited) or None)
 
 
-def main(data: str, out: str) -> None:
-    env = StreamExecutionEnvironment.get_execution_environment()
+def build(env: StreamExecutionEnvironment, data: str, out: str) -> None:
+    """Build the job; `env.execute("visits")` runs it."""
     source = (
         HybridSource.builder(FileSource.parquet(f"{data}/history"))
         .add_source(FileSource.parquet(f"{data}/live"))
@@ -62,6 +62,11 @@ def main(data: str, out: str) -> None:
     totals.map(lambda t: t, ROW).sink_to(FileSink.parquet(f"{out}/totals")).name("totals")
     quiet = visits.key_by(lambda row: row["page"]).process(Quiet()).name("quiet")
     quiet.sink_to(FileSink.json(f"{out}/quiet")).name("quiet pages")
+
+
+def main(data: str, out: str) -> None:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    build(env, data, out)
     env.execute("visits")
 
 

@@ -30,7 +30,7 @@ class _Session(MergingWindowAssigner[Any, TimeWindow]):
 
     def merge_windows(self, windows: Iterable[TimeWindow], callback: Any) -> None:
         """Merge the windows that overlap or touch."""
-        TimeWindow.merge_windows(windows, callback.merge)
+        TimeWindow.merge_windows(windows, callback)
 
 
 class _EventTimeSession(_Session):

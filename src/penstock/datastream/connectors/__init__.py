@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from penstock.connectors.absent import absent_here
 from penstock.connectors.collection import CollectionSource
 from penstock.connectors.data_generator import DataGeneratorSource
 from penstock.connectors.delivery import DeliveryGuarantee
@@ -13,26 +14,46 @@ from penstock.connectors.iterator_source import IteratorSource
 from penstock.connectors.number_sequence import NumberSequenceSource
 from penstock.connectors.print_sink import PrintSink
 from penstock.connectors.spark_source import SparkSource
+from penstock.datastream.connectors.file_system import (
+    BucketAssigner,
+    FileEnumeratorProvider,
+    FileSourceBuilder,
+    FileSplitAssignerProvider,
+    OutputFileConfig,
+    RollingPolicy,
+    StreamFormat,
+    StreamingFileSink,
+)
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.graph.hybrid import HybridSource
 
 __all__ = [
+    "BucketAssigner",
     "CollectionSource",
     "Committer",
     "DataGeneratorSource",
     "DeliveryGuarantee",
     "DiscardingSink",
+    "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
+    "FileSourceBuilder",
+    "FileSplitAssignerProvider",
     "FunctionSink",
     "HybridSource",
     "IteratorSource",
     "NumberSequenceSource",
+    "OutputFileConfig",
     "PrintSink",
+    "RollingPolicy",
     "Sink",
     "SinkContext",
     "SinkWriter",
     "Source",
     "SparkSource",
     "SplitSource",
+    "StreamFormat",
+    "StreamingFileSink",
 ]
+
+__getattr__ = absent_here

@@ -8,10 +8,14 @@ from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.async_io import AsyncOperator
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.broadcast_process import BroadcastProcessOperator
+from penstock.runtime.operators.co_group_at_end import CoGroupAtEndOperator
+from penstock.runtime.operators.custom import CustomOperator
 from penstock.runtime.operators.filter import FilterOperator
 from penstock.runtime.operators.flat_map import FlatMapOperator
+from penstock.runtime.operators.interval_join import IntervalJoinOperator
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_broadcast_process import KeyedBroadcastProcessOperator
+from penstock.runtime.operators.keyed_custom import KeyedCustomOperator
 from penstock.runtime.operators.keyed_map import (
     KeyedFilterOperator,
     KeyedFlatMapOperator,
@@ -27,6 +31,7 @@ from penstock.runtime.operators.keyed_two_inputs import (
 from penstock.runtime.operators.keyed_window import KeyedWindowOperator
 from penstock.runtime.operators.map import MapOperator
 from penstock.runtime.operators.process import ProcessOperator
+from penstock.runtime.operators.regular_join import RegularJoinOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.operators.two_inputs import (
     CoFlatMapOperator,
@@ -50,6 +55,8 @@ UNKEYED: dict[OperatorKind, type[Operator]] = {
     OperatorKind.CO_FLAT_MAP: CoFlatMapOperator,
     OperatorKind.CO_PROCESS: CoProcessOperator,
     OperatorKind.BROADCAST_PROCESS: BroadcastProcessOperator,
+    OperatorKind.CUSTOM: CustomOperator,
+    OperatorKind.CO_CUSTOM: CustomOperator,
 }
 """Operators without keyed state; asynchronous calls may follow a key_by all the same."""
 
@@ -63,7 +70,12 @@ KEYED: dict[OperatorKind, type[KeyedOperator]] = {
     OperatorKind.KEYED_CO_MAP: KeyedCoMapOperator,
     OperatorKind.KEYED_CO_FLAT_MAP: KeyedCoFlatMapOperator,
     OperatorKind.KEYED_CO_PROCESS: KeyedCoProcessOperator,
+    OperatorKind.KEYED_CO_GROUP: CoGroupAtEndOperator,
+    OperatorKind.KEYED_INTERVAL_JOIN: IntervalJoinOperator,
+    OperatorKind.KEYED_REGULAR_JOIN: RegularJoinOperator,
     OperatorKind.KEYED_BROADCAST_PROCESS: KeyedBroadcastProcessOperator,
+    OperatorKind.KEYED_CUSTOM: KeyedCustomOperator,
+    OperatorKind.KEYED_CO_CUSTOM: KeyedCustomOperator,
 }
 """Operators behind key_by. With `UNKEYED`, total over `OperatorKind` (tested)."""
 

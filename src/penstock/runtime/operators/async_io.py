@@ -29,7 +29,7 @@ class AsyncOperator(Operator):
         assert isinstance(spec.async_io, AsyncSpec)
         self._ordered = spec.async_io.ordered
         self._enough = max(_WAITING, _WAITING_PER_CALL * spec.async_io.capacity)
-        self._calls = AsyncCalls(spec.function, spec.async_io)
+        self._calls = AsyncCalls(spec.function, spec.async_io, self.emission.copy)
         self._loop = EventLoop(f"penstock-async-{spec.uid}")
         self._values: list[Any] = []
         self._stamps: list[int] | None = []

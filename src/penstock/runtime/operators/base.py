@@ -9,6 +9,8 @@ from penstock.errors import PenstockError, UserFunctionError
 from penstock.runtime.context import OperatorContext
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.record_copies import Emission
+from penstock.runtime.spill_space import SpillCounts
 from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.serde.elements import MIN_TIMESTAMP
 
@@ -25,9 +27,15 @@ class Operator:
 
     Attributes:
         records_in: Records received since the last report.
+        speaks_for_itself: It says itself whether its results are stale; else they are if any
+            input is.
+        emission: What happens to values as they leave.
         late_records: Records dropped for being late, since the operator was made; None if it drops
             none.
+        spilled: What was put on disk for it since the last report.
     """
+
+    speaks_for_itself = False
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         self.spec = spec
@@ -35,9 +43,12 @@ class Operator:
         self.context = context
         self.records_in = 0
         self.late_records: int | None = None
+        self.spilled = SpillCounts()
         self.watermark = MIN_TIMESTAMP
         target = spec.function
-        self.call: Any = getattr(target, spec.method) if spec.method else target
+        self.emission = Emission(spec)
+        call: Any = getattr(target, spec.method) if spec.method else target
+        self.call: Any = self.emission.of_call(spec.kind, call)
 
     def open(self) -> None:
         """Call `open` of the user's function, if it has one."""
@@ -96,6 +107,20 @@ class Operator:
         """Let what came so far take effect before what follows, here and downstream."""
         self.finish_batch()
         self.output.separate()
+
+    def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Take whether the records of input `number` that follow are stale."""
+
+    def pass_backlog_on(self, backlog: bool) -> None:  # noqa: FBT001
+        """Say downstream what the inputs say together; what was held back goes first."""
+        self.finish_batch()
+        self.output.set_backlog(backlog)
+
+    def input_ended(self, number: int) -> None:
+        """React to the end of input `number`, before its last watermark."""
+
+    def restore_ended(self, number: int) -> None:
+        """Know that input `number` ended before a restart; it does not end again."""
 
     def on_watermark(self, watermark: int) -> None:
         """React to a new watermark, before it is passed on."""

@@ -26,13 +26,9 @@ class BroadcastProcessOperator(Operator):
         super().__init__(spec, output, context)
         self._timers = UnkeyedTimerService(spec)
         self._sides = sides_of(output)
-        self._reading = BroadcastContext(
-            self._timers, spec.broadcast_states, context.get_read_only_broadcast_state
-        )
-        self._writing = BroadcastContext(
-            self._timers, spec.broadcast_states, context.get_broadcast_state
-        )
-        self._on_broadcast = spec.function.process_broadcast_element
+        self._reading = BroadcastContext(self._timers, spec, context.get_read_only_broadcast_state)
+        self._writing = BroadcastContext(self._timers, spec, context.get_broadcast_state)
+        self._on_broadcast = self.emission.many(spec.function.process_broadcast_element)
 
     def collector(self, number: int) -> Collect:
         """Return what takes the records of input `number`; 1 is the broadcast one."""

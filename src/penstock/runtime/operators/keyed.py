@@ -4,6 +4,10 @@ The runtime hands over all records of a key group (batch run) or micro-batch (li
 once. They are grouped per key, in arrival order; in a batch run, records with timestamps are
 then ordered by them, as Flink does. Each key is processed once, from its first record to its
 last, and in a batch run its timers follow.
+
+Of a key whose records do not fit in memory (batch run), an operator that can do with a part of
+them at a time gets them in parts, in the same order: `start_key`, `continue_key` for each part,
+`complete_key`.
 """
 
 from __future__ import annotations
@@ -18,8 +22,11 @@ from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
+from penstock.runtime.spill_space import SpillSpace
+from penstock.runtime.spilled_values import SpilledValues
 
-_FLUSH_RECORDS = 4096
+FLUSH_RECORDS = 4096
+"""Results that may wait before they are passed on."""
 
 
 class KeyedOperator(Operator):
@@ -27,9 +34,14 @@ class KeyedOperator(Operator):
 
     Attributes:
         may_tag: Results may be `(OutputTag, value)`.
+        takes_keys_in_parts: The records of one key may come in parts; else they come at once,
+            whatever memory that takes.
+        spill_space: Where a batch run puts what does not fit in memory.
     """
 
     may_tag = False
+    takes_keys_in_parts = False
+    spill_space: SpillSpace | None = None
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -79,9 +91,53 @@ class KeyedOperator(Operator):
                 self.end_key(final)
         self.flush()
 
+    @property
+    def wants_parts_by_time(self) -> bool:
+        """Parts of a key come in order of time, if it has timestamps; else as they arrived."""
+        return True
+
+    def start_key(self, key: Any) -> None:
+        """Begin with a key whose records come in parts."""
+        self.keys.key = key
+        self.keys.group = self._group_of(key)
+
+    def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process some records of input `number`, all of the key that was started."""
+        assert number == 0, f"{type(self).__name__} has one input"
+        self.records_in += len(values)
+        self.process_key(self.keys.key, values, timestamps)
+
+    def complete_key(self) -> None:
+        """End the key that was started."""
+        if self._final_watermark is not None:
+            self.end_key(self._final_watermark)
+        self.flush()
+
+    def spilled_values(self) -> SpilledValues:
+        """Return an empty list that may outgrow memory; close it (batch run)."""
+        assert self.spill_space is not None, "keys come in parts in a batch run only"
+        return SpilledValues(self.spill_space, self.spilled)
+
+    def keys_of(self, number: int, values: list[Any]) -> list[Any]:
+        """Return the keys of records of input `number`.
+
+        Raises:
+            PenstockError: The key selector failed.
+        """
+        selector = self.spec.key_selectors[number]
+        assert selector is not None, f"input {number} has a key"
+        position = iter(values)
+        try:
+            return list(map(selector, position))
+        except Exception as cause:
+            raise self.failed(cause, values, position) from cause
+
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results go to `emit`."""
         raise AssertionError(type(self).__name__)
+
+    def end_group(self) -> None:
+        """React to the end of a key group in a batch run, before its state is written."""
 
     def end_key(self, watermark: int) -> None:
         """React to the end of one key in a batch run."""
@@ -117,7 +173,7 @@ class KeyedOperator(Operator):
 
     def flush_if_many(self) -> None:
         """Pass on waiting results if there are a few thousand."""
-        if len(self._values) >= _FLUSH_RECORDS:
+        if len(self._values) >= FLUSH_RECORDS:
             self.flush()
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:

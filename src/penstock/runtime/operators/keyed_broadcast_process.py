@@ -27,14 +27,12 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
         super().__init__(spec, output, context, scope)
         self._context = KeyedBroadcastContext(
             self._timers,
-            spec.broadcast_states,
+            spec,
             context.get_read_only_broadcast_state,
             scope.context,
         )
-        self._writing = BroadcastContext(
-            self._timers, spec.broadcast_states, context.get_broadcast_state
-        )
-        self._on_broadcast = spec.function.process_broadcast_element
+        self._writing = BroadcastContext(self._timers, spec, context.get_broadcast_state)
+        self._on_broadcast = self.emission.many(spec.function.process_broadcast_element)
 
     def collector(self, number: int) -> Collect:
         """Return what takes the records of input `number`; 1 is the broadcast one."""

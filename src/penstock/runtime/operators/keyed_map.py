@@ -5,11 +5,14 @@ from __future__ import annotations
 from itertools import chain, compress
 from typing import Any
 
+from penstock.runtime.operators.filter import filtered
 from penstock.runtime.operators.keyed import KeyedOperator
 
 
 class KeyedMapOperator(KeyedOperator):
     """One result per record."""
+
+    takes_keys_in_parts = True
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Map the records of one key."""
@@ -23,6 +26,8 @@ class KeyedMapOperator(KeyedOperator):
 
 class KeyedFlatMapOperator(KeyedOperator):
     """Any number of results per record."""
+
+    takes_keys_in_parts = True
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Flat-map the records of one key."""
@@ -42,12 +47,18 @@ class KeyedFlatMapOperator(KeyedOperator):
 class KeyedFilterOperator(KeyedOperator):
     """Keeps the records for which the predicate is true."""
 
+    takes_keys_in_parts = True
+
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Filter the records of one key."""
         position = iter(values)
+        copy = self.emission.copy
         try:
-            keep = list(map(self.call, position))
+            if copy is None:
+                keep = list(map(self.call, position))
+                kept = list(compress(values, keep))
+            else:
+                keep, kept = filtered(self.call, position, copy)
         except Exception as cause:
             raise self.failed(cause, values, position, key=key) from cause
-        stamps = None if timestamps is None else list(compress(timestamps, keep))
-        self.emit(list(compress(values, keep)), stamps)
+        self.emit(kept, None if timestamps is None else list(compress(timestamps, keep)))

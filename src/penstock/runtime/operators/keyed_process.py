@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext
 from penstock.runtime.program import OperatorSpec
@@ -25,6 +25,7 @@ class KeyedProcessOperator(KeyedOperator):
     """
 
     may_tag = True
+    takes_keys_in_parts = True
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -36,8 +37,55 @@ class KeyedProcessOperator(KeyedOperator):
             scope.context,
             scope.now_ms,
         )
-        self._context: ProcessContext = ProcessContext(self._timers, scope.context)
-        self._on_timer = getattr(spec.function, "on_timer", None)
+        self._context: ProcessContext = ProcessContext(self._timers, scope.context, spec=spec)
+        self._on_timer = self.emission.many(getattr(spec.function, "on_timer", None))
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process a batch: key by key in a batch run, in order of arrival in a live run.
+
+        The order of arrival is that of every key, too, and to gather records per key costs more
+        than to change the key at every record.
+        """
+        if self._final_watermark is None:
+            self._process_in_order(values, timestamps)
+        else:
+            super().process(values, timestamps)
+
+    def _process_in_order(self, values: list[Any], timestamps: list[int] | None) -> None:
+        keys = self.keys_of(0, values)
+        for at in range(0, len(values), FLUSH_RECORDS):
+            part = slice(at, at + FLUSH_RECORDS)
+            stamps = None if timestamps is None else timestamps[part]
+            self._process_some(keys[part], values[part], stamps)
+            self.flush()
+
+    def _process_some(
+        self, keys: list[Any], values: list[Any], timestamps: list[int] | None
+    ) -> None:
+        call, context, current = self.call, self._context, self.keys
+        position = iter(values)
+        keyed = zip(keys, map(self._group_of, keys), position, strict=True)
+        results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
+        extend = results.extend
+        try:
+            if timestamps is None:
+                context.current_timestamp = None
+                for current.key, current.group, value in keyed:
+                    produced = call(value, context)
+                    if produced is not None:
+                        extend(produced)
+            else:
+                for stamp, (current.key, current.group, value) in zip(
+                    timestamps, keyed, strict=True
+                ):
+                    context.current_timestamp = stamp
+                    produced = call(value, context)
+                    if produced is not None:
+                        before = len(results)
+                        extend(produced)
+                        stamps.extend([stamp] * (len(results) - before))
+        except Exception as cause:
+            raise self.failed(cause, values, position, key=current.key) from cause
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results take the timestamp of their record."""

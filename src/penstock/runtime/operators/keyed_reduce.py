@@ -6,6 +6,7 @@ only (BATCH mode) gives one result per key instead.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate, chain
 from typing import Any
@@ -17,12 +18,16 @@ from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.state_handles import REDUCE_STATE
 from penstock.state.backend import ABSENT
+from penstock.state.parts import Parts
 from penstock.state.schema import StateKind, StateSchema
 from penstock.types import Types
+from penstock.types.copying import is_immutable
 
 
 class KeyedReduceOperator(KeyedOperator):
     """Folds the records of each key with a function of two values."""
+
+    takes_keys_in_parts = True
 
     def __init__(
         self,
@@ -36,28 +41,60 @@ class KeyedReduceOperator(KeyedOperator):
         super().__init__(spec, output, context, scope)
         value_type = spec.result_type or Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.REDUCING, value_type)
-        self._table = scope.store.table(spec.uid, REDUCE_STATE, schema)
+        self._parts = Parts(scope.store.table(spec.uid, REDUCE_STATE, schema))
         self._final_only = final_results_only
+        self._final: list[Any] = []
+        self._final_stamps: list[int] | None = None
         if spec.result_type is not None:
             subject = f"operator {spec.name!r}"
             self.call = coercing_function(self.call, spec.result_type, subject, spec.origin)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its aggregate: one read and one write."""
-        part = self._table[self.keys.group]
+        part = self._parts[self.keys.group]
         before = part.get(key, ABSENT)
         position = iter(values)
+        results: list[Any] = []
         records = position if before is ABSENT else chain((before,), position)
         try:
             if self._final_only:
                 result = reduce(self.call, records)
-                results, stamps = [result], None if timestamps is None else timestamps[-1:]
+                self._final = [result]
+                self._final_stamps = None if timestamps is None else timestamps[-1:]
+                stamps = None
             else:
-                results = list(accumulate(records, self.call))
-                if before is not ABSENT:
-                    del results[0]
-                result, stamps = results[-1], timestamps
+                rolling = accumulate(records, self.call)
+                results, result = self._rolled(rolling, values[0], is_first=before is ABSENT)
+                stamps = timestamps
         except Exception as cause:
             raise self.failed(cause, values, position, key=key) from cause
         part.put(key, result)
         self.emit(results, stamps)
+
+    def _rolled(
+        self, rolling: Iterator[Any], record: Any, *, is_first: bool
+    ) -> tuple[list[Any], Any]:
+        """Return what leaves of rolling aggregates, and the last one, which stays in the state.
+
+        A function of two values gives one of the same type, so a record that cannot be changed
+        tells that aggregates cannot be either; and then nothing is looked at one by one.
+        """
+        copy = self.emission.copy
+        if copy is None or is_immutable(record):
+            results = list(rolling)
+            result = results[-1]
+            if copy is not None and not is_immutable(result):
+                results = list(map(copy, results))
+        else:
+            results = []
+            for result in rolling:
+                results.append(copy(result))
+        if not is_first:
+            del results[0]
+        return results, result
+
+    def end_key(self, watermark: int) -> None:
+        """Give the aggregate of a key whose records are complete, if only that is wanted."""
+        final = self._final if self._is_last_run else list(self.emission.of(self._final))
+        self.emit(final, self._final_stamps)
+        self._final = []

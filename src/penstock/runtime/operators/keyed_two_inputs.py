@@ -7,6 +7,7 @@ they have one, which is the only order the two inputs have against each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import repeat
 from typing import Any
 
@@ -15,7 +16,7 @@ from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.emission import Results, many_or_none, one_or_none
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
-from penstock.runtime.operators.two_inputs import second_method
+from penstock.runtime.operators.two_inputs import input_calls
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.user_failure import short
@@ -24,20 +25,24 @@ from penstock.serde.elements import MIN_TIMESTAMP
 Entry = tuple[int, Any, int | None]
 """(input, record, timestamp)."""
 
+Waiting = list[list[tuple[list[Any], list[int] | None]]]
+"""Input by input, the batches that have arrived."""
+
 
 class KeyedTwoInputOperator(KeyedProcessOperator):
     """Base: gathers both inputs, then processes key by key."""
 
     results: Results = staticmethod(many_or_none)
     takes_context = False
+    takes_keys_in_parts = False  # which is for subclasses to say
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        assert spec.method is not None
-        self._calls = (self.call, getattr(spec.function, second_method(spec.method)))
-        self._waiting: list[list[tuple[list[Any], list[int] | None]]] = [[], []]
+        calls = input_calls(spec.function, spec.method)
+        self._calls = tuple(self.emission.of_call(spec.kind, call) for call in calls)
+        self._waiting = self._nothing()
 
     def collector(self, number: int) -> Collect:
         """Return what takes the records of input `number`; they wait for the other input."""
@@ -50,7 +55,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
 
     def inputs_complete(self) -> None:
         """Process every key of what has arrived."""
-        waiting, self._waiting = self._waiting, [[], []]
+        waiting, self._waiting = self._waiting, self._nothing()
         final, group_of = self._final_watermark, self._group_of
         for key, entries in self._by_key(waiting).items():
             self.keys.key = key
@@ -60,10 +65,23 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
                 self.end_key(final)
         self.flush()
 
-    def _by_key(
-        self, waiting: list[list[tuple[list[Any], list[int] | None]]]
-    ) -> dict[Any, list[Entry]]:
+    def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process some records of input `number`; parts come in the order of `_in_order`."""
+        self.records_in += len(values)
+        stamps = timestamps or repeat(None)
+        entries = [(number, *stamped) for stamped in zip(values, stamps, strict=False)]
+        self._process_entries(self.keys.key, entries)
+
+    def _nothing(self) -> Waiting:
+        return [[] for _ in self._calls]
+
+    def _by_key(self, waiting: Waiting) -> dict[Any, list[Entry]]:
         groups: dict[Any, list[Entry]] = {}
+        for key, entry in self._with_keys(waiting):
+            groups.setdefault(key, []).append(entry)
+        return groups
+
+    def _with_keys(self, waiting: Waiting) -> Iterator[tuple[Any, Entry]]:
         for number, batches in enumerate(waiting):
             selector = self.spec.key_selectors[number]
             assert selector is not None
@@ -75,12 +93,15 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
                     raise self.failed(cause, values, position) from cause
                 stamps = timestamps or repeat(None)
                 for key, value, stamp in zip(keys, values, stamps, strict=False):
-                    groups.setdefault(key, []).append((number, value, stamp))
-        return groups
+                    yield key, (number, value, stamp)
 
-    def _process_entries(self, key: Any, entries: list[Entry]) -> None:
+    def _in_order(self, entries: list[Entry]) -> None:
+        """Order the records of a key by time, in a batch run and if they have one."""
         if self._by_time and any(stamp is not None for _, _, stamp in entries):
             entries.sort(key=_time)  # stable: the first input goes first
+
+    def _process_entries(self, key: Any, entries: list[Entry]) -> None:
+        self._in_order(entries)
         context, calls = self._context, self._calls
         arguments = (context,) if self.takes_context else ()
         for number, value, stamp in entries:
@@ -103,14 +124,18 @@ def _time(entry: Entry) -> int:
 class KeyedCoMapOperator(KeyedTwoInputOperator):
     """`map1` and `map2`."""
 
+    takes_keys_in_parts = True
     results = staticmethod(one_or_none)
 
 
 class KeyedCoFlatMapOperator(KeyedTwoInputOperator):
     """`flat_map1` and `flat_map2`."""
 
+    takes_keys_in_parts = True
+
 
 class KeyedCoProcessOperator(KeyedTwoInputOperator):
     """`process_element1` and `process_element2`, with timers."""
 
     takes_context = True
+    takes_keys_in_parts = True

@@ -25,6 +25,7 @@ from penstock.runtime.windows.contents import fold_once, make_contents
 from penstock.runtime.windows.evaluation import FunctionContext, WindowCall, no_window_state
 from penstock.runtime.windows.general import GeneralEngine
 from penstock.runtime.windows.host import WindowEngine, WindowHost
+from penstock.runtime.windows.in_parts import Parts, in_parts
 from penstock.runtime.windows.panes import PaneEngine
 from penstock.runtime.windows.scoped_states import ScopedStates
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -39,8 +40,12 @@ class KeyedWindowOperator(KeyedOperator):
     """Keeps the windows of every key, and calls the user's function when they fire.
 
     Time is as in `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the
-    records of a key are added, so that none is late, and its windows fire after the last one.
+    records of a key are added, so that none is late, and its windows fire after the last one. Of a
+    key whose records come in parts, in order of time, those that are complete fire between parts,
+    if only the end of a window fires it: then nobody can tell, and they need no memory.
     """
+
+    takes_keys_in_parts = True
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -71,12 +76,14 @@ class KeyedWindowOperator(KeyedOperator):
             scope=space,
             context=context,
             timers=self._timers,
-            call=WindowCall(spec, seen),
+            call=WindowCall(spec, seen, self.emission),
             send=self._send,
             failed=self._failed,
         )
         self._engine: WindowEngine
         self._held: list[Any] = []
+        self._parts: Parts | None = None
+        self._fires_between = False
 
     def open(self) -> None:
         """Open the user's functions, then decide how windows are kept."""
@@ -99,19 +106,35 @@ class KeyedWindowOperator(KeyedOperator):
         super().start_epoch()
         self._space.epoch += 1
 
+    def start_key(self, key: Any) -> None:
+        """Begin with a key whose records come in parts."""
+        super().start_key(key)
+        if self._is_dam:
+            self._parts = in_parts(self._window, self.spilled_values)
+        else:
+            self._fires_between = self._window.ends_behind_records
+
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Add the records of one key."""
+        if self._parts is not None:
+            self._add_part(self._parts, values)
+            return
         if self._is_dam:
             self._held += values
             return
         self._space.group = self.keys.group
         self._engine.process(values, timestamps or list(repeat(MIN_TIMESTAMP, len(values))))
         self._send_late()
+        if self._fires_between and timestamps:
+            self._fire_complete(timestamps[-1])
 
     def end_key(self, watermark: int) -> None:
         """Fire the windows of a key whose records are complete (batch run)."""
+        self._fires_between = False
         self._timers.watermark = watermark
-        if self._is_dam:
+        if self._parts is not None:
+            self._fire_parts(self._parts)
+        elif self._is_dam:
             self._fire_at_once()
         else:
             # What is due belongs to this key: earlier ones have fired theirs.
@@ -147,14 +170,40 @@ class KeyedWindowOperator(KeyedOperator):
         final, window = self._final_watermark, self._window.end_of_stream
         return final is not None and window is not None and final >= window.max_timestamp()
 
+    def _fire_complete(self, time: int) -> None:
+        """Fire the windows of a key that end at `time`, the last record's, or before.
+
+        A session that ends there is none of them: the record has prolonged it.
+        """
+        final = self._final_watermark
+        assert final is not None, "keys come in parts in a batch run only"
+        self._timers.watermark = final
+        self._timers.fire_all_keys(min(final, time - 1), self._on_event_time)
+        self._timers.watermark = MIN_TIMESTAMP
+
     def _fire_at_once(self) -> None:
         values, self._held = self._held, []
+        if values:
+            self._fire_with(lambda: fold_once(self._window, values))
+
+    def _add_part(self, parts: Parts, values: list[Any]) -> None:
+        position = iter(values)
+        try:
+            parts.extend(position)
+        except Exception as cause:
+            raise self._failed(cause, values, position) from cause
+
+    def _fire_parts(self, parts: Parts) -> None:
+        self._fire_with(parts.elements)
+        parts.close()
+        self._parts = None
+
+    def _fire_with(self, elements: Callable[[], Any]) -> None:
         window = self._window.end_of_stream
-        if not values or window is None:
-            return
+        assert window is not None
         self._space.group, self._space.key = self.keys.group, (self.keys.key, None)
         with_user = self._guarded(f"window {window!r}")
-        with_user(lambda: self._host.fire(window, fold_once(self._window, values)))
+        with_user(lambda: self._host.fire(window, elements()))
         with_user(lambda: self._host.call.clear(window))
 
     def _on_event_time(self, time: int) -> None:

@@ -19,7 +19,7 @@ class ProcessOperator(Operator):
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
         self._timers = UnkeyedTimerService(spec)
-        self._context = ProcessContext(self._timers)
+        self._context = ProcessContext(self._timers, spec=spec)
         self._sides = sides_of(output)
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:

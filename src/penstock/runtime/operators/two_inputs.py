@@ -6,6 +6,7 @@ first input is read first, and a broadcast input before the other.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
@@ -23,6 +24,13 @@ def second_method(first: str) -> str:
     return f"{first[:-1]}2"
 
 
+def input_calls(function: Any, method: str | None) -> tuple[Callable[..., Any], ...]:
+    """Return what is called with a record of each input: one method, or two for `…1`."""
+    assert method is not None
+    names = (method, second_method(method)) if method.endswith("1") else (method,)
+    return tuple(getattr(function, name) for name in names)
+
+
 class TwoInputOperator(Operator):
     """Base: calls a method per record of either input."""
 
@@ -31,10 +39,10 @@ class TwoInputOperator(Operator):
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
-        assert spec.method is not None
-        self._calls = (self.call, getattr(spec.function, second_method(spec.method)))
+        calls = input_calls(spec.function, spec.method)
+        self._calls = tuple(self.emission.of_call(spec.kind, call) for call in calls)
         self._timers = UnkeyedTimerService(spec)
-        self._context = ProcessContext(self._timers)
+        self._context = ProcessContext(self._timers, spec=spec)
         self._sides = sides_of(output)
 
     def collector(self, number: int) -> Collect:

@@ -1,4 +1,4 @@
-"""What is kept of the records of a window: all of them, their combination, or an accumulator.
+"""What is kept of the records of a window: their combination, an accumulator, or all of them.
 
 All classes work on the entry of the current key of a context, which is (key, form of the
 window) or (key, start of a pane).
@@ -14,15 +14,13 @@ from typing import Any, Protocol
 
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.state_handles import KeyedScope
+from penstock.runtime.windows.lists import CONTENTS, ListContents, StampedContents
+from penstock.runtime.windows.two_lists import TwoListContents, two_lists
 from penstock.state.backend import ABSENT
 from penstock.state.declared_form import declared_form
-from penstock.state.list_state import TableListState
 from penstock.state.schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 from penstock.types.window_spec import Fold, WindowSpec
-
-CONTENTS = "_window_contents"
-"""Name of the state."""
 
 _ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
 
@@ -54,69 +52,6 @@ class Contents(Protocol):
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has contents."""
-
-
-class ListContents:
-    """All records, or with an evictor (timestamp, record) pairs."""
-
-    def __init__(self, spec: OperatorSpec, scope: KeyedScope, element: TypeInformation) -> None:
-        schema = StateSchema(StateKind.LIST, element)
-        self._space = scope.context
-        self._table = scope.store.table(spec.uid, CONTENTS, schema)
-        self._state = TableListState(self._table, scope.context)
-
-    def add(self, value: Any, timestamp: int) -> None:
-        """Add a record."""
-        self._state.add(value)
-
-    def add_all(self, values: Iterator[Any]) -> bool:
-        """Add records; return whether there were none before."""
-        is_new: bool = self._table[self._space.group].is_empty(self._space.key)
-        self._state.add_all(values)
-        return is_new
-
-    def elements(self, *, stays: bool) -> list[Any] | None:
-        """Return the records."""
-        return self._state.get() or None
-
-    def replace(self, elements: list[Any]) -> None:
-        """Keep `elements` instead."""
-        self._state.update(elements)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._state.clear()
-
-    def merge(self, sources: Iterable[Any]) -> None:
-        """Take over the records of other windows."""
-        target = self._space.key
-        for source in sources:
-            self._space.key = source
-            taken = self._state.get()
-            self._state.clear()
-            self._space.key = target
-            self._state.add_all(taken)
-
-    def combined(self, keys: Iterable[Any]) -> list[Any] | None:
-        """Return the records of several panes."""
-        found: list[Any] = []
-        for key in keys:
-            self._space.key = key
-            found += self._state.get()
-        return found or None
-
-    def any_of(self, keys: Iterable[Any]) -> bool:
-        """Return whether one of several panes has records."""
-        part = self._table[self._space.group]
-        return not all(map(part.is_empty, keys))
-
-
-class StampedContents(ListContents):
-    """Records with their timestamps, for evictors."""
-
-    def add(self, value: Any, timestamp: int) -> None:
-        """Add a record."""
-        self._state.add((timestamp, value))
 
 
 class FoldedContents:
@@ -236,6 +171,8 @@ def make_contents(spec: OperatorSpec, scope: KeyedScope) -> Contents:
     kept = stored_type(window.kept_type)
     if window.fold is Fold.LIST:
         return ListContents(spec, scope, kept)
+    if window.second_type is not None:
+        return TwoListContents(spec, scope, (kept, stored_type(window.second_type)))
     return FoldedContents(spec, scope, kept)
 
 
@@ -243,6 +180,14 @@ def fold_once(window: WindowSpec, values: list[Any]) -> list[Any]:
     """Return what the function of a window sees, from all its records at once."""
     if window.fold is Fold.LIST:
         return list(values)
+    if window.fold is Fold.TWO_LISTS:
+        return two_lists(values)
+    fold = make_fold(window)
+    return [fold.result(fold.fold(ABSENT, iter(values)))]
+
+
+def make_fold(window: WindowSpec) -> _Combination | _Accumulation:
+    """Return how a window of REDUCE or AGGREGATE folds its records."""
     make = _Combination if window.fold is Fold.REDUCE else _Accumulation
     fold: _Combination | _Accumulation = make(window.fold_function)
-    return [fold.result(fold.fold(ABSENT, iter(values)))]
+    return fold

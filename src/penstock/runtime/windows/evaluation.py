@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.errors import GraphError
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.record_copies import Emission
 from penstock.runtime.timers import TimerService
 from penstock.runtime.windows.scoped_states import ScopedStates
 from penstock.types.window_spec import Evaluation
@@ -66,19 +67,20 @@ class FunctionContext:
 class WindowCall:
     """Calls the user's function, whatever its kind, with one shape of arguments."""
 
-    def __init__(self, spec: OperatorSpec, context: FunctionContext) -> None:
+    def __init__(self, spec: OperatorSpec, context: FunctionContext, emission: Emission) -> None:
         window = spec.window
         assert window is not None
         self._context = context
+        self._emission = emission
         self._has_context = window.evaluation in _WITH_CONTEXT
         self._function = window.function
         self._call = _CALLS[window.evaluation]
 
-    def __call__(self, key: Any, window: Window, elements: list[Any]) -> list[Any]:
-        """Return the results for a window."""
+    def __call__(self, key: Any, window: Window, elements: Any) -> Iterable[Any]:
+        """Return the results for a window; they may be made one by one while they are read."""
         self._context.current = window
         produced = self._call(self._function, key, self._context, elements)
-        return [] if produced is None else list(produced)
+        return () if produced is None else self._emission.of(produced)
 
     def clear(self, window: Window) -> None:
         """Tell the function that a window is over."""
@@ -115,4 +117,5 @@ _CALLS: dict[Evaluation, Callable[[Any, Any, FunctionContext, list[Any]], Any]] 
     Evaluation.PROCESS_ALL: lambda function, _, context, elements: function.process(
         context, elements
     ),
+    Evaluation.CO_GROUP: lambda function, _, __, elements: function.co_group(*elements),
 }

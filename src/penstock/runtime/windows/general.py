@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import StateError
-from penstock.runtime.windows.contents import Contents, StampedContents, fold_once
+from penstock.runtime.windows.contents import Contents, fold_once
 from penstock.runtime.windows.forms import form_of, window_of
 from penstock.runtime.windows.host import WindowHost
+from penstock.runtime.windows.lists import StampedContents
 from penstock.runtime.windows.merging import MergingWindows
 from penstock.runtime.windows.scoped_states import ScopedStates
 from penstock.runtime.windows.trigger_context import AssignerContext, TriggerContext

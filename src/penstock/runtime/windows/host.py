@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 from penstock.errors import PenstockError
@@ -15,6 +16,8 @@ from penstock.runtime.windows.evaluation import WindowCall
 from penstock.state.key_context import KeyContext
 from penstock.types.window_spec import WindowSpec
 from penstock.types.windows import Window
+
+_AT_ONCE = 4096
 
 Failed = Callable[[Exception, list[Any], Iterator[Any]], PenstockError]
 """(cause, records, iterator that is being consumed) to the error that names the record."""
@@ -48,11 +51,13 @@ class WindowHost:
     failed: Failed
     late: list[tuple[int, Any]] = field(default_factory=list)
 
-    def fire(self, window: Window, elements: list[Any]) -> None:
-        """Call the user's function and send its results."""
-        results = self.call(self.keys.key, window, elements)
-        if results:
+    def fire(self, window: Window, elements: Any) -> None:
+        """Call the user's function and send its results, a few thousand at a time."""
+        remaining = iter(self.call(self.keys.key, window, elements))
+        while results := list(islice(remaining, _AT_ONCE)):
             self.send(results, window.max_timestamp())
+            if len(results) < _AT_ONCE:
+                return
 
 
 class WindowEngine(Protocol):

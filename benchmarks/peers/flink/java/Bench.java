@@ -1,0 +1,131 @@
+package penstock.bench;
+
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.Map;
+import org.apache.flink.api.common.JobID;
+import org.apache.flink.api.common.RuntimeExecutionMode;
+import org.apache.flink.configuration.Configuration;
+import org.apache.flink.configuration.CoreOptions;
+import org.apache.flink.configuration.ExecutionOptions;
+import org.apache.flink.configuration.MemorySize;
+import org.apache.flink.configuration.StateBackendOptions;
+import org.apache.flink.configuration.TaskManagerOptions;
+import org.apache.flink.runtime.minicluster.MiniCluster;
+import org.apache.flink.runtime.minicluster.MiniClusterConfiguration;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
+import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
+
+/** Speaks the protocol of penstock/bench/serve.py over one mini cluster that stays warm. */
+public final class Bench {
+
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    private final JsonNode specification;
+    private final Shape shape;
+    private final Configuration settings = new Configuration();
+    private final MiniCluster cluster;
+
+    private Bench(JsonNode specification) throws Exception {
+        this.specification = specification;
+        JsonNode size = specification.get("shape");
+        shape =
+                new Shape(
+                        size.get("records").asLong(),
+                        size.get("keys").asLong(),
+                        size.get("parallelism").asInt());
+        settings.set(CoreOptions.DEFAULT_PARALLELISM, shape.parallelism());
+        settings.set(
+                ExecutionOptions.RUNTIME_MODE,
+                RuntimeExecutionMode.valueOf(size.get("mode").asText()));
+        settings.set(
+                StateBackendOptions.STATE_BACKEND,
+                specification.get("options").get("state.backend.type").asText());
+        settings.set(CoreOptions.TMP_DIRS, specification.get("work").asText());
+        Configuration ofCluster = new Configuration(settings);
+        // What sorting in BATCH and RocksDB may use, outside the heap.
+        ofCluster.set(TaskManagerOptions.MANAGED_MEMORY_SIZE, MemorySize.parse("512m"));
+        ofCluster.set(TaskManagerOptions.NETWORK_MEMORY_MIN, MemorySize.parse("128m"));
+        ofCluster.set(TaskManagerOptions.NETWORK_MEMORY_MAX, MemorySize.parse("128m"));
+        cluster =
+                new MiniCluster(
+                        new MiniClusterConfiguration.Builder()
+                                .setConfiguration(ofCluster)
+                                .setNumTaskManagers(1)
+                                .setNumSlotsPerTaskManager(shape.parallelism())
+                                .withRandomPorts()
+                                .build());
+        cluster.start();
+    }
+
+    private double run(boolean digests) throws Exception {
+        Digest.reset();
+        long started = System.nanoTime();
+        StreamExecutionEnvironment env =
+                StreamExecutionEnvironment.getExecutionEnvironment(settings);
+        Programs.BY_NAME
+                .get(specification.get("program").asText())
+                .build(env, shape, digests);
+        ClassLoader loader = Bench.class.getClassLoader();
+        cluster.executeJobBlocking(env.getStreamGraph().getJobGraph(loader, new JobID()));
+        return (System.nanoTime() - started) / 1e9;
+    }
+
+    private Map<String, Object> answer(String command) throws Exception {
+        switch (command) {
+            case "warm_up":
+                run(false);
+                // Both clocks count from the start of the machine (CLOCK_MONOTONIC).
+                double now = System.nanoTime() / 1e9;
+                return Map.of("cold_seconds", now - specification.get("spawned").asDouble());
+            case "round":
+                return Map.of("records", shape.records(), "seconds", run(false));
+            case "check":
+                run(true);
+                return Map.of(
+                        "count", Digest.COUNT.sum(),
+                        "digest", String.format("%016x", Digest.SUM.sum()));
+            case "close":
+                cluster.close();
+                return Map.of();
+            default:
+                throw new IllegalArgumentException("there is no command " + command);
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream answers = System.out;
+        System.setOut(System.err);
+        BufferedReader lines =
+                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Bench bench = null;
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            JsonNode command = JSON.readTree(line);
+            String name = command.get("do").asText();
+            Map<String, Object> answer;
+            try {
+                if (name.equals("start")) {
+                    bench = new Bench(command.get("specification"));
+                    answer = Map.of("ok", Map.of());
+                } else {
+                    answer = Map.of("ok", bench.answer(name));
+                }
+            } catch (Exception | Error error) {
+                error.printStackTrace();
+                answer = Map.of("error", String.valueOf(root(error)));
+            }
+            answers.println(JSON.writeValueAsString(answer));
+            answers.flush();
+            if (name.equals("close")) {
+                System.exit(0);
+            }
+        }
+    }
+
+    private static Throwable root(Throwable error) {
+        return error.getCause() == null ? error : root(error.getCause());
+    }
+}

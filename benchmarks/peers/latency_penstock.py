@@ -1,0 +1,74 @@
+"""`latency`, our job: events of the same Spark source, counted by key.
+
+It is here because it reads a DataFrame of plain PySpark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from latency_clock import events
+
+from penstock.bench.arrival_sink import ArrivalSink, read_arrivals
+from penstock.bench.latency_system import LatencySystem, Times
+from penstock.bench.serve import serve
+from penstock.common import Configuration, JobStatus, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import SparkSource
+from penstock.errors import JobCancelledError
+from penstock.metrics.listener import set_listeners
+from penstock.spark.session import get_session
+
+
+class PenstockCount(LatencySystem):
+    """A rolling count per key; a row per event."""
+
+    def start(self) -> None:
+        """Submit the job."""
+        configuration = Configuration.from_dict(
+            {
+                "execution.runtime-mode": "STREAMING",
+                "parallelism.default": str(self.shape.parallelism),
+                "execution.checkpointing.dir": str(self.work / "checkpoint"),
+                "spark.local.dir": str(self.work / "local"),
+                # While the process is stopped no heartbeat comes, and it is no reason to give up.
+                "spark.network.timeout": "100000s",
+                **self.specification.options,
+                **self.specification.settings,
+            }
+        )
+        set_listeners()
+        keys = self.shape.keys
+        self._arrivals = self.work / "arrivals.jsonl"
+        source = SparkSource(events(get_session(configuration)))
+        env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        (
+            env.from_source(source, WatermarkStrategy.no_watermarks(), "events")
+            .map(lambda row: (row[0] % keys, row[0], 1))
+            .key_by(lambda event: event[0])
+            .reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
+            .sink_to(ArrivalSink(str(self._arrivals)))
+        )
+        self._job = env.execute_async("latency")
+
+    def check_alive(self) -> None:
+        """Raise what ended the job."""
+        if self._job.get_job_status().result() is not JobStatus.RUNNING:
+            self._job.get_job_execution_result().result()
+            raise RuntimeError("the job ended by itself")
+
+    def arrivals(self) -> Iterable[tuple[int, Times]]:
+        """Return what the sink noted."""
+        return read_arrivals(self._arrivals)
+
+    def close(self) -> None:
+        """Cancel the job."""
+        self._job.cancel()
+        try:
+            self._job.get_job_execution_result().result()
+        except JobCancelledError:
+            return
+
+
+if __name__ == "__main__":
+    serve(PenstockCount)

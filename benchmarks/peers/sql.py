@@ -1,0 +1,65 @@
+"""Programs in Spark SQL: native functions, no Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from frame_peer import FramePeer
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.bench.serve import serve
+from penstock.bench.shape import Shape
+
+
+def numbers(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return a column `id` of 0 to N - 1."""
+    return session.range(0, shape.records, numPartitions=shape.parallelism)
+
+
+def reduce(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, greatest v, count)."""
+    records = numbers(session, shape).selectExpr(f"id % {shape.keys} AS key", "id AS v")
+    return records.groupBy("key").agg(sf.max("v"), sf.count("v"))
+
+
+def aggregate(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum)."""
+    records = numbers(session, shape).selectExpr(f"id % {shape.keys} AS key", "1.0D AS value")
+    return records.groupBy("key").agg(sf.sum("value"))
+
+
+def window_reduce(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return (key, sum of v, count) per window; the window is a column as any other."""
+    records = numbers(session, shape).selectExpr(
+        f"id % {shape.keys} AS key", "id AS v", f"id DIV {2 * shape.keys} AS window"
+    )
+    return records.groupBy("key", "window").agg(sf.sum("v"), sf.count("v")).drop("window")
+
+
+def co_group(session: SparkSession, shape: Shape) -> DataFrame:
+    """Return 1 per key of either side."""
+    sides = [
+        numbers(session, shape).selectExpr("2 * id AS key").groupBy("key").count() for _ in "ab"
+    ]
+    return sides[0].join(sides[1], "key", "full").select(sf.lit(1))
+
+
+PROGRAMS: dict[str, Callable[[SparkSession, Shape], DataFrame]] = {
+    "reduce": reduce,
+    "aggregate": aggregate,
+    "window-reduce": window_reduce,
+    "co-group": co_group,
+}
+
+
+class SqlPeer(FramePeer):
+    """`groupBy().agg()`."""
+
+    def outputs(self) -> DataFrame:
+        """Return the program's rows."""
+        return PROGRAMS[self.specification.program](self.session, self.shape)
+
+
+if __name__ == "__main__":
+    serve(SqlPeer)

@@ -1,0 +1,45 @@
+"""Joins over unbounded state: what two streams and their keys offer beside windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from penstock.types.join_spec import JoinKind
+
+if TYPE_CHECKING:
+    from penstock.api.data_stream import DataStream
+    from penstock.api.joined_rows import JoinedRows
+
+
+class RegularJoinForms:
+    """The four joins without a window, of what `a.join(b).where(f).equal_to(g)` returns.
+
+    Both sides are changelogs: a `Row` of kind INSERT or UPDATE_AFTER is added to its side, one of
+    kind UPDATE_BEFORE or DELETE takes away an equal one; other records are added. A row may be
+    there any number of times. All rows are kept, unless `table.exec.state.ttl` is set.
+
+    A key that is None, or a tuple or row with a None in it, matches nothing.
+    """
+
+    # Set by `joined_rows`, whose class derives from `DataStream`, which has to import this module.
+    _joined: ClassVar[type[JoinedRows]]
+
+    def keyed_sides(self) -> tuple[DataStream[Any], DataStream[Any]]:
+        """Return both streams, each with its key."""
+        raise AssertionError(type(self).__name__)
+
+    def inner(self) -> JoinedRows:
+        """Return every pair of rows with the same key, as a changelog."""
+        return self._joined.of(*self.keyed_sides(), JoinKind.INNER)
+
+    def left(self) -> JoinedRows:
+        """Return the pairs, and left rows without a match beside None."""
+        return self._joined.of(*self.keyed_sides(), JoinKind.LEFT)
+
+    def right(self) -> JoinedRows:
+        """Return the pairs, and right rows without a match beside None."""
+        return self._joined.of(*self.keyed_sides(), JoinKind.RIGHT)
+
+    def full(self) -> JoinedRows:
+        """Return the pairs, and rows of either side without a match beside None."""
+        return self._joined.of(*self.keyed_sides(), JoinKind.FULL)

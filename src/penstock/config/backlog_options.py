@@ -1,0 +1,53 @@
+"""Options about the backlog of sources, beside its checkpoint interval."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.config.option import ConfigOption, Limit, one_of
+from penstock.config.parse import DURATION, INTEGER, Parser
+
+WATERMARK_LAG_THRESHOLD: ConfigOption[timedelta | None] = ConfigOption(
+    key="pipeline.backlog.watermark-lag-threshold",
+    parse=DURATION,
+    default=None,
+    description=(
+        "A source of a live run processes backlog as long as its watermark is further behind the "
+        "clock than this. Once it is not, it never is again. When unset, and for sources without "
+        "watermarks, only parts of a hybrid source before its last are backlog."
+    ),
+    check=Limit("must be more than 0", lambda value: value is None or value > timedelta(0)),
+)
+
+BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
+    key="pipeline.backlog.output",
+    parse=Parser("choice", lambda text: text.strip().lower()),
+    default="all",
+    description=(
+        "What rolling aggregates (`reduce`, `sum`, …) give while history is read as a batch run: "
+        "`all` results, one per record, or only the `latest` one of each key."
+    ),
+    check=one_of("all", "latest"),
+)
+
+CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
+    key="execution.live.catch-up-factor",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "While more records or files wait than this many micro-batches usually take, as after a "
+        "long outage, a micro-batch takes up to so many times `execution.live.max-records-per-batch` "
+        "or `execution.live.max-files-per-batch`. Of files it does so if the job starts with them "
+        "waiting, and as long as those of a micro-batch have less than 512 MiB. Workers need "
+        "memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
+        "number is set: that is a limit then."
+    ),
+    check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
+)
+
+BACKLOG_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    WATERMARK_LAG_THRESHOLD,
+    BACKLOG_OUTPUT,
+    CATCH_UP_FACTOR,
+)

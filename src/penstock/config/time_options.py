@@ -1,0 +1,60 @@
+"""Options about timestamps, watermarks and latency markers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from penstock.config.option import ConfigOption
+from penstock.config.parse import BOOLEAN, DURATION
+
+FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
+    key="pipeline.force-timestamp-support",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether records can always have timestamps. With false, a job that has no watermark "
+        "strategy and whose `pipeline.auto-watermark-interval` is 0 runs without timestamps and "
+        "watermarks (FLIP-330); asking for one is then an error. Deprecated from the start: a "
+        "later major version will do without it wherever there is no watermark strategy."
+    ),
+)
+
+DROP_UNUSED_TIMESTAMPS: ConfigOption[bool] = ConfigOption(
+    key="pipeline.drop-unused-timestamps",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether timestamps are left out wherever no operator behind can look at them, also in "
+        "jobs that use time elsewhere. It changes the speed, never the result."
+    ),
+)
+
+AUTO_WATERMARK_INTERVAL: ConfigOption[timedelta] = ConfigOption(
+    key="pipeline.auto-watermark-interval",
+    parse=DURATION,
+    default=timedelta(milliseconds=200),
+    description=(
+        "Watermarks advance with every micro-batch, whatever it is. 0 is one of the conditions "
+        "under which a job runs without them, see `pipeline.force-timestamp-support`."
+    ),
+)
+
+LATENCY_INTERVAL: ConfigOption[timedelta] = ConfigOption(
+    key="metrics.latency.interval",
+    parse=DURATION,
+    default=timedelta(0),
+    description=(
+        "Least time between two latency markers that a subtask of a source sends through a live "
+        "run; 0 sends none. They give the metrics `<uid>.latency.<source>` of operators and "
+        "sinks. Batch runs send none: nobody waits for a record of theirs."
+    ),
+)
+
+TIME_OPTIONS: tuple[ConfigOption[Any], ...] = (
+    FORCE_TIMESTAMP_SUPPORT,
+    DROP_UNUSED_TIMESTAMPS,
+    AUTO_WATERMARK_INTERVAL,
+    LATENCY_INTERVAL,
+)
+"""The options of this module, in the order of the reference page."""

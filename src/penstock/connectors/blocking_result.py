@@ -1,0 +1,169 @@
+"""What a finished region of a job gave, kept for the region that goes on with it (FLIP-331 §5.3).
+
+Where operators that answer only at the end of their input meet a stream that never ends, the job is
+cut: the planner puts a `ResultSink` in front of the cut and a `ResultSource` behind it. Files are
+those of `connectors.cache`, of (record, timestamp or None) pairs, below
+`<checkpoint directory>/results/<sink>`; `files.json` beside them names those that count. They are
+kept as long as the checkpoint directory: whoever starts again after a failure reads them again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock.connectors.cache import CacheFile, CacheSource, open_cache_file
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import SourceError
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
+from penstock.serde.atomic_file import write_atomically
+from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.types import Types
+from penstock.types.information import TypeInformation
+
+_FILES = "files.json"
+
+
+def _directory(scratch: Path, result: str) -> Path:
+    return scratch / "results" / result
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSink(Sink):
+    """Keeps (record, timestamp) pairs in files.
+
+    Attributes:
+        result: Names the result within the job; safe in a file name.
+    """
+
+    result: str
+
+    kind: ClassVar[str] = "result"
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer of one file."""
+        return open_cache_file(_directory(context.scratch, self.result), context)
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer that writes down which files count."""
+        return _ResultCommitter(_directory(context.scratch, self.result), context)
+
+    def describe(self) -> str:
+        """Return what becomes of it."""
+        return "kept for the live part of the job"
+
+
+class _ResultCommitter(Committer):
+    """Names the files of the one epoch there is, and deletes all others."""
+
+    def __init__(self, directory: Path, context: SinkContext) -> None:
+        self._directory = directory
+        self._context = context
+
+    def recover(self) -> None:
+        with sink_errors(self._directory, "keep results", self._context.origin):
+            self._directory.mkdir(parents=True, exist_ok=True)
+            kept = {Path(file.path).name for file in _named_files(self._directory) or ()}
+            for left_over in self._directory.iterdir():
+                if left_over.name not in {*kept, _FILES}:
+                    left_over.unlink()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        if _named_files(self._directory) is not None:
+            return  # computed again; `recover` deletes what it left
+        files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
+        named = [asdict(file) | {"path": Path(file.path).name} for file in files]
+        with sink_errors(self._directory, "keep results", self._context.origin):
+            write_atomically(self._directory / _FILES, json.dumps(named).encode())
+
+
+def _named_files(directory: Path) -> tuple[CacheFile, ...] | None:
+    """Return the files that count, None if none do yet."""
+    path = directory / _FILES
+    if not path.exists():
+        return None
+    return tuple(
+        CacheFile(
+            str(directory / file["path"]),
+            file["subtask"],
+            file["record_count"],
+            tuple(file["offsets"]),
+        )
+        for file in json.loads(path.read_bytes())
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ResultSource(SplitSource):
+    """Reads what a `ResultSink` kept.
+
+    Attributes:
+        result: Names the result within the job.
+        producer: Name of the operator whose results they are.
+        type_info: Type of the records.
+        files: Where they are; None as long as they are not computed.
+        values: The pairs themselves, where nothing is written (runs in this process).
+    """
+
+    result: str
+    producer: str
+    type_info: TypeInformation[Any]
+    files: tuple[CacheFile, ...] | None = None
+    values: tuple[tuple[Any, int | None], ...] | None = None
+
+    kind: ClassVar[str] = "result"
+    has_declared_form: ClassVar[bool] = True
+
+    @property
+    def is_bounded(self) -> bool:
+        """Only results of bounded regions are kept."""
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        """Return the type of the operator's results."""
+        return self.type_info
+
+    def found_in(self, scratch: Path) -> ResultSource:
+        """Return the source with the files that are kept below a checkpoint directory."""
+        return replace(self, files=_named_files(_directory(scratch, self.result)))
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one split per file, and an empty one if there is none."""
+        if self.values is not None:
+            return [(0, len(self.values))]
+        return self._cached().splits(parallelism)
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records of a range."""
+        return [value for value, _ in self._pairs(split, start, end)]
+
+    def read_timestamped(
+        self, split: int, start: int, end: int
+    ) -> tuple[Sequence[Any], Sequence[int] | None]:
+        """Return the records of a range and their timestamps."""
+        pairs = self._pairs(split, start, end)
+        values = [value for value, _ in pairs]
+        if all(stamp is None for _, stamp in pairs):
+            return values, None
+        return values, [MIN_TIMESTAMP if stamp is None else stamp for _, stamp in pairs]
+
+    def describe(self) -> str:
+        """Return whose results they are."""
+        return f"the results of {self.producer}"
+
+    def _pairs(self, split: int, start: int, end: int) -> Sequence[tuple[Any, int | None]]:
+        if self.values is not None:
+            return self.values[start:end]
+        return self._cached().read(split, start, end)
+
+    def _cached(self) -> CacheSource:
+        if self.files is None:
+            raise SourceError(
+                f"the results of {self.producer!r} are not in the checkpoint directory",
+                hint="Start from a savepoint that was taken after they had been read, or read "
+                "the input again in a new checkpoint directory.",
+            )
+        return CacheSource(-1, Types.PICKLED_BYTE_ARRAY(), self.files)

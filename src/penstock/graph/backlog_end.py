@@ -1,0 +1,110 @@
+"""Where the backlog of a source ends, if it is not a hybrid source: at a position or a timestamp.
+
+The source is read as two parts: what is before the end, and the rest. Both are positions of the
+same splits, so nothing is read twice, and the end is decided once per job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.graph.endpoints import SplitSource
+from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogEnd:
+    """Where backlog ends; exactly one of the two is set.
+
+    Attributes:
+        positions: Position per split, or one for all splits.
+        timestamp_ms: Timestamp of the first record that is not backlog, in epoch milliseconds.
+    """
+
+    positions: tuple[int, ...] | None = None
+    timestamp_ms: int | None = None
+
+    def position(self, source: SplitSource, split: int, start: int, end: int | None) -> int:
+        """Return the first position of a split that is not backlog.
+
+        Raises:
+            SourceError: The end is a timestamp, and records have none.
+        """
+        if self.timestamp_ms is not None:
+            found = source.position_at(split, self.timestamp_ms, start, end)
+        else:
+            assert self.positions is not None
+            found = self.positions[split if len(self.positions) > 1 else 0]
+        return max(start, found if end is None else min(found, end))
+
+    def describe(self) -> str:
+        """Return the end in words."""
+        if self.timestamp_ms is not None:
+            return f"timestamp {self.timestamp_ms}"
+        return f"position {', '.join(map(str, self.positions or ()))}"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSourcePart(SplitSource):
+    """What a source has before the end of its backlog, or from there on.
+
+    Attributes:
+        source: The source.
+        end: Where its backlog ends.
+        is_backlog: The part before that.
+    """
+
+    source: SplitSource
+    end: BacklogEnd
+    is_backlog: bool
+
+    kind: ClassVar[str] = "part"
+
+    @property
+    def records_per_second(self) -> int | None:  # type: ignore[override]
+        """The limit of the source in live runs."""
+        return self.source.records_per_second
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether records have the declared form already."""
+        return self.source.has_declared_form
+
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them."""
+        return self.source.gives_timestamps
+
+    @property
+    def is_bounded(self) -> bool:
+        """Backlog always ends."""
+        return self.is_backlog or self.source.is_bounded
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the source."""
+        return self.source.get_produced_type()
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return the positions of this part."""
+        found: list[tuple[int, int | None]] = []
+        for split, (start, end) in enumerate(self.source.splits(parallelism)):
+            cut = self.end.position(self.source, split, start, end)
+            found.append((start, cut) if self.is_backlog else (cut, end))
+        return found
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records of a range."""
+        return self.source.read(split, start, end)
+
+    def read_timestamped(
+        self, split: int, start: int, end: int
+    ) -> tuple[Sequence[Any], Sequence[int] | None]:
+        """Return the records of a range, and their timestamps if the source knows them."""
+        return self.source.read_timestamped(split, start, end)
+
+    def describe(self) -> str:
+        """Return the source and its end, e.g. `numbers up to position 7`."""
+        how = "up to" if self.is_backlog else "from"
+        return f"{self.source.describe()} {how} {self.end.describe()}"

@@ -1,0 +1,180 @@
+"""Operators of the user's own, without a key: one or two inputs, watermarks and attributes.
+
+The planner never puts one at level 0, where there is no watermark, no end and no memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import Any
+
+from penstock.errors import PenstockError, UserFunctionError
+from penstock.runtime.context import OperatorContext
+from penstock.runtime.operator_output import OperatorOutput
+from penstock.runtime.operators.base import Collect, Operator
+from penstock.runtime.operators.two_inputs import input_calls
+from penstock.runtime.output import Output
+from penstock.runtime.process_context import ProcessContext, UnkeyedTimerService
+from penstock.runtime.program import OperatorSpec
+from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.types.record_attributes import RecordAttributes
+
+NEVER_EMITTED = MIN_TIMESTAMP + 1
+"""Stands for no watermark in what is remembered, where Long.MIN is nothing to remember."""
+
+
+class CustomInputs:
+    """What is told to one object of the user's beside records: attributes and ends of inputs.
+
+    Attributes:
+        target: The object.
+    """
+
+    def __init__(self, target: Any, inputs: int, ended: set[int]) -> None:
+        self.target = target
+        self._inputs = inputs
+        self._ended = ended
+
+    def attributes(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Tell the attributes of an input."""
+        suffix = "" if self._inputs == 1 else str(number + 1)
+        method = getattr(self.target, f"process_record_attributes{suffix}")
+        method(RecordAttributes(backlog))
+
+    def end(self, number: int) -> None:
+        """Tell that an input has ended, if it was not told before."""
+        if number in self._ended:
+            return
+        self._ended.add(number)
+        if self._inputs == 1:
+            self.target.end_input()
+        else:
+            self.target.end_input(number + 1)
+
+
+def refuse_result(produced: Any, spec: OperatorSpec) -> None:
+    """Refuse what an operator returned for a record.
+
+    Raises:
+        UserFunctionError: It is not None.
+    """
+    if produced is None:
+        return
+    raise UserFunctionError(
+        f"operator {spec.name!r} returned {type(produced).__name__} for a record, which is lost",
+        hint="Emit results with self.output.collect(…); neither return nor yield them.",
+        origin=spec.origin,
+    )
+
+
+def guarded(operator: Operator, where: str, call: Callable[..., Any], *arguments: Any) -> None:
+    """Call something of the user's outside of record processing, and say where it failed."""
+    try:
+        call(*arguments)
+    except PenstockError:
+        raise
+    except Exception as cause:
+        raise operator.failed_in(where, cause) from cause
+
+
+class CustomOperator(Operator):
+    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`."""
+
+    speaks_for_itself = True
+
+    def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
+        super().__init__(spec, output, context)
+        self._calls = input_calls(spec.function, spec.method)
+        self._timers = UnkeyedTimerService(spec)
+        self._context = ProcessContext(self._timers, spec=spec)
+        self._out = OperatorOutput(output, self._context, spec.origin)
+        self._out.copy = self.emission.copy
+        self._inputs = CustomInputs(spec.function, len(self._calls), set())
+        self._ending: set[int] = set()
+
+    def open(self) -> None:
+        """Give the operator its output, then open it."""
+        self.spec.function.output = self._out
+        super().open()
+        self._out.flush()
+
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`."""
+
+        def take(values: list[Any], timestamps: list[int] | None) -> None:
+            self.records_in += len(values)
+            self._process(number, values, timestamps)
+
+        return take
+
+    def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Tell the attributes of an input."""
+        self._context.current_timestamp = None
+        guarded(self, "record attributes", self._inputs.attributes, number, backlog)
+        self._out.flush()
+
+    def input_ended(self, number: int) -> None:
+        """Tell the end of an input; that of the last one when its watermark arrives."""
+        self._ending.add(number)
+        if len(self._ending) < len(self._calls):
+            self._end(number)
+
+    def restore_ended(self, number: int) -> None:
+        """Know that an input ended before a restart; its end was told then."""
+        self._ending.add(number)
+        self._inputs = CustomInputs(self.spec.function, len(self._calls), set(self._ending))
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Tell the watermark; Long.MAX is passed on behind all results, whatever was emitted."""
+        if watermark <= self.watermark:
+            return
+        self.watermark = self._timers.watermark = watermark
+        if watermark == MAX_WATERMARK:
+            for number in range(len(self._calls)):
+                self._end(number)
+        self._context.current_timestamp = None
+        guarded(self, "watermark", self.spec.function.process_watermark, watermark)
+        if watermark == MAX_WATERMARK:
+            self._out.emit_watermark(MAX_WATERMARK)
+        self._out.flush()
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart."""
+        self._timers.watermark = watermark
+        self._out.watermark = watermark
+        super().restore_watermark(watermark)
+
+    def finish_batch(self) -> None:
+        """Let the operator give what it holds back: an attempt may end here."""
+        if self.context.is_live:
+            self._context.current_timestamp = None
+            function = self.spec.function
+            guarded(self, "before a checkpoint", function.prepare_snapshot_pre_barrier)
+        self._out.flush()
+
+    def memory(self) -> int | None:
+        """Return the watermark it has emitted."""
+        return max(self._out.watermark, NEVER_EMITTED)
+
+    def restore_memory(self, memory: int) -> None:
+        """Go on from the watermark it had emitted, which may be behind its own."""
+        self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
+        self.output.restore_watermark(self._out.watermark)
+
+    def _end(self, number: int) -> None:
+        self._context.current_timestamp = None
+        guarded(self, f"end of input {number + 1}", self._inputs.end, number)
+        self._out.flush()
+
+    def _process(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
+        call, context = self._calls[number], self._context
+        position = iter(values)
+        stamp: int | None
+        try:
+            for value, stamp in zip(position, timestamps or repeat(None), strict=False):
+                context.current_timestamp = stamp
+                refuse_result(call(value, context), self.spec)
+        except Exception as cause:
+            raise self.failed(cause, values, position) from cause
+        self._out.flush()

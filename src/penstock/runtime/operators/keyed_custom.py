@@ -1,0 +1,291 @@
+"""Operators of the user's own behind key_by: state and timers of keys.
+
+    live run    one object per subtask, as long as its worker lives
+    batch run   one object per key group (or part of one that does not fit in memory): opened, told the attributes, given all records, then
+                told that backlog is over, the ends and the watermark, and closed. So nothing it
+                gathers is larger than a key group, and state it writes at its end is complete
+
+In a batch run what it says of watermarks and attributes counts for the task when all key groups
+are through: the least watermark, and backlog if any said so last.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.errors import PenstockError, UnkeyedStateError
+from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.operator_output import OperatorOutput
+from penstock.runtime.operators.custom import (
+    NEVER_EMITTED,
+    CustomInputs,
+    guarded,
+    refuse_result,
+)
+from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
+from penstock.runtime.operators.two_inputs import input_calls
+from penstock.runtime.output import Output
+from penstock.runtime.process_context import ProcessContext
+from penstock.runtime.program import OperatorSpec
+from penstock.runtime.timers import TimerService
+from penstock.runtime.user_failure import short
+from penstock.serde import user_code
+from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.types.record_attributes import combined_backlog
+from penstock.types.time_domain import TimeDomain
+
+_HINT = "Set only keys of records that this object was given."
+
+
+class OperatorKeys:
+    """Implements `StreamOperatorKeys` of the API: the current key, and the timers of keys."""
+
+    def __init__(self, operator: KeyedCustomOperator, timers: TimerService) -> None:
+        self._operator = operator
+        self._timers = timers
+
+    def set_current_key(self, key: Any) -> None:
+        """Make a key the current one, as the runtime does for each record.
+
+        Raises:
+            UnkeyedStateError: Its state is kept by another subtask.
+        """
+        self._operator.set_current_key(key)
+
+    def get_current_key(self) -> Any:
+        """Return the current key."""
+        return self._operator.keys.key
+
+    def timer_service(self) -> TimerService:
+        """Return the timers of the current key."""
+        return self._timers
+
+
+class KeyedCustomOperator(KeyedTwoInputOperator):
+    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`, key by key."""
+
+    speaks_for_itself = True
+    takes_keys_in_parts = True
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        self._context = ProcessContext(self._timers, scope.context, spec=spec)
+        self._out = OperatorOutput(output, self._context, spec.origin)
+        self._out.copy = self.emission.copy
+        self._target: Any = spec.function
+        self._shipped = b"" if context.is_live else user_code.dump(spec.function)
+        self._inputs = CustomInputs(spec.function, len(self._calls), set())
+        self._ending: set[int] = set()
+        self._said: dict[int, bool] = {}
+        self._is_open = False
+        self._groups = KeyGroups(context.get_max_number_of_parallel_subtasks())
+        self._seen: set[int] = set()
+        self._least = MAX_WATERMARK
+        self._last_backlog: bool | None = None
+        self._out.holds = not context.is_live
+
+    def open(self) -> None:
+        """Open the object of a live run; those of a batch run are opened per key group."""
+        if self.context.is_live:
+            self._open(self.spec.function)
+
+    def close(self) -> None:
+        """Close the object of a live run."""
+        if self.context.is_live:
+            super().close()
+
+    def inputs_complete(self) -> None:
+        """Process what has arrived, with an object of its own for each key group of a batch run."""
+        if not any(self._waiting):
+            return
+        if not self._is_open:
+            self._begin_group()
+        if not self.spec.sorts_itself or self._final_watermark is None:
+            super().inputs_complete()
+            return
+        waiting, self._waiting = self._waiting, self._nothing()
+        for key, entry in self._with_keys(waiting):
+            self.keys.key, self.keys.group = key, self._group_of(key)
+            self._process_entries(key, [entry])
+        self.flush()
+
+    def start_key(self, key: Any) -> None:
+        """Begin with a key whose records come in parts."""
+        if not self._is_open:
+            self._begin_group()
+        super().start_key(key)
+
+    def end_group(self) -> None:
+        """End the object of a key group, before its state is written (batch run)."""
+        final = self._final_watermark
+        if not self._is_open or final is None:
+            return
+        if self.spec.sorts_itself:
+            self._fire_all(final)
+        for number in [n for n, backlog in self._said.items() if backlog]:
+            if self._hands_over:
+                self._tell_backlog(number, False)  # noqa: FBT003 - as told
+        for number in sorted(self._ending):
+            self._end(number)
+        self._tell_watermark(final)
+        guarded(self, "close", self._target.close)
+        self._out.flush()
+        self._least = min(self._least, self._out.watermark)
+        self._last_backlog = self._last_backlog or self._out.backlog
+        self._is_open = False
+
+    def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Tell the attributes of an input; in a batch run to every object that follows."""
+        self._said[number] = backlog
+        if self.context.is_live:
+            self._tell_backlog(number, backlog)
+            return
+        known = combined_backlog(self._said.get(n) for n in range(len(self._calls)))
+        if known is not None:
+            self.output.set_backlog(known or bool(self._last_backlog))
+
+    def input_ended(self, number: int) -> None:
+        """Tell the end of an input; that of the last one when its watermark arrives."""
+        self._ending.add(number)
+        if self.context.is_live and len(self._ending) < len(self._calls):
+            self._end(number)
+
+    def restore_ended(self, number: int) -> None:
+        """Know that an input ended before a restart; its end was told then."""
+        self._ending.add(number)
+        self._inputs = CustomInputs(self._target, len(self._calls), set(self._ending))
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Fire timers and tell the watermark; Long.MAX is passed on behind all results."""
+        if watermark <= self.watermark:
+            return
+        self.watermark = watermark
+        if not self.context.is_live:
+            is_end = watermark == MAX_WATERMARK
+            self.output.advance_watermark(watermark if is_end else min(watermark, self._least))
+            return
+        self._timers.watermark = watermark
+        self._timers.fire_all_keys(watermark, self._fire)
+        if watermark == MAX_WATERMARK:
+            for number in range(len(self._calls)):
+                self._end(number)
+        self._tell_watermark(watermark)
+        if watermark == MAX_WATERMARK:
+            self._out.emit_watermark(MAX_WATERMARK)
+        self._out.flush()
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart."""
+        self._out.watermark = watermark
+        super().restore_watermark(watermark)
+
+    def finish_batch(self) -> None:
+        """Let the operator put into state what it holds: an attempt may end here."""
+        if self.context.is_live:
+            self._context.current_timestamp = None
+            target = self._target
+            guarded(self, "before a checkpoint", target.prepare_snapshot_pre_barrier)
+        self._out.flush()
+
+    def memory(self) -> int | None:
+        """Return the watermark it has emitted."""
+        emitted = self._out.watermark if self.context.is_live else self._least
+        return max(min(emitted, self.watermark), NEVER_EMITTED)
+
+    def restore_memory(self, memory: int) -> None:
+        """Go on from the watermark it had emitted, which may be behind its own."""
+        self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
+        self.output.restore_watermark(self._out.watermark)
+
+    def flush(self) -> None:
+        """Pass on what is waiting."""
+        self._out.flush()
+
+    def set_current_key(self, key: Any) -> None:
+        """Make a key the current one.
+
+        Raises:
+            UnkeyedStateError: Its state is kept by another subtask.
+        """
+        group = self._groups[key]
+        context = self.context
+        subtasks = context.get_number_of_parallel_subtasks()
+        own = group in self._seen
+        if context.is_live:
+            most = context.get_max_number_of_parallel_subtasks()
+            own = subtask_of(group, subtasks, most) == context.get_index_of_this_subtask()
+        if not own:
+            problem = f"operator {self.spec.name!r} set the key {short(key)}, which is not its own"
+            raise UnkeyedStateError(problem, hint=_HINT, origin=self.spec.origin)
+        self.keys.key, self.keys.group = key, self._group_of(key)
+
+    @property
+    def _hands_over(self) -> bool:
+        return not self._is_last_run
+
+    def _begin_group(self) -> None:
+        target = user_code.load(self._shipped)
+        self._seen.clear()
+        self._out.watermark, self._out.backlog = MIN_TIMESTAMP, None
+        self._inputs = CustomInputs(target, len(self._calls), set())
+        self._calls = input_calls(target, self.spec.method)
+        self._on_timer = target.on_timer
+        self._open(target)
+        for number, backlog in sorted(self._said.items()):
+            self._tell_backlog(number, backlog)
+
+    def _open(self, target: Any) -> None:
+        self._target = target
+        target.output = self._out
+        target.keys = OperatorKeys(self, self._timers)
+        self._context.current_timestamp = None
+        guarded(self, "open", target.open, self.context)
+        self._is_open = True
+        self._out.flush()
+
+    def _tell_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        self._context.current_timestamp = None
+        guarded(self, "record attributes", self._inputs.attributes, number, backlog)
+        self._out.flush()
+
+    def _tell_watermark(self, watermark: int) -> None:
+        self._context.current_timestamp = None
+        guarded(self, "watermark", self._target.process_watermark, watermark)
+
+    def _end(self, number: int) -> None:
+        self._context.current_timestamp = None
+        guarded(self, f"end of input {number + 1}", self._inputs.end, number)
+        self._out.flush()
+
+    def _fire_all(self, final: int) -> None:
+        """Fire the timers of all keys of a group that was not processed key by key."""
+        self._timers.watermark = final
+        self._timers.fire_all_keys(final, self._fire)
+        if self._is_last_run:
+            self._context.domain = TimeDomain.PROCESSING_TIME
+            self._timers.fire_processing_time(MAX_WATERMARK, self._fire)
+            self._context.domain = TimeDomain.EVENT_TIME
+        self._timers.watermark = MIN_TIMESTAMP
+
+    def _process_entries(self, key: Any, entries: list[Entry]) -> None:
+        self._in_order(entries)
+        if not self.context.is_live:
+            self._seen.add(self._groups[key])
+        context, calls = self._context, self._calls
+        for number, value, stamp in entries:
+            context.current_timestamp = stamp
+            try:
+                refuse_result(calls[number](value, context), self.spec)
+            except PenstockError:
+                raise
+            except Exception as cause:
+                where = f"record {short(value)} of input {number + 1}, key {short(key)}"
+                raise self.failed_in(where, cause) from cause
+
+    def _fire(self, timestamp: int) -> None:
+        self._context.current_timestamp = timestamp
+        where = f"timer {timestamp} of key {self.keys.key!r}"
+        guarded(self, where, self._on_timer, timestamp, self._context)

@@ -1,0 +1,75 @@
+"""How much memory records take, measured on a few of them.
+
+The pickled form says little: a string of a thousand characters takes a thousand bytes in both, a
+tuple of three small numbers a dozen bytes pickled and two hundred in memory.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from types import FunctionType, ModuleType
+from typing import Any
+
+_RECORDS = 32
+_OBJECTS = 20_000
+_SHARED = (type, FunctionType, ModuleType)
+_SMALL_INTS = range(-5, 257)  # CPython makes them once
+
+
+def bytes_per_record(values: Sequence[Any]) -> int:
+    """Return the size of an average record with all it refers to, 0 if there is none.
+
+    Looks at no more than 32 records, evenly spread, and 20,000 objects. What several of them
+    share counts once.
+    """
+    if not values:
+        return 0
+    step = max(1, len(values) // _RECORDS)
+    sample = values[::step][:_RECORDS]
+    seen: set[int] = set()
+    total = measured = 0
+    for record in sample:
+        total += _deep_size(record, seen)
+        measured += 1
+        if len(seen) > _OBJECTS:
+            break
+    return total // measured
+
+
+def _deep_size(record: Any, seen: set[int]) -> int:
+    """Return the bytes of an object and what it refers to; `seen` keeps the ids of both."""
+    total = 0
+    todo = [record]
+    visited = 0
+    while todo:
+        found = todo.pop()
+        if id(found) in seen or isinstance(found, _SHARED):
+            continue
+        if type(found) is int and found in _SMALL_INTS:
+            continue
+        seen.add(id(found))
+        total += sys.getsizeof(found)
+        visited += 1
+        if visited == _OBJECTS:
+            # The rest is like what was seen: a record so large is a long list of the same.
+            return total + total * len(todo) // visited
+        todo += _parts(found)
+    return total
+
+
+def _parts(found: Any) -> Iterator[Any]:
+    if isinstance(found, dict):
+        yield from found
+        yield from found.values()
+    elif isinstance(found, tuple | list | set | frozenset):
+        yield from found
+    if type(found).__module__ == "builtins":
+        return
+    yield from (getattr(found, "__dict__", None) or {}).values()
+    for base in type(found).__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            part = getattr(found, name, None) if not name.startswith("__") else None
+            if part is not None:
+                yield part

@@ -1,0 +1,232 @@
+"""Wire types, tags, varints, and skipping what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import IntEnum
+from typing import Any
+
+from penstock.errors import DecodeError
+
+
+class WireType(IntEnum):
+    """How the payload behind a tag ends."""
+
+    VARINT = 0
+    FIXED64 = 1
+    LENGTH_DELIMITED = 2
+    NULL = 3
+    """No payload: an element that is None. Protobuf's start of a group."""
+    END = 4
+    """No payload: with a NULL before it, an empty list. Protobuf's end of a group."""
+    FIXED32 = 5
+    DECIMAL = 6
+    TIMESTAMP = 7
+
+
+KIND_NUMBER = (1 << 29) - 1
+"""Field number of the kind of a row; the greatest there is."""
+
+MAX_VARINT_BYTES = 10
+LONG_VARINT_BYTES = 19
+"""Of the milliseconds of a timestamp: an `Instant` may be far away."""
+
+_RESERVED_FROM = 19_000
+_RESERVED = 1_000
+_ONE_BYTE = 0x80
+_PAYLOAD = 0x7F
+_TWO_BYTES = 1 << 14
+_THREE_BYTES = 1 << 21
+_U64 = 1 << 64
+
+_LAST = [bytes((low,)) for low in range(_ONE_BYTE)]
+_MORE = [bytes((low | _ONE_BYTE,)) for low in range(_ONE_BYTE)]
+
+
+def field_number(position: int) -> int:
+    """Return the number of the field at a position, from 0."""
+    number = position + 1
+    return number if number < _RESERVED_FROM else number + _RESERVED
+
+
+def tag(number: int, wire: WireType) -> bytes:
+    """Return what is before the payload of a field."""
+    return varint(number << 3 | wire)
+
+
+def varint(value: int) -> bytes:
+    """Return the bytes of an unsigned number of any size."""
+    if value < _TWO_BYTES:
+        if value < _ONE_BYTE:
+            return _LAST[value]
+        return _MORE[value & _PAYLOAD] + _LAST[value >> 7]
+    if value < _THREE_BYTES:
+        return _MORE[value & _PAYLOAD] + _MORE[value >> 7 & _PAYLOAD] + _LAST[value >> 14]
+    pieces = []
+    while value >= _ONE_BYTE:
+        pieces.append(value & _PAYLOAD | _ONE_BYTE)
+        value >>= 7
+    pieces.append(value)
+    return bytes(pieces)
+
+
+def zigzag(value: int) -> int:
+    """Map an integer to an unsigned one: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return value << 1 if value >= 0 else (-value << 1) - 1
+
+
+def unzigzag(value: int) -> int:
+    """Return what `zigzag` mapped."""
+    return (value >> 1) ^ -(value & 1)
+
+
+def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
+    """Return the number at `at`, and where what follows begins.
+
+    Args:
+        data: Bytes.
+        at: Where the varint begins.
+        limit: The number is below it.
+
+    Raises:
+        DecodeError: It is cut, too large, or longer than it has to be.
+    """
+    value = shift = 0
+    longest = MAX_VARINT_BYTES if limit <= _U64 else LONG_VARINT_BYTES
+    for index in range(at, min(at + longest, len(data))):
+        byte = data[index]
+        value |= (byte & _PAYLOAD) << shift
+        if byte < _ONE_BYTE:
+            if byte == 0 and index > at:
+                raise corrupt(at, "a number is longer than it has to be")
+            if value >= limit:
+                raise corrupt(at, f"{value} is out of range, which ends at {limit - 1}")
+            return value, index + 1
+        shift += 7
+    raise corrupt(at, f"a number does not end within {longest} bytes")
+
+
+def read_tag(data: bytes, at: int, end: int) -> tuple[int, int, int]:
+    """Return field number, wire type, and where the payload begins.
+
+    Raises:
+        DecodeError: There is no tag.
+    """
+    value, after = read_varint(data, at, 1 << 32)
+    if after > end or value < 1 << 3:
+        raise corrupt(at, "there is no tag")
+    return value >> 3, value & 7, after
+
+
+def _after_varint(data: bytes, at: int) -> int:
+    return read_varint(data, at)[1]
+
+
+def _after_bytes(data: bytes, at: int) -> int:
+    size, after = read_varint(data, at)
+    return after + size
+
+
+def _after_decimal(data: bytes, at: int) -> int:
+    return _after_bytes(data, read_varint(data, at)[1])
+
+
+def _after_timestamp(data: bytes, at: int) -> int:
+    return read_varint(data, read_varint(data, at, 1 << 7 * LONG_VARINT_BYTES)[1])[1]
+
+
+_AFTER: dict[int, Callable[[bytes, int], int]] = {
+    WireType.VARINT: _after_varint,
+    WireType.FIXED64: lambda _, at: at + 8,
+    WireType.LENGTH_DELIMITED: _after_bytes,
+    WireType.NULL: lambda _, at: at,
+    WireType.END: lambda _, at: at,
+    WireType.FIXED32: lambda _, at: at + 4,
+    WireType.DECIMAL: _after_decimal,
+    WireType.TIMESTAMP: _after_timestamp,
+}
+
+
+def find(data: bytes, number: int) -> int:
+    """Return where the first field with a number, or a greater one, begins; at worst the end.
+
+    Raises:
+        DecodeError: The bytes before it are no fields.
+    """
+    at, end = 0, len(data)
+    while at < end:
+        found, wire, payload = read_tag(data, at, end)
+        if found >= number:
+            return at
+        after = _AFTER[wire](data, payload)
+        if after > end:
+            raise corrupt(at, f"field {found} does not fit")
+        at = after
+    return at
+
+
+def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> int:
+    """Skip fields behind the known ones, and return the kind of the row; 0 if it has none.
+
+    Args:
+        data: Bytes.
+        at: Where the known fields end.
+        end: Where the message ends.
+        known: Number of the last field that is known.
+        has_kind: Whether the message is that of a row.
+
+    Raises:
+        DecodeError: The message is cut, or a field is out of order or of another type.
+    """
+    if at > end:
+        raise corrupt(end, "a field does not end within its message")
+    last = known + 1
+    while at < end:
+        number, wire, payload = read_tag(data, at, end)
+        if number < last:
+            raise corrupt(at, f"field {number} is out of order or of wire type {wire}")
+        if number == KIND_NUMBER:
+            kind = data[payload] if payload < end else 0
+            if not has_kind or wire != WireType.VARINT or payload + 1 != end or not 0 < kind < 4:  # noqa: PLR2004 - kinds are 1 to 3
+                raise corrupt(at, "there is no such kind of row")
+            return kind
+        last = number
+        after = _AFTER[wire](data, payload)
+        if after > end:
+            raise corrupt(at, f"field {number} does not fit")
+        at = after
+    return 0
+
+
+def corrupt(at: int, what: str) -> DecodeError:
+    """Return the error that says what is wrong at a byte."""
+    return DecodeError(
+        f"byte {at} of a coded row: {what}",
+        hint="Read the bytes with the type they were written with; if it is, they are damaged.",
+        position=at,
+    )
+
+
+class Heads(dict[int, bytes]):
+    """Length to tag and length, of one field; made when first asked for."""
+
+    _KEPT = 1 << 14
+
+    def __init__(self, tag_bytes: bytes) -> None:
+        super().__init__()
+        self._tag = tag_bytes
+
+    def __missing__(self, size: int) -> bytes:
+        head = self._tag + varint(size)
+        if size < self._KEPT:
+            self[size] = head
+        return head
+
+
+def short_varints(tag_bytes: bytes) -> list[bytes]:
+    """Return tag and varint for the numbers 0 to 127."""
+    return [tag_bytes + low for low in _LAST]
+
+
+Namespace = dict[str, Any]
+"""Names that generated code uses."""

@@ -1,0 +1,205 @@
+"""How far a live run is behind its sources, and how much it takes at a time while it is.
+
+| source | behind is known |
+|---|---|
+| splits that end | in records: what is left of them |
+| splits without an end | not at all |
+| files that were pinned | in files: what was not read |
+| a directory | in files: what is there and was not read, looked up now and then |
+| a stream of the user's | not at all; it has its own admission control |
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+from pyspark.errors import AnalysisException
+
+from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.connectors.file_source import FileSource
+from penstock.errors import StateError
+from penstock.metrics.catch_up import CatchUp
+from penstock.plan.backlog import catch_up_factor
+from penstock.spark.pinned_files import metadata_path
+from penstock.spark.positions import taken_at_once
+from penstock.spark.run_context import JobContext
+from penstock.spark.run_outline import RunOutline, SourceOutline, StreamKind
+from penstock.spark.source_reads import Pinned
+from penstock.spark.stream_positions import files_read, last_batches, stream_offsets
+
+LOOK_SECONDS = 5.0
+"""Shortest time between two looks."""
+
+_FIRST_LOOK_SECONDS = 0.5
+_LOOK_SHARE = 20
+"""To list a large directory takes long; no more than one part in so many goes to that."""
+
+_CATCH_UP_BYTES = 512 << 20
+"""Files of a micro-batch may have so many bytes together before their number is raised no further."""
+
+_USUAL_FILE_BYTES = 128 << 20
+"""What a file elsewhere than on a local disk is taken for."""
+
+_NOTABLE_LAG_SECONDS = 10.0
+"""Event time that is closer to the clock than this is not behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far a run is behind.
+
+    Attributes:
+        records: Records left of sources that count them; None if there is none.
+        files: Files left of file sources; None if there is none.
+        seconds: Estimated time until it has caught up; None if it is not known.
+    """
+
+    records: int | None = None
+    files: int | None = None
+    seconds: float | None = None
+
+
+class Behind:
+    """Looks how far one live run is behind.
+
+    Attributes:
+        distance: What the last look found.
+    """
+
+    def __init__(self, job: JobContext, outline: RunOutline, pinned: Pinned, run: Path) -> None:
+        """Begin without a look.
+
+        Args:
+            job: The job.
+            outline: Of the run.
+            pinned: What the run reads.
+            run: Its directory.
+        """
+        self._job = job
+        self._outline = outline
+        self._pinned = pinned
+        self._checkpoint = run / "spark"
+        self._estimates = CatchUp(), CatchUp(), CatchUp()
+        self._next_look = 0.0
+        self.distance = Distance()
+
+    def look(self, lag_ms: int | None) -> None:
+        """Look, unless the last look was only just.
+
+        Args:
+            lag_ms: Wall clock minus event time, None without watermarks.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        _, batch = last_batches(self._checkpoint)
+        if batch is None:
+            self._next_look = now + _FIRST_LOOK_SECONDS
+            return
+        self._look(now, batch, lag_ms)
+        took = time.monotonic() - now
+        self._next_look = now + max(LOOK_SECONDS, took * _LOOK_SHARE)
+
+    def _look(self, now: float, batch: int, lag_ms: int | None) -> None:
+        try:
+            offsets = stream_offsets(self._checkpoint, batch)
+            records, files = self._records(offsets[0]), self._files(offsets)
+        except StateError:
+            return  # Spark has just removed a file; one that is damaged stops the query itself
+        lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
+        lefts = records, files, lag
+        pairs = zip(self._estimates, lefts, strict=True)
+        times = [estimate.note(now, left) for estimate, left in pairs]
+        # Each that is known must come to its end; of event time one asks only if nothing counts.
+        counted = [
+            seconds for seconds, left in zip(times[:2], lefts[:2], strict=True) if left is not None
+        ]
+        if not counted:
+            seconds = times[2]
+        else:
+            seconds = None if None in counted else max(s for s in counted if s is not None)
+        self.distance = Distance(records, files, seconds)
+
+    def files_per_batch(self) -> dict[int, int]:
+        """Return how many files a micro-batch takes of each file source, given what waits now.
+
+        More than the configured number only if many micro-batches wait, and then so many that the
+        largest of them stay within a bound together.
+        """
+        usual = self._job.configuration.get(MAX_FILES_PER_BATCH)
+        factor = catch_up_factor(self._job.configuration, MAX_FILES_PER_BATCH)
+        _, batch = last_batches(self._checkpoint)
+        offsets = [] if batch is None else stream_offsets(self._checkpoint, batch)
+        found: dict[int, int] = {}
+        if factor == 1:
+            return found  # nothing is to be looked up
+        for source in self._sources(StreamKind.FILES, StreamKind.BOUNDED_FILES):
+            waiting = self._waiting(source, offsets)
+            wanted = taken_at_once(len(waiting), usual, factor)
+            if wanted > usual:
+                largest = sorted(map(_size_of, waiting), reverse=True)[:wanted]
+                fitting = sum(total <= _CATCH_UP_BYTES for total in accumulate(largest))
+                wanted = max(usual, fitting)
+            found[source.id] = wanted
+        return found
+
+    def _records(self, offset: str | None) -> int | None:
+        at = {} if offset is None else json.loads(offset)
+        left: int | None = None
+        for (source, _), splits in self._pinned.splits.items():
+            ends = [end for _, end in splits if end is not None]
+            if len(ends) < len(splits):
+                continue
+            positions = at.get(str(source), [start for start, _ in splits])
+            left = (left or 0) + sum(ends) - sum(positions)
+        return left
+
+    def _files(self, offsets: list[str | None]) -> int | None:
+        sources = list(self._sources(StreamKind.FILES, StreamKind.BOUNDED_FILES))
+        if not sources:
+            return None
+        return sum(len(self._waiting(source, offsets)) for source in sources)
+
+    def _sources(self, *kinds: StreamKind) -> Iterator[SourceOutline]:
+        names = {kind.name for kind in kinds}
+        return (source for source in self._outline.sources if source.kind in names)
+
+    def _waiting(self, source: SourceOutline, offsets: list[str | None]) -> set[str]:
+        stream = source.first_stream
+        offset = offsets[stream] if offsets else None
+        read = {metadata_path(uri) for uri in files_read(self._checkpoint, stream, offset)}
+        assert source.part is not None, "it has a stream"
+        part = self._job.plan.source(source.id).parts[source.part]
+        assert isinstance(part, FileSource), "the kind of its stream says so"
+        there: Iterable[str]
+        if part.is_bounded:
+            there = self._pinned.files[source.id, source.part].files.keys()
+        else:
+            there = self._listed(part)
+            for (owner, _), pinned in self._job.earlier.items():
+                if owner == source.id:
+                    read |= {metadata_path(uri) for uri in pinned.files}
+        return {uri for uri in map(metadata_path, there) if uri not in read}
+
+    def _listed(self, part: FileSource) -> list[str]:
+        files = self._job.session.read.format("binaryFile").options(**dict(part.options))
+        try:
+            return list(files.load(part.path).inputFiles())
+        except AnalysisException:
+            return []  # the directory is not there yet
+
+
+def _size_of(uri: str) -> int:
+    parsed = urlparse(uri)
+    if parsed.scheme not in {"", "file"}:
+        return _USUAL_FILE_BYTES
+    try:
+        return Path(unquote(parsed.path)).stat().st_size
+    except FileNotFoundError:
+        return 0  # Spark says so where it reads it

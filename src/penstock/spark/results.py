@@ -1,0 +1,27 @@
+"""What the bounded region of a job gave, for the runs behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.connectors.blocking_result import ResultSource
+from penstock.graph.endpoints import Source
+from penstock.plan.physical import PhysicalPlan
+
+
+def with_results(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
+    """Return the plan with the files that are there by now; others stay unknown.
+
+    Args:
+        plan: The job.
+        scratch: Its checkpoint directory.
+    """
+
+    def found(part: Source) -> Source:
+        return part.found_in(scratch) if isinstance(part, ResultSource) else part
+
+    sources = tuple(
+        replace(source, parts=tuple(map(found, source.parts))) for source in plan.sources
+    )
+    return replace(plan, sources=sources)

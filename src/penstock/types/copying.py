@@ -1,0 +1,274 @@
+"""Copies of records, so that one function cannot see what another does to them.
+
+Values that nobody can change are never copied, and come back themselves:
+
+    atoms                         numbers, text, bytes, dates, None, …: `ATOMS`
+    a tuple of atoms              itself
+    a flat container of atoms     copied in one step: list, dict, set, Row, object of a plain class
+    one container inside another  copied level by level, while each has one container in it
+    everything else               what an exchange does: written as a pickle and read back; what
+                                  cannot be pickled is copied by `copy.deepcopy`
+
+Two references to one object inside a record stay two references to one object, as they do in an
+exchange: that is why values with several containers in them go through a pickle. It is also the
+cheapest way (CPython 3.11, a dict of 20 numbers): checked flat copy 0.46 us, pickle 2.3 us,
+`deepcopy` 5.7 us; three levels of dicts and lists: pickle 0.95 us, `deepcopy` 2.4 us.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Collection, Hashable, Iterable
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from functools import lru_cache
+from itertools import chain
+from types import NoneType
+from typing import Any
+from uuid import UUID
+
+from penstock.errors import UserCodeError
+from penstock.types.output_tag import OutputTag
+from penstock.types.row import (
+    Row,
+    RowKind,
+    copy_flat_row,
+    is_row_class,
+    only_rows,
+    row_factory,
+    row_like,
+    rows_of_one_schema,
+    rows_to_values,
+    values_of_row,
+)
+from penstock.types.time import Instant
+
+Copier = Callable[[Any], Any]
+"""Takes a value and returns it, or a copy if somebody could change it."""
+
+BatchCopier = Callable[[list[Any]], list[Any]]
+"""The same for a batch; returns the list itself if nothing in it can be changed."""
+
+ATOMS: frozenset[type] = frozenset(
+    {
+        NoneType,
+        OutputTag,
+        Decimal,
+        Instant,
+        RowKind,
+        UUID,
+        bool,
+        bytes,
+        complex,
+        date,
+        datetime,
+        float,
+        int,
+        range,
+        str,
+        time,
+        timedelta,
+        timezone,
+        type,
+    }
+)
+"""Exact classes whose values nobody can change."""
+
+_ATOMS_AND_TUPLES = ATOMS | {tuple}
+_MAX_DEPTH = 4
+_HEAP_TYPE = 1 << 9
+_are_atoms = ATOMS.issuperset
+
+
+class _TooDeepError(Exception):
+    """Containers are nested too deeply to copy them level by level."""
+
+
+def copy_value(value: Any, depth: int = 0) -> Any:
+    """Return a copy of any value; the value itself if nobody can change it.
+
+    Args:
+        value: What to copy.
+        depth: How many containers it is inside of.
+
+    Raises:
+        UserCodeError: It can neither be pickled nor copied.
+    """
+    kind = type(value)
+    if kind in ATOMS or (kind is tuple and _are_atoms(map(type, value))):
+        return value
+    if depth:
+        return _copier_of(kind)(value, depth)  # type: ignore[arg-type]
+    try:
+        return _copier_of(kind)(value, depth)  # type: ignore[arg-type]
+    except _TooDeepError:
+        return _through_pickle(value)
+
+
+def copy_batch(values: list[Any]) -> list[Any]:
+    """Return copies of all values, which need not be alike; looks at columns, not at records.
+
+    Raises:
+        UserCodeError: A value can neither be pickled nor copied.
+    """
+    kinds = set(map(type, values))
+    if kinds <= ATOMS:
+        return values
+    if len(kinds) == 1:
+        at_once = _AT_ONCE.get(next(iter(kinds)))
+        copied = None if at_once is None else at_once(values)
+        if copied is not None:
+            return copied
+    if only_rows(kinds):
+        lists = rows_to_values(values)
+        if _are_atoms(map(type, chain.from_iterable(lists))):
+            return copy_flat_rows(values)
+    return list(map(copy_value, values))
+
+
+def copy_flat_rows(rows: list[Row]) -> list[Row]:
+    """Return copies of rows whose fields nobody can change."""
+    shared = rows_of_one_schema(rows)
+    lists = map(list.copy, rows_to_values(rows))
+    if shared is not None:
+        return row_factory(shared[0])(lists)
+    return list(map(row_like, rows, lists))
+
+
+def gives_one_object_again(values: list[Any]) -> bool:
+    """Return whether some object that can be changed is among `values` more than once."""
+    if set(map(type, values)) <= _ATOMS_AND_TUPLES:
+        return False
+    return len(set(map(id, values))) < len(values)
+
+
+def is_immutable(value: Any) -> bool:
+    """Return whether `copy_value` gives the value itself back, at a glance."""
+    kind = type(value)
+    return kind in ATOMS or (kind is tuple and _are_atoms(map(type, value)))
+
+
+def _through_pickle(value: Any, depth: int = 0) -> Any:
+    del depth
+    try:
+        return pickle.loads(pickle.dumps(value, 5))
+    except Exception:  # noqa: BLE001 - whatever __reduce__ raises: there is another way
+        return _deep_copy(value)
+
+
+def _deep_copy(value: Any) -> Any:
+    try:
+        return copy.deepcopy(value)
+    except Exception as cause:
+        raise UserCodeError(
+            f"a record of type {type(value).__name__} cannot be copied: {cause}",
+            hint="Return False from is_output_value_stored of the function that emits it, if that "
+            "keeps nothing of what it emitted; or emit something that can be pickled.",
+        ) from cause
+
+
+def _has_several(parts: Iterable[Any]) -> bool:
+    return sum(type(part) not in ATOMS for part in parts) > 1
+
+
+def _container(
+    parts_of: Callable[[Any], Collection[Any]],
+    flat: Callable[[Any], Any],
+    rebuilt: Callable[[Any, list[Any]], Any],
+) -> Callable[[Any, int], Any]:
+    """Return the copier of a kind of container.
+
+    Args:
+        parts_of: Container to what is in it.
+        flat: Copies a container of atoms.
+        rebuilt: (container, copies of its parts) to a container.
+    """
+
+    def copied(value: Any, depth: int) -> Any:
+        parts = parts_of(value)
+        if _are_atoms(map(type, parts)):
+            return flat(value)
+        if depth == _MAX_DEPTH:  # perhaps it contains itself
+            raise _TooDeepError
+        if _has_several(parts):
+            return _through_pickle(value)
+        return rebuilt(value, [copy_value(part, depth + 1) for part in parts])
+
+    return copied
+
+
+def _as_is(value: Any) -> Any:
+    return value
+
+
+def _object_with(value: Any, attributes: dict[str, Any]) -> Any:
+    made = object.__new__(value.__class__)
+    made.__dict__.update(attributes)
+    return made
+
+
+_copy_row = _container(values_of_row, copy_flat_row, row_like)
+_copy_object = _container(
+    lambda value: value.__dict__.values(),
+    lambda value: _object_with(value, value.__dict__),
+    lambda value, parts: _object_with(value, dict(zip(value.__dict__, parts, strict=True))),
+)
+
+_CONTAINERS: dict[type, Callable[[Any, int], Any]] = {
+    tuple: _container(_as_is, _as_is, lambda _, parts: tuple(parts)),
+    list: _container(_as_is, list.copy, lambda _, parts: parts),
+    dict: _container(
+        dict.values, dict.copy, lambda value, parts: dict(zip(value, parts, strict=True))
+    ),
+    set: _container(_as_is, set.copy, lambda _, parts: set(parts)),
+    frozenset: _container(_as_is, _as_is, lambda _, parts: frozenset(parts)),
+}
+"""Exact class to copier. Keys of a dict are taken for what they must be: unchangeable."""
+
+
+@lru_cache(maxsize=1024)
+def _copier_of(kind: Hashable) -> Callable[[Any, int], Any]:
+    assert isinstance(kind, type)
+    if kind in _CONTAINERS:
+        return _CONTAINERS[kind]
+    if is_row_class(kind):
+        return _copy_row
+    return _copy_object if _is_plain(kind) else _through_pickle
+
+
+def _is_plain(kind: type) -> bool:
+    """Return whether instances are their `__dict__`, and copied by nothing but the default."""
+    given = ("__reduce__", "__reduce_ex__", "__getstate__", "__new__")
+    own = ("__setstate__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__")
+    return (
+        kind.__dictoffset__ != 0
+        and all(getattr(kind, name) is getattr(object, name) for name in given)
+        and not any(hasattr(kind, name) for name in own)
+        and all(
+            base is object or (base.__flags__ & _HEAP_TYPE and "__slots__" not in vars(base))
+            for base in kind.__mro__
+        )
+    )
+
+
+def _dicts(values: list[Any]) -> list[Any] | None:
+    flat = _are_atoms(map(type, chain.from_iterable(map(dict.values, values))))
+    return list(map(dict.copy, values)) if flat else None
+
+
+def _lists(values: list[Any]) -> list[Any] | None:
+    flat = _are_atoms(map(type, chain.from_iterable(values)))
+    return list(map(list.copy, values)) if flat else None
+
+
+def _tuples(values: list[Any]) -> list[Any] | None:
+    return values if _are_atoms(map(type, chain.from_iterable(values))) else None
+
+
+_AT_ONCE: dict[type, Callable[[list[Any]], list[Any] | None]] = {
+    dict: _dicts,
+    list: _lists,
+    tuple: _tuples,
+}
+"""Exact class to what copies a batch of it; None if there are containers in it."""

@@ -1,0 +1,118 @@
+"""Drivers in processes of their own, with accidents that leave a proof.
+
+A place is `name:nth:action`, see `penstock.failpoint`. A run whose accident did not happen, or
+happened to another process than it should, fails the test.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.faults.processes import is_alive
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 600
+MIXED = {"execution.checkpointing.interval-during-backlog": "0"}
+CLUSTER = {"spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
+"""Executors with a JVM of their own."""
+
+
+@dataclass(slots=True)
+class Drivers:
+    """The drivers of one job, one after the other.
+
+    Attributes:
+        script: The program.
+        arguments: Its arguments.
+        checkpoints: Its checkpoint directory.
+        markers: Where accidents leave their markers; one directory per driver.
+        settings: Configuration, beside that of every job here.
+        started: How many drivers there were.
+    """
+
+    script: Path
+    arguments: tuple[str, ...]
+    checkpoints: Path
+    markers: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    started: int = 0
+
+    def start(self, *places: str) -> subprocess.Popen[str]:
+        """Start a driver with accidents at `places`, through the command line."""
+        settings = {
+            "execution.checkpointing.dir": str(self.checkpoints),
+            "parallelism.default": "2",
+            "execution.live.max-files-per-batch": "1",
+            **self.settings,
+        }
+        environ: dict[str, Any] = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+        if places:
+            environ["PENSTOCK_FAILPOINT"] = ",".join(places)
+            environ["PENSTOCK_FAILPOINT_MARKER"] = str(self._directory(self.started))
+        self.started += 1
+        command = [sys.executable, "-m", "penstock", "run", str(self.script)]
+        options = [f"-D{key}={value}" for key, value in settings.items()]
+        return subprocess.Popen(
+            [*command, *options, "--", *self.arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environ,
+        )
+
+    def is_killed_at(self, place: str) -> str:
+        """Run a driver that is killed at a place; return what it said."""
+        process = self.start(f"{place}:kill")
+        output, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == -signal.SIGKILL, f"{place}: {output}"
+        assert self.process_at(f"{place}:kill") == process.pid
+        return output
+
+    def fails_at(self, place: str) -> str:
+        """Run a driver that fails because of what happens at `name:nth:action`."""
+        process = self.start(place)
+        output, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 1, f"{place}: {output}"
+        assert self.process_at(place) is not None, f"{place} did not fire: {output}"
+        return output
+
+    def succeeds(self, *places: str) -> str:
+        """Run a driver to its end, whatever happens to others at `places`."""
+        process = self.start(*places)
+        output, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 0, output
+        for place in places:
+            pid = self.process_at(place)
+            assert pid is not None, f"{place} did not fire: {output}"
+            assert pid != process.pid, f"{place} fired in the driver"
+            assert not is_alive(pid), f"{place} left process {pid} alive"
+        return output
+
+    def is_refused(self) -> str:
+        """Run a driver that ends by itself with an error."""
+        process = self.start()
+        output, _ = process.communicate(timeout=SECONDS)
+        assert process.returncode == 1, output
+        assert "Traceback" not in output, output
+        return output
+
+    def _directory(self, number: int) -> Path:
+        path = self.markers / str(number)
+        path.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def process_at(self, place: str) -> int | None:
+        """Return the process in which the latest driver's accident happened."""
+        marker = self._directory(self.started - 1) / place
+        if not marker.exists():
+            return None
+        named, pid = marker.read_text().split()
+        assert named == place
+        return int(pid)

@@ -1,0 +1,1 @@
+"""Programs that are broken on purpose while they run."""

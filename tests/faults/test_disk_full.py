@@ -1,0 +1,66 @@
+"""Disks that are full, for one write or for all of them, and have room again later.
+
+Two ways, both without root and without a file system of their own:
+
+* For the writes of our own files a failpoint stands where the write is and raises ENOSPC: it can be
+  aimed at one file, in the driver or in a worker.
+* For everything else, above all what Spark itself writes (shuffle, offsets, state store), the limit
+  of file sizes is lowered from outside (`processes.full_disk`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.drivers import SECONDS
+from tests.faults.processes import full_disk, wait_for
+from tests.faults.visits_job import VisitsJob
+
+IN_THE_DRIVER = {
+    "file.run-0.pinned.json:1": "JOB_DIRECTORY",
+    "file.run-0.staged.json:1": "JOB_DIRECTORY",
+    "file.0-0.json:1": "SINK",
+    "file.run-0.done.json:1": "JOB_DIRECTORY",
+    "file.1-1.json:1": "SINK",
+    "file.finished.json:1": "JOB_DIRECTORY",
+}
+IN_A_WORKER = ["spill.write:1", "sink.write:1", "worker.state-file:1"]
+
+
+def test_a_record_that_finds_no_room_fails_the_job_until_there_is_some(tmp_path: Path) -> None:
+    job = VisitsJob(tmp_path)
+    for place, code in IN_THE_DRIVER.items():
+        output = job.drivers.fails_at(f"{place}:disk-full")
+        assert code in output
+        assert "No space left on device" in output
+        assert "Traceback" not in output
+    job.drivers.succeeds()
+    job.assert_complete()
+
+
+def test_a_worker_that_finds_no_room_once_is_tried_again(tmp_path: Path) -> None:
+    job = VisitsJob(tmp_path, {"execution.sorted-inputs.memory": "2kb"})
+    job.drivers.succeeds(*(f"{place}:disk-full" for place in IN_A_WORKER))
+    job.assert_complete()
+
+
+@pytest.mark.parametrize("run", ["batch", "live"])
+def test_all_disks_full_fail_the_job_and_it_goes_on_when_there_is_room(
+    tmp_path: Path, run: str
+) -> None:
+    job = VisitsJob(tmp_path, {"state.backend.type": "lmdb"}, live_files=12)
+    process = job.drivers.start()
+    begun = "run-0.pinned.json" if run == "batch" else "run-1/spark/commits/2"
+    wait_for((job.checkpoints / begun).exists, SECONDS, f"{begun} did not appear")
+    with full_disk(process.pid):
+        output, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1, output
+    assert "File too large" in output
+    assert "Traceback" not in output
+    assert not (job.checkpoints / "finished.json").exists()
+    if run == "batch":
+        job.assert_nothing_visible()
+    job.drivers.succeeds()
+    job.assert_complete()

@@ -1,0 +1,71 @@
+"""Exactly once, tested by SIGKILL of the driver at every step boundary.
+
+One checkpoint directory, one driver after the other: each is killed at the next boundary, so
+every driver both recovers from the kill before and dies at a new place. The last one is left
+alone. The sinks must equal a replay of the input.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.visits_job import VisitsJob
+
+BATCH_RUN = [
+    "file.job.json:1",
+    "file.run-0.pinned.json:1",
+    "batch.pinned:1",
+    "batch.ran:1",
+    "file.run-0.staged.json:1",
+    "batch.staged:1",
+    "sinks.before-commit:1",
+    "sink.manifest-written:1",
+    "sink.renamed-first:1",
+    "sink.committed:1",
+    "sinks.one-committed:1",
+    "sinks.committed:1",
+    "batch.committed:1",
+]
+SWITCH = [
+    "file.run-0.done.json:1",
+    "batch.done:1",
+    "file.run-1.pinned.json:1",
+    "live.started:1",
+    "live.staged:1",
+    "sink.manifest-written:1",
+]
+LIVE_RUN = [
+    "live.started:1",  # what follows happens in the live run: history is done
+    "sink.manifest-written:2",
+    "sinks.one-committed:1",
+    "live.committed:2",
+    "live.staged:2",
+    "live.done:1",
+    "file.finished.json:1",
+    "job.finished:1",
+]
+
+
+@pytest.mark.parametrize("part", ["batch run", "switch", "live run"])
+def test_a_kill_at_every_step_boundary_loses_and_repeats_nothing(tmp_path: Path, part: str) -> None:
+    job = VisitsJob(tmp_path, count=900)
+    boundaries = {"batch run": BATCH_RUN, "switch": SWITCH, "live run": LIVE_RUN}[part]
+    visible = boundaries.index("sink.renamed-first:1") if part == "batch run" else 0
+    for number, place in enumerate(boundaries):
+        job.drivers.is_killed_at(place)
+        if number < visible:
+            job.assert_nothing_visible()
+    job.drivers.succeeds()
+    job.assert_complete()
+
+
+@pytest.mark.subset
+def test_a_kill_in_the_batch_run_at_the_switch_and_in_the_live_run(tmp_path: Path) -> None:
+    """The strongest of the boundaries: output half visible, state handed over, around a commit."""
+    job = VisitsJob(tmp_path)
+    for place in ("sink.renamed-first:1", "batch.done:1", "live.staged:1", "live.committed:2"):
+        job.drivers.is_killed_at(place)
+    job.drivers.succeeds()
+    job.assert_complete()

@@ -1,0 +1,220 @@
+"""Latency markers: where they go, what is noted, and that nobody else sees them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.common import Configuration
+from penstock.connectors.collection import CollectionSource
+from penstock.connectors.discard import DiscardingSink
+from penstock.datastream import (
+    OutputTag,
+    ProcessFunction,
+    StreamExecutionEnvironment,
+    WatermarkStrategy,
+)
+from penstock.metrics import HistogramValue
+from penstock.plan.programs import HandOver, programs_of
+from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.latency import LatencyTracker, SourceLatency, SourceMarker
+from penstock.runtime.program import RunKind
+from penstock.runtime.value_channel_writer import make_channel_writer
+from penstock.serde.frame import FrameKind, load_payload, read_header
+from penstock.serde.stream_element_serializer import LatencyMarker
+from penstock.testing import Schedule, run_in_process
+from penstock.types.latency_marker import LatencyMarkerEvent, OperatorId
+from tests.runtime.jobs import BATCH, MIXED, STREAMING
+from tests.testing.programs import build, configuration
+from tests.testing.strategies import in_time
+from tests.testing.strategies import programs as programs_with
+from tests.testing.test_law import MODES as LAW_MODES
+from tests.testing.test_law import schedules
+
+INTERVAL = "metrics.latency.interval"
+TAG = OutputTag("aside")
+
+
+def environment(settings_, parallelism=2):
+    values = {"parallelism.default": str(parallelism), INTERVAL: "1 ms", **settings_}
+    return StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(values))
+
+
+def stream_of(env, records=range(40)):
+    source = CollectionSource.of(list(records))
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+
+
+def latencies(report):
+    return {
+        name: value for name, value in report.metrics.items() if isinstance(value, HistogramValue)
+    }
+
+
+def linear(settings_):
+    env = environment(settings_)
+    moved = stream_of(env).map(lambda v: v).uid("first").key_by(lambda v: v % 3).sum().uid("sum")
+    moved.rebalance().map(lambda v: v).uid("last").sink_to(DiscardingSink()).uid("out")
+    return run_in_process(env, Schedule(batch_sizes=(5,))).report
+
+
+@pytest.mark.parametrize("force", ["true", "false"])
+def test_operators_and_sinks_of_a_live_run_note_every_marker(force):
+    off = {"pipeline.force-timestamp-support": force, "pipeline.auto-watermark-interval": "0"}
+    report = linear(STREAMING | off)
+    found = latencies(report)
+    assert set(found) == {f"{uid}.latency.numbers-1" for uid in ("first", "sum", "last", "out")}
+    counts = {value.count for value in found.values()}
+    assert len(counts) == 1
+    assert 1 <= counts.pop() <= 9
+    assert all(0 <= value.min <= value.max < 60_000 for value in found.values())
+    assert report.operator_records == {"first": 40, "sum": 40, "last": 40}
+
+
+@pytest.mark.parametrize(
+    "settings_", [BATCH, STREAMING | {INTERVAL: "0"}, {**MIXED, INTERVAL: "0"}]
+)
+def test_batch_runs_and_interval_0_send_none(settings_):
+    assert latencies(linear(settings_)) == {}
+
+
+@pytest.mark.parametrize(("mode", "backlog"), LAW_MODES)
+@settings(max_examples=40)
+@given(
+    program=programs_with(max_sinks=2),
+    found=in_time,
+    cut=st.integers(0, 40),
+    schedule=schedules,
+    parallelism=st.integers(1, 3),
+)
+def test_markers_change_no_answer_and_are_no_records(
+    *, mode, backlog, program, found, cut, schedule, parallelism
+):
+    def run(interval):
+        options = configuration(mode, parallelism, backlog=backlog)
+        options.set(INTERVAL, interval)
+        results = run_in_process(build(program, found, cut, options), schedule)
+        counted = {
+            name: value.result
+            for name, value in results.report.metrics.items()
+            if name.endswith(("numRecordsIn", "numRecordsOut"))
+        }
+        return list(map(sorted, results.records)), results.report.operator_records, counted
+
+    assert run("1 ms") == run("0")
+
+
+def programs(then, parallelism=4):
+    env = environment(STREAMING, parallelism)
+    then(stream_of(env))
+    plan = env.plan()
+    (live,) = plan.runs
+    assert live.kind is RunKind.LIVE
+    return programs_of(
+        plan, live, tasks=1, max_frame_records=8, handed=HandOver(), job_parameters={}
+    )
+
+
+MARKER = SourceMarker("numbers-1", LatencyMarker(1_000, OperatorId.of_uid("numbers-1"), 2))
+
+
+def tracked(program):
+    sent = []
+    writers = {
+        spec.id: make_channel_writer(
+            spec,
+            program.settings,
+            FrameSequence(0),
+            lambda route, frame: sent.append((route, frame)),
+        )
+        for spec in program.outputs
+    }
+    specs = {spec.id: spec for spec in program.operators}
+    return LatencyTracker(specs, writers, 0), specs, sent
+
+
+def test_a_marker_goes_through_an_exchange_as_an_event_to_one_subtask_at_random():
+    zero, *_ = programs(lambda s: s.map(abs).rebalance().map(abs).sink_to(DiscardingSink()))
+    tracker, specs, sent = tracked(zero)
+    (operator,) = specs
+    for _ in range(200):
+        tracker.arrive(operator, MARKER, 1_007)
+    assert len(sent) == 200
+    routes = Counter(route for route, _ in sent)
+    assert set(routes) == set(zero.settings.routes)
+    assert min(routes.values()) > 20
+    header = read_header(sent[0][1])
+    assert header.kind is FrameKind.LATENCY
+    source, event = load_payload(sent[0][1])
+    assert source == "numbers-1"
+    assert event == LatencyMarkerEvent(1_000, OperatorId.of_uid("numbers-1"), 2)
+    assert event.get_marked_time() == 1_000
+    assert event.get_operator_id() == OperatorId.of_uid("numbers-1")
+    assert event.get_subtask_index() == 2
+    assert SourceMarker.of_frame(sent[0][1]) == MARKER
+    (found,) = tracker.take().values()
+    assert (found.count, found.min, found.max) == (200, 7, 7)
+    assert tracker.take() == {}
+
+
+def test_a_marker_takes_one_of_several_ways():
+    def then(stream):
+        moved = stream.map(abs).uid("fork")
+        moved.map(abs).uid("left").sink_to(DiscardingSink())
+        moved.map(abs).uid("right").sink_to(DiscardingSink())
+        moved.rebalance().map(abs).uid("far").sink_to(DiscardingSink())
+
+    zero, *_ = programs(then)
+    tracker, specs, sent = tracked(zero)
+    fork = next(key for key, spec in specs.items() if spec.uid == "fork")
+    for _ in range(300):
+        tracker.arrive(fork, MARKER, 1_000)
+    counts = {name.split(".")[0]: value.count for name, value in tracker.take().items()}
+    far = sum(read_header(frame).target_level == 1 for _, frame in sent)
+    assert counts["fork"] == 300
+    assert counts["left"] + counts["right"] + far == 300
+    assert min(counts["left"], counts["right"], far) > 50
+
+
+def test_a_marker_from_the_future_took_no_time():
+    (found,) = MARKER.measured("x", 900).values()
+    assert found == HistogramValue.of(0)
+
+
+def test_a_source_sends_one_marker_per_interval_and_only_with_records():
+    zero, *_ = programs(lambda s: s.map(abs).sink_to(DiscardingSink()))
+    latency = replace(zero.settings.latency, interval_ms=100)
+    zero = replace(zero, settings=replace(zero.settings, latency=latency))
+    (source,) = zero.source_operators
+    clock = [0]
+    made = SourceLatency(source, zero, 3, lambda: clock[0])
+    assert made.take() is None
+    times = []
+    for clock[0] in (5, 10, 104, 105, 110, 300):
+        made.record()
+        made.record()
+        marker = made.take()
+        times += [marker.marker.marked_time] if marker else []
+    assert times == [5, 105, 300]
+
+
+def test_ids_of_operators_are_the_same_in_every_process():
+    assert repr(OperatorId.of_uid("numbers-1")) == "4c03aac0487842034119c259f3d27228"
+    assert OperatorId.of_uid("a") != OperatorId.of_uid("b")
+
+
+class Aside(ProcessFunction):
+    def process_element(self, value, ctx):
+        yield TAG, value
+
+
+def test_side_outputs_are_ways_too():
+    env = environment(STREAMING)
+    made = stream_of(env).process(Aside()).uid("only")
+    made.get_side_output(TAG).sink_to(DiscardingSink()).uid("out")
+    found = latencies(run_in_process(env, Schedule(batch_sizes=(5,))).report)
+    assert set(found) == {"only.latency.numbers-1", "out.latency.numbers-1"}

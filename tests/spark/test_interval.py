@@ -1,0 +1,46 @@
+"""`interval-during-backlog` > 0: history is read by a live run in that rhythm, the rest in its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from penstock.common import Configuration, WatermarkStrategy
+from penstock.config.options import CHECKPOINT_INTERVAL
+from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.plan.backlog import checkpoint_interval
+from tests.spark.conftest import Environment
+
+DURING = "execution.checkpointing.interval-during-backlog"
+
+
+def test_history_is_read_in_its_own_rhythm(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    triggers: list[Any] = []
+    trigger = DataStreamWriter.trigger
+
+    def noted(writer: DataStreamWriter, **kinds: Any) -> DataStreamWriter:
+        triggers.append(kinds)
+        return trigger(writer, **kinds)
+
+    monkeypatch.setattr(DataStreamWriter, "trigger", noted)
+    env = environment("streaming", **{CHECKPOINT_INTERVAL.key: "250 ms", DURING: "1500 ms"})
+    history, live = CollectionSource.of([1, 2]), CollectionSource.of([3])
+    source = HybridSource.builder(history).add_source(live).build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    with stream.execute_and_collect() as collected:
+        assert sorted(collected) == [1, 2, 3]
+    assert triggers == [{"processingTime": "1.5 seconds"}, {"processingTime": "0.25 seconds"}]
+
+
+@pytest.mark.parametrize(
+    ("during", "backlog", "seconds"),
+    [(None, True, 2), ("0", True, 2), ("5 s", True, 5), ("5 s", False, 2)],
+)
+def test_which_interval_counts(during: str | None, backlog: bool, seconds: int) -> None:
+    values = {CHECKPOINT_INTERVAL.key: "2 s"} | ({} if during is None else {DURING: during})
+    interval = checkpoint_interval(Configuration.from_dict(values), backlog=backlog)
+    assert interval.total_seconds() == seconds

@@ -1,0 +1,45 @@
+"""What a live run says of what is left to read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from penstock.common import WatermarkStrategy
+from penstock.datastream.connectors import FileSource
+from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, also_listening
+from penstock.spark import behind
+from tests.spark.conftest import Environment
+
+
+class Left(JobListener):
+    def __init__(self) -> None:
+        self.files: list[int | None] = []
+
+    def on_event(self, event: JobEvent) -> None:
+        if isinstance(event, MicroBatch):
+            self.files.append(event.files_behind)
+
+
+def test_files_that_wait_become_fewer(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(behind, "_LOOK_SHARE", 0)
+    (tmp_path / "in").mkdir()
+    for number in range(5):
+        pq.write_table(pa.table({"n": [number]}), tmp_path / "in" / f"{number}.parquet")
+    env = environment("streaming", **{"execution.live.max-files-per-batch": 1})
+    source = FileSource.parquet(tmp_path / "in").monitor_continuously()
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    left = Left()
+    with also_listening(left):
+        found = numbers.map(lambda row: row.n).execute_and_collect(limit=5)
+    assert sorted(found) == [0, 1, 2, 3, 4]
+    known = [count for count in left.files if count is not None]
+    assert known
+    assert known == sorted(known, reverse=True)
+    assert all(0 <= count < 5 for count in known)

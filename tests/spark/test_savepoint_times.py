@@ -1,0 +1,48 @@
+"""When a job has no savepoint to give (FLIP-331 §5.3, rule 7). Nothing here needs Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from penstock.errors import SavepointError
+from penstock.plan.blocking import RESULTS_RUN
+from penstock.spark.positions import ControlLog
+from penstock.spark.savepoint_futures import SavepointFutures, no_live_run
+from penstock.spark.savepoint_requests import SavepointRequests
+from penstock.spark.savepoint_taker import SavepointTaker
+
+
+def taker(directory: Path, run: str) -> tuple[SavepointTaker, ControlLog]:
+    job: Any = SimpleNamespace(directory=SimpleNamespace(path=directory))
+    plan: Any = SimpleNamespace(name=run, index=1, readings=())
+    control = ControlLog(directory / run)
+    outline: Any = None
+    return SavepointTaker(job, plan, control, outline), control
+
+
+def test_a_request_waits_until_the_results_of_the_bounded_region_are_state(tmp_path: Path) -> None:
+    (tmp_path / RESULTS_RUN).mkdir()
+    (tmp_path / "live").mkdir()
+    request = SavepointRequests(tmp_path).submit(None)
+    early, control = taker(tmp_path, RESULTS_RUN)
+    early.poll()
+    assert (early.is_busy, control.count()) == (False, 0)
+    later, control = taker(tmp_path, "live")
+    later.poll()
+    assert later.is_busy
+    assert [event["event"] for event in control.events()] == [request.event]
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_job_without_a_live_run_refuses_at_once(tmp_path: Path, stop: bool) -> None:
+    futures = SavepointFutures(tmp_path, no_live_run("totals"))
+    future = futures.submit(None, stop=stop, drain=False)
+    assert future.done()
+    with pytest.raises(SavepointError, match="'totals' is a batch job") as caught:
+        future.result()
+    assert caught.value.code == "SAVEPOINT"
+    assert SavepointRequests(tmp_path).waiting() == []

@@ -1,0 +1,105 @@
+"""The checkpoint at the switch on Spark: behind it, history is never read again (FLIP-327, §2.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow.parquet as pq
+import pytest
+
+from penstock import failpoint
+from penstock.common import TypeInformation, Types, WatermarkStrategy
+from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
+from penstock.graph.endpoints import SplitSource
+from penstock.metrics.listener import (
+    JobEvent,
+    JobListener,
+    Restarting,
+    RunStarted,
+    also_listening,
+)
+from tests.spark.conftest import Environment
+
+PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])
+
+
+@dataclass(frozen=True, slots=True)
+class Noted(SplitSource):
+    """Two splits of (position % 7, 1); every read leaves a file."""
+
+    kind: ClassVar[str] = "noted"
+    notes: Path
+
+    @property
+    def is_bounded(self) -> bool:
+        return True
+
+    def get_produced_type(self) -> TypeInformation[Any]:
+        return PAIR
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        return [(0, 100), (0, 100)]
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        with (self.notes / f"{split}-{start}").open("a", encoding="utf-8") as file:
+            file.write("read\n")
+        return [(position % 7, 1) for position in range(start, end)]
+
+
+class Seen(JobListener):
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.reasons: list[str] = []
+
+    def on_event(self, event: JobEvent) -> None:
+        if isinstance(event, RunStarted):
+            self.started.append(event.name)
+        elif isinstance(event, Restarting):
+            self.reasons.append(event.reason)
+
+
+def test_recovery_behind_the_switch_does_not_read_history_again(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notes, markers = tmp_path / "notes", tmp_path / "markers"
+    notes.mkdir()
+    markers.mkdir()
+    # Before the query has run at all, before its first commit, and right behind it.
+    places = ["live.started:1:raise", "live.staged:1:raise", "live.committed:1:raise"]
+    monkeypatch.setattr(failpoint, "_passed", Counter())
+    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
+    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
+    restarts = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": 3,
+        "restart-strategy.fixed-delay.delay": "10 ms",
+    }
+    env = environment("mixed", **restarts)
+    live = CollectionSource.of([(key, 1) for key in range(7)], PAIR)
+    source = HybridSource.builder(Noted(notes)).add_source(live).build()
+    records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
+    counts = records.key_by(lambda r: r[0]).sum(1)
+    counts.sink_to(FileSink.parquet(tmp_path / "out"))
+    seen = Seen()
+    with also_listening(seen):
+        env.execute("switch")
+    assert {path.name for path in markers.iterdir()} == set(places)
+    assert len(seen.reasons) == 3
+    assert seen.started == ["history", *["live"] * 4]
+    assert {path.name: path.read_text() for path in notes.iterdir()} == {
+        "0-0": "read\n",
+        "1-0": "read\n",
+    }
+    found = Counter(
+        tuple(row.values())
+        for path in (tmp_path / "out").glob("*.parquet")
+        for row in pq.read_table(path).to_pylist()
+    )
+    totals = Counter(position % 7 for position in [*range(100), *range(100), *range(7)])
+    assert found == Counter(
+        (key, number) for key, total in totals.items() for number in range(1, total + 1)
+    )

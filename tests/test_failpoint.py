@@ -1,0 +1,82 @@
+"""Failpoints: the accident happens at the place and time that were asked for, once."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import penstock.failpoint
+from penstock.errors import JobFailedError
+from penstock.failpoint import failpoint
+
+Arm = Callable[..., None]
+
+
+@pytest.fixture
+def arm(monkeypatch: pytest.MonkeyPatch) -> Arm:
+    """Return what arms places, for a process that has passed none."""
+    monkeypatch.setattr(penstock.failpoint, "_passed", Counter[str]())
+
+    def arm(*places: str, marker: Path | None = None) -> None:
+        monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
+        if marker is not None:
+            monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(marker))
+
+    return arm
+
+
+def test_nothing_happens_unless_it_is_armed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PENSTOCK_FAILPOINT", raising=False)
+    failpoint("a")
+
+
+def test_it_happens_the_time_it_was_asked_for(arm: Arm) -> None:
+    arm("a:2:raise")
+    failpoint("a")
+    failpoint("ab")
+    failpoint("b")
+    with pytest.raises(JobFailedError, match="failpoint a fired"):
+        failpoint("a")
+    failpoint("a")
+
+
+def test_several_places_have_a_marker_each(arm: Arm, tmp_path: Path) -> None:
+    arm("a:1:raise", "b:1:disk-full", "a:2:disk-full", marker=tmp_path)
+    with pytest.raises(JobFailedError):
+        failpoint("a")
+    assert (tmp_path / "a:1:raise").read_text() == f"a:1:raise\n{os.getpid()}\n"
+    for name in ("a", "b"):
+        with pytest.raises(OSError, match="No space left on device") as caught:
+            failpoint(name)
+        assert caught.value.errno == errno.ENOSPC
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_has_a_marker_happens_to_no_other_process(arm: Arm, tmp_path: Path) -> None:
+    arm("a:1:raise", marker=tmp_path / "marker")
+    (tmp_path / "marker").touch()
+    failpoint("a")
+    assert (tmp_path / "marker").read_text() == ""
+
+
+def test_a_kill_leaves_its_marker(tmp_path: Path) -> None:
+    root = Path(penstock.failpoint.__file__).parent.parent
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from penstock.failpoint import failpoint; failpoint('a')"],
+        env=os.environ
+        | {
+            "PYTHONPATH": str(root),
+            "PENSTOCK_FAILPOINT": "a:1:kill",
+            "PENSTOCK_FAILPOINT_MARKER": str(tmp_path / "marker"),
+        },
+    )
+    assert process.wait(60) == -signal.SIGKILL
+    assert (tmp_path / "marker").read_text() == f"a:1:kill\n{process.pid}\n"
