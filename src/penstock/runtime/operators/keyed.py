@@ -12,7 +12,7 @@ them at a time gets them in parts, in the same order: `start_key`, `continue_key
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from operator import le
 from typing import Any
@@ -124,13 +124,7 @@ class KeyedOperator(Operator):
         Raises:
             PenstockError: The key selector failed.
         """
-        selector = self.spec.key_selectors[number]
-        assert selector is not None, f"input {number} has a key"
-        position = iter(values)
-        try:
-            return list(map(selector, position))
-        except Exception as cause:
-            raise self.failed(cause, values, position) from cause
+        return self._selected(self.spec.key_selectors[number], values)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results go to `emit`."""
@@ -205,15 +199,19 @@ class KeyedOperator(Operator):
             self.flush()
             self.output.advance_watermark(watermark)
 
+    def _selected(self, selector: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
+        assert selector is not None, "every input has a key"
+        position = iter(values)
+        try:
+            return list(map(selector, position))
+        except Exception as cause:
+            raise self.failed(cause, values, position) from cause
+
     def _grouped(
         self, values: list[Any], timestamps: list[int] | None
     ) -> Iterator[tuple[Any, list[Any], list[int] | None]]:
-        position = iter(values)
         groups: dict[Any, list[Any]] = {}
-        try:
-            keys = list(map(self._selector, position))  # type: ignore[arg-type]
-        except Exception as cause:
-            raise self.failed(cause, values, position) from cause
+        keys = self._selected(self._selector, values)
         if timestamps is None:
             for key, value in zip(keys, values, strict=True):
                 group = groups.get(key)

@@ -83,14 +83,8 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
 
     def _with_keys(self, waiting: Waiting) -> Iterator[tuple[Any, Entry]]:
         for number, batches in enumerate(waiting):
-            selector = self.spec.key_selectors[number]
-            assert selector is not None
             for values, timestamps in batches:
-                position = iter(values)
-                try:
-                    keys = list(map(selector, position))
-                except Exception as cause:
-                    raise self.failed(cause, values, position) from cause
+                keys = self.keys_of(number, values)
                 stamps = timestamps or repeat(None)
                 for key, value, stamp in zip(keys, values, stamps, strict=False):
                     yield key, (number, value, stamp)

@@ -80,15 +80,8 @@ class RegularJoinOperator(KeyedOperator):
     def _by_key(self, waiting: list[list[list[Any]]]) -> dict[Any, tuple[list[Any], list[Any]]]:
         groups: dict[Any, tuple[list[Any], list[Any]]] = {}
         for number, batches in enumerate(waiting):
-            selector = self.spec.key_selectors[number]
-            assert selector is not None
             for values in batches:
-                position = iter(values)
-                try:
-                    keys = list(map(selector, position))
-                except Exception as cause:
-                    raise self.failed(cause, values, position) from cause
-                for key, value in zip(keys, values, strict=True):
+                for key, value in zip(self.keys_of(number, values), values, strict=True):
                     found = groups.get(key)
                     if found is None:
                         found = groups[key] = ([], [])
