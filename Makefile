@@ -18,6 +18,10 @@ endif
 export PYSPARK_PYTHON := $(abspath $(python))
 export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 
+# Tests with Spark share a session, which keeps all cores busy; those without have a process each.
+processes := 2
+by_default := not fuzz and not faults
+
 .PHONY: help demo test faults fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
@@ -27,7 +31,11 @@ demo: $(installed) java ## Run the demo
 	@$(venv)/bin/penstock demo
 
 test: $(installed) java ## Run all tests
-	@$(python) -m pytest -q
+	@status=0; \
+	$(python) -m pytest -q -n $(processes) --dist worksteal -m "not spark and $(by_default)" \
+		|| status=1; \
+	$(python) -m pytest -q -m "spark and $(by_default)" || status=1; \
+	exit $$status
 
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@timeout --foreground --kill-after=30 1800 $(python) -m pytest -q --durations=10 -m "faults or subset" tests/faults

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 
@@ -16,6 +17,14 @@ from penstock.cli.main import app
 from penstock.errors import ArgumentError
 from penstock.types import Row, RowKind, Types
 from tests.types.random_types import exact, values_of
+
+
+@pytest.fixture(autouse=True)
+def _small_heap():
+    """Hide the objects of all other tests: every round collects garbage first."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def _bench(*arguments: str):

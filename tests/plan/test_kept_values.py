@@ -146,12 +146,12 @@ MAY_KEEP = [
 ]
 
 
-@pytest.mark.parametrize("function", KEEPS_NOTHING, ids=repr)
+@pytest.mark.parametrize("function", KEEPS_NOTHING)
 def test_functions_without_a_place_keep_nothing(function):
     assert not kept_by(function).stored
 
 
-@pytest.mark.parametrize("function", MAY_KEEP, ids=repr)
+@pytest.mark.parametrize("function", MAY_KEEP)
 def test_functions_with_a_place_may_keep(function):
     assert kept_by(function).stored
 

@@ -316,7 +316,6 @@ def test_any_bytes_decode_or_are_refused(data):
         Changeable(1),
         bytearray(b"a"),
     ],
-    ids=repr,
 )
 def test_what_cannot_be_a_key_is_refused_as_for_key_groups(key):
     with pytest.raises(KeyTypeError) as caught:
