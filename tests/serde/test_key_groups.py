@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, IntEnum
 from fractions import Fraction
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.serde.key_groups import KeyGroups, stable_hash, subtask_of
+from penstock.serde.key_groups import KeyGroups, hashes_of, stable_hash, subtask_of
 
 
 class Color(Enum):
@@ -204,3 +205,31 @@ def test_subtasks_own_contiguous_ranges_of_key_groups(max_parallelism, data):
     owners = [subtask_of(group, parallelism, max_parallelism) for group in range(max_parallelism)]
     assert owners == sorted(owners)
     assert set(owners) == set(range(parallelism))
+
+
+_EDGES = (-1, 0, 2**61 - 2, 2**61 - 1, 2**61, -(2**61 - 1), 2**63 - 1, -(2**63), 2**63, True)
+_KEYS = st.one_of(
+    st.lists(st.integers(-(2**64), 2**64) | st.sampled_from(_EDGES)),
+    st.lists(st.integers(-(2**61), 2**61)),
+    st.lists(st.text()),
+    st.lists(st.text(st.characters())),  # surrogates included
+    st.lists(st.integers() | st.text() | st.none() | st.tuples(st.integers())),
+)
+
+
+@given(_KEYS, st.integers(1, 1 << 15))
+def test_keys_computed_together_have_the_groups_they_have_one_by_one(keys, max_parallelism):
+    one_by_one = KeyGroups(max_parallelism)
+    with patch("penstock.serde.key_groups._MANY_KEYS", 0):
+        assert KeyGroups(max_parallelism).of(keys) == [one_by_one[key] for key in keys]
+
+
+def test_integers_and_strings_are_computed_together_once_there_are_many():
+    groups = KeyGroups(128)
+    groups.of(range(20_000))
+    remembered = len(groups)
+    keys = list(range(20_000, 40_000))
+    assert groups.of(keys) == [KeyGroups(128)[key] for key in keys]
+    assert groups.of(["a"]) == [89]
+    assert len(groups) == remembered
+    assert hashes_of([1, "a"]) is None

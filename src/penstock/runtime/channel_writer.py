@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -201,12 +201,20 @@ class ChannelWriter:
             self.send_control(elements, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
+        self._send_by_key(self._keys_of(values), values, timestamps)
+
+    def _keys_of(self, values: list[Any]) -> list[Any]:
         assert self._selector is not None
         position = iter(values)
         try:
-            routes = list(map(self._routes.__getitem__, map(self._selector, position)))
+            return list(map(self._selector, position))
         except Exception as cause:
             raise self._no_key(cause, values, position) from cause
+
+    def _send_by_key(
+        self, keys: list[Any], values: list[Any], timestamps: list[int] | None
+    ) -> None:
+        routes = self._routes_of(keys, values)
         buckets = self._buckets
         for route, value in zip(routes, values, strict=True):
             buckets[route].append(value)
@@ -221,6 +229,17 @@ class ChannelWriter:
         else:
             for route in [r for r, bucket in buckets.items() if len(bucket) >= limit]:
                 self._send_bucket(route)
+
+    def _routes_of(self, keys: list[Any], values: list[Any]) -> list[int]:
+        try:
+            return self._routes.of(keys)
+        except Exception:
+            position = iter(keys)  # again, one by one, to see which it was
+            try:
+                deque(map(self._routes.__getitem__, position), maxlen=0)
+            except Exception as cause:
+                raise self._no_key(cause, values, position) from cause
+            raise
 
     def _no_key(
         self, cause: Exception, values: list[Any], position: Iterator[Any]

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.runtime.program import RunKind, RunSettings
 from penstock.serde.key_groups import KeyGroups, subtask_of
 
@@ -39,11 +42,16 @@ class RecordRoutes(KeyGroups):
             self._of_group = tuple(groups)
         else:
             self._of_group = tuple(_squeezed(settings, subtasks, group) for group in groups)
+        self._of_groups = np.array(self._of_group, dtype=np.int64)
 
     def __missing__(self, key: Any) -> int:
         """Compute, remember and return the route of a new key."""
         route = self[key] = self._of_group[super().__missing__(key)]
         return route
+
+    def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
+        found: list[int] = self._of_groups[groups].tolist()
+        return found
 
 
 def _squeezed(settings: RunSettings, subtasks: int, group: int) -> int:

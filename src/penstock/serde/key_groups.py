@@ -21,8 +21,9 @@ Golden values are in the tests and only ever added to.
 
 from __future__ import annotations
 
+import sys
 from cmath import isnan
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -32,12 +33,19 @@ from typing import Any
 from uuid import UUID
 from zlib import crc32
 
+import numpy as np
+from numpy.typing import NDArray
+
 from penstock.errors import KeyTypeError
 from penstock.types.row import Row
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: spreads consecutive integers
 _CACHED_KEYS = 200_000
+_MANY_KEYS = 16_384
+_HASH_MODULUS = sys.hash_info.modulus
+_HALF = np.uint64(32)
+_LOWER = np.uint64(0xFFFFFFFF)
 
 
 def stable_hash(key: Any) -> int:
@@ -172,6 +180,71 @@ class KeyGroups(dict[Any, int]):
         spread = (stable_hash(key) * _GOLDEN) & _MASK
         group = self[key] = spread * self._max_parallelism >> 64
         return group
+
+    def of(self, keys: Sequence[Any]) -> list[int]:
+        """Return what `[self[key] for key in keys]` gives; many keys are computed together.
+
+        A few keys that come again and again are looked up. Once there are many, remembering them
+        would cost more than to compute all of a batch at a time, if they are integers or strings.
+
+        Raises:
+            KeyTypeError: A key cannot be one.
+        """
+        if len(self) >= _MANY_KEYS:
+            hashes = hashes_of(keys)
+            if hashes is not None:
+                return self._from_groups(groups_of(hashes, self._max_parallelism))
+        return list(map(self.__getitem__, keys))
+
+    def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
+        """Return the values for key groups."""
+        found: list[int] = groups.tolist()
+        return found
+
+
+def hashes_of(keys: Sequence[Any]) -> NDArray[np.uint64] | None:
+    """Return the stable hash of every key if all are integers, or all are strings, else None.
+
+    Examples:
+        >>> hashes_of([1, 2]).tolist() == [stable_hash(1), stable_hash(2)]
+        True
+    """
+    kinds = set(map(type, keys))
+    together = _TOGETHER.get(kinds.pop()) if len(kinds) == 1 else None
+    return None if together is None else together(keys)
+
+
+def groups_of(hashes: NDArray[np.uint64], max_parallelism: int) -> NDArray[np.uint64]:
+    """Return the key groups for stable hashes."""
+    spread = hashes * np.uint64(_GOLDEN)  # modulo 2**64
+    # (spread * max_parallelism) >> 64, of which 64 bits hold no more than a half at a time
+    upper = (spread >> _HALF) * np.uint64(max_parallelism)
+    lower = (spread & _LOWER) * np.uint64(max_parallelism)
+    return (upper + (lower >> _HALF)) >> _HALF
+
+
+def _of_integers(keys: Sequence[int]) -> NDArray[np.uint64] | None:
+    try:
+        found = np.fromiter(keys, np.int64, len(keys))
+    except OverflowError:
+        return None
+    if len(keys) and (found.max() >= _HASH_MODULUS or found.min() <= -_HASH_MODULUS):
+        return None  # reduced by Python's hash
+    found[found == -1] = -2  # as Python's hash, which keeps -1 for errors
+    return found.view(np.uint64)
+
+
+def _of_strings(keys: Sequence[str]) -> NDArray[np.uint64] | None:
+    try:
+        return np.fromiter(map(crc32, map(str.encode, keys)), np.uint64, len(keys))
+    except UnicodeEncodeError:  # lone surrogates
+        return None
+
+
+_TOGETHER: dict[type, Callable[[Sequence[Any]], NDArray[np.uint64] | None]] = {
+    int: _of_integers,
+    str: _of_strings,
+}
 
 
 def subtask_of(key_group: int, parallelism: int, max_parallelism: int) -> int:
