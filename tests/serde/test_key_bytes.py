@@ -100,7 +100,7 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("key", "expected"), GOLDEN, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize(("key", "expected"), GOLDEN, ids=[golden for _, golden in GOLDEN])
 def test_golden(key, expected):
     assert encode_key(key).hex(" ") == expected
 
