@@ -90,11 +90,24 @@ portions = st.lists(
 @pytest.mark.parametrize("types", TYPES.values(), ids=TYPES)
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=80)
-@given(kind=KINDS, portions=portions, cut=st.integers(0, 14))
-def test_after_every_micro_batch_the_output_is_the_join(backend, types, kind, portions, cut):
+@given(
+    kind=KINDS,
+    portions=portions,
+    cut=st.integers(0, 14),
+    coded=st.tuples(st.booleans(), st.booleans()),
+)
+def test_after_every_micro_batch_the_output_is_the_join(backend, types, kind, portions, cut, coded):
+    """Also if it is started anew at the cut, with coded rows switched on or off there."""
+
     def harness(snapshot=None):
+        form = Configuration()
+        form.set("table.exec.enable-coded-rowdata", coded[snapshot is not None])
         return OperatorHarness.of(
-            joined(kind), backend=backend, input_types=(types, types), snapshot=snapshot
+            joined(kind),
+            backend=backend,
+            input_types=(types, types),
+            configuration=form,
+            snapshot=snapshot,
         )
 
     running = harness()

@@ -111,11 +111,12 @@ _FORMATS = st.builds(StateFormat, st.booleans(), st.sampled_from(Compression))
 
 
 @st.composite
-def _steps(draw: st.DrawFn) -> tuple[str, Any, Any, Any]:
+def _steps(draw: st.DrawFn) -> tuple[str, Any, Any, Any, bool]:
     name = draw(st.sampled_from(list(_SCHEMAS)))
     key = draw(_KEYS)
     subkey = draw(_SUBKEYS[name]) if name in _SUBKEYS else None
-    return name, key, subkey, draw(st.none() | _VALUES[name].map(lambda value: (value,)))
+    value = draw(st.none() | _VALUES[name].map(lambda value: (value,)))
+    return name, key, subkey, value, draw(st.booleans())
 
 
 _RUNS = st.lists(
@@ -126,12 +127,19 @@ _RUNS = st.lists(
 
 
 def _apply(backend: Any, steps: list[Any], model: dict[Any, Any]) -> None:
-    for name, key, subkey, value in steps:
-        part = backend.table("op", name, _SCHEMAS[name])[0]
+    for name, key, subkey, value, is_known in steps:
+        table = backend.table("op", name, _SCHEMAS[name])
+        part = table[0]
         address = (key,) if subkey is None else (key, subkey)
         if value is None:
             part.remove(*address)
             model.pop((name, address), None)
+        elif is_known and subkey is not None and table.schema.form is _CODED:
+            # Whether the writer knows the bytes or the backend makes them must not matter.
+            codec = stored_codec(table.schema)
+            assert codec is not None
+            part.put(*address, value[0], codec.to_plain_one(value[0]))
+            model[name, address] = value[0]
         else:
             part.put(*address, value[0])
             model[name, address] = value[0]

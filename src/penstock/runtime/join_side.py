@@ -1,6 +1,7 @@
 """One side of a regular join: the rows of each key, with how often each occurs.
 
-State, per key; a row is found by its digest (`serde.record_digest`):
+State, per key; a row is found by its digest (`serde.typed_digest` of declared types, else
+`serde.record_digest`):
 
     left, right                digest -> row      rows that are there
     left-counts, right-counts  digest -> count    of rows that are there more than once; below zero,
@@ -33,12 +34,14 @@ from typing import Any
 
 from penstock.runtime.state_handles import KeyedScope
 from penstock.serde.record_digest import record_digest
+from penstock.serde.typed_digest import typed_digest
 from penstock.state.backend import ABSENT, Table
 from penstock.state.parts import Parts
 from penstock.state.schema import StateKind, StateSchema
 from penstock.state.ttl import Expiry, TimeToLive, TtlTable
 from penstock.types import TypeInformation, Types
 from penstock.types.row import Row, RowKind
+from penstock.types.value_serializer import StoredForm
 
 DIGESTS = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
@@ -97,6 +100,9 @@ class JoinSide:
                 table = TtlTable(table, expiry)
             tables.append(table)
         self._rows, self._counts, self._seen = map(Parts, tables)
+        self._typed = typed_digest(record_type)
+        # Their coded rows are what is stored, so they are not encoded once more.
+        self._keeps_coded = not self._expires and tables[0].schema.form is StoredForm.CODED
 
     def is_empty(self) -> bool:
         """Return whether the key has no rows."""
@@ -148,19 +154,27 @@ class JoinSide:
                     effect = _EFFECT[kind]
                     record = copy(record)  # noqa: PLW2901 - state knows rows, not changes
                     record.set_row_kind(RowKind.INSERT)
-            digest = record_digest(record)
+            digest, coded = self._digest(record)
             found = counts.get(digest)
             if found is None:
-                found = counts[digest] = self._counted(digest, record, effect)
+                found = counts[digest] = [*self._counted(digest, record, effect), coded]
             found[2] += effect
             if self._expires and found[2] < 0:
                 found[2] = 0
         changed = ((digest, found) for digest, found in counts.items() if found[1] != found[2])
         return {
             digest: (row, max(before, 0), max(now, 0))
-            for digest, (row, before, now) in changed
-            if self._write(digest, row, before, now)
+            for digest, (row, before, now, coded) in changed
+            if self._write(digest, row, before, now, coded)
         }
+
+    def _digest(self, record: Any) -> tuple[bytes, bytes | None]:
+        """Return the digest of a record, and its coded row if that is what is stored."""
+        typed = self._typed
+        if typed is None:
+            return record_digest(record), None
+        coded = typed.encode(record)
+        return typed.of_coded(coded), coded if self._keeps_coded else None
 
     def _counted(self, digest: bytes, record: Any, effect: int) -> list[Any]:
         """Return (row, count, count) as state has it."""
@@ -181,23 +195,28 @@ class JoinSide:
     def _found_by_content(self, digest: bytes) -> Any:
         """Return a row that was stored with other content and has this digest now; and move it."""
         for old, row, count in self.rows():
-            if record_digest(row) == digest:
+            if self._digest(row)[0] == digest:
                 self._store(old, row, count, 0)
                 self._store(digest, row, 0, count)
                 return row
         return ABSENT
 
-    def _write(self, digest: bytes, row: Any, before: int, now: int) -> bool:
+    def _write(self, digest: bytes, row: Any, before: int, now: int, coded: bytes | None) -> bool:
         """Store a count and return whether there are more or fewer rows than before."""
-        self._store(digest, row, before, now)
+        self._store(digest, row, before, now, coded)
         return now > 0 or before > 0
 
-    def _store(self, digest: bytes, row: Any, before: int, now: int) -> None:
+    def _store(
+        self, digest: bytes, row: Any, before: int, now: int, coded: bytes | None = None
+    ) -> None:
         context = self._context
         key, group = context.key, context.group
         if now > 0:
             if before <= 0 or self._expires:
-                self._rows[group].put(key, digest, row)
+                if coded is None:  # parts with a time-to-live take no more
+                    self._rows[group].put(key, digest, row)
+                else:
+                    self._rows[group].put(key, digest, row, coded)
         elif before > 0:
             self._rows[group].remove(key, digest)
         # After the row, so that it does not expire before it.

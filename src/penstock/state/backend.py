@@ -75,8 +75,16 @@ class NestedPart(Protocol):
     def get(self, key: Any, subkey: Any, default: Any = None) -> Any:
         """Return one value."""
 
-    def put(self, key: Any, subkey: Any, value: Any) -> None:
-        """Set one value."""
+    def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
+        """Set one value.
+
+        Args:
+            key: First part of the address.
+            subkey: Second part.
+            value: Declared form.
+            coded: What `value` is stored as, if the schema says coded rows and the caller knows
+                it: then the value is not encoded once more.
+        """
 
     def remove(self, key: Any, subkey: Any) -> None:
         """Remove one value, if it is there."""

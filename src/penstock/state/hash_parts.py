@@ -9,7 +9,7 @@ from penstock.state.blob import Section
 from penstock.state.coded_change import Migration
 from penstock.state.schema import StateSchema
 from penstock.state.sleeping_groups import SleepingGroups
-from penstock.state.stored_form import stored_codec
+from penstock.state.stored_form import stored_codec, stored_values
 from penstock.types.plain import PlainCodec
 from penstock.types.value_serializer import StoredForm
 
@@ -83,13 +83,16 @@ class HashSinglePart:
 
 
 class HashNestedPart:
-    """Entries by key and subkey."""
+    """Entries by key and subkey.
+
+    What changed is kept by key and subkey, with the coded bytes of the value if they are known.
+    """
 
     __slots__ = ("_changed", "_cleared", "entries")
 
     def __init__(self) -> None:
         self.entries: dict[Any, dict[Any, Any]] = {}
-        self._changed: dict[Any, set[Any]] = {}
+        self._changed: dict[Any, dict[Any, bytes | None]] = {}
         self._cleared: set[Any] = set()
 
     def get(self, key: Any, subkey: Any, default: Any = None) -> Any:
@@ -97,13 +100,13 @@ class HashNestedPart:
         inner = self.entries.get(key)
         return default if inner is None else inner.get(subkey, default)
 
-    def put(self, key: Any, subkey: Any, value: Any) -> None:
-        """Set one value."""
+    def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
+        """Set one value; `coded` as `NestedPart.put` says."""
         inner = self.entries.get(key)
         if inner is None:
             inner = self.entries[key] = {}
         inner[subkey] = value
-        self._touch(key, subkey)
+        self._touch(key, subkey, coded)
 
     def remove(self, key: Any, subkey: Any) -> None:
         """Remove one value, if it is there."""
@@ -153,22 +156,23 @@ class HashNestedPart:
 
     def take_changes(self, section: Callable[..., Section]) -> Section:
         """Return the changes and forget that they were made."""
-        keys, subkeys, values = [], [], []
+        keys, subkeys, values, coded = [], [], [], []
         removed, removed_subkeys = [], []
         for key, changed in self._changed.items():
             inner = self.entries.get(key, {})
-            for subkey in changed:
+            for subkey, data in changed.items():
                 if subkey in inner:
                     keys.append(key)
                     subkeys.append(subkey)
                     values.append(inner[subkey])
+                    coded.append(data)
                 else:
                     removed.append(key)
                     removed_subkeys.append(subkey)
         cleared = list(self._cleared)
         self._changed.clear()
         self._cleared.clear()
-        return section(keys, subkeys, values, removed, removed_subkeys, cleared)
+        return section(keys, subkeys, values, removed, removed_subkeys, cleared, coded=coded)
 
     def all_entries(self, section: Callable[..., Section]) -> Section:
         """Return everything."""
@@ -203,13 +207,14 @@ class HashNestedPart:
         """Replace all values; not a change of the state."""
         for inner in self.entries.values():
             inner.update(zip(list(inner), change(list(inner.values())), strict=True))
+        self._changed = {key: dict.fromkeys(changed) for key, changed in self._changed.items()}
 
-    def _touch(self, key: Any, subkey: Any) -> None:
+    def _touch(self, key: Any, subkey: Any, coded: bytes | None = None) -> None:
         changed = self._changed.get(key)
         if changed is None:
-            self._changed[key] = {subkey}
+            self._changed[key] = {subkey: coded}
         else:
-            changed.add(subkey)
+            changed[subkey] = coded
 
 
 class HashTable:
@@ -273,9 +278,10 @@ class HashTable:
         subkeys: list[Any] | None,
         values: list[Any],
         *removals: Any,
+        coded: list[bytes | None] | None = None,
     ) -> Section:
-        """Return a section of entries of this table, with their values in plain form."""
-        plain = values if self.codec is None else self.codec.to_plain(values)
+        """Return a section of entries of this table, with their values in stored form."""
+        plain = stored_values(self.codec, values, coded)
         if self.schema.kind.is_nested and not removals:
             removals = ([], [])
         return Section(state, self.schema.text(), keys, subkeys, plain, *removals)

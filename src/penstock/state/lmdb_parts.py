@@ -33,11 +33,16 @@ class Source(Protocol):
 
 @dataclass(slots=True)
 class Changes:
-    """The entries of one part that a micro-batch changed."""
+    """The entries of one part that a micro-batch changed.
+
+    Attributes:
+        coded: Of nested kinds, per value its coded bytes where they are known.
+    """
 
     keys: list[Any] = field(default_factory=list)
     subkeys: list[Any] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
+    coded: list[bytes | None] = field(default_factory=list)
     removed: list[Any] = field(default_factory=list)
     removed_subkeys: list[Any] = field(default_factory=list)
     cleared: list[Any] = field(default_factory=list)
@@ -122,7 +127,7 @@ class _Inner(_Fetched):
     """The entries of one key.
 
     Attributes:
-        changed: Subkeys written or removed.
+        changed: Subkeys written or removed, with the coded bytes of what was written if known.
         is_whole: Nothing that is not here is stored.
         is_cleared: All that is stored was removed.
     """
@@ -131,7 +136,7 @@ class _Inner(_Fetched):
 
     def __init__(self, fetch: Callable[[bytes], Any], prefix: bytes) -> None:
         super().__init__(fetch, prefix)
-        self.changed: set[Any] = set()
+        self.changed: dict[Any, bytes | None] = {}
         self.is_whole = False
         self.is_cleared = False
 
@@ -156,13 +161,13 @@ class LmdbNestedPart:
         value = (self._open(key) if inner is None else inner)[subkey]
         return default if value is ABSENT else value
 
-    def put(self, key: Any, subkey: Any, value: Any) -> None:
-        """Set one value."""
+    def put(self, key: Any, subkey: Any, value: Any, coded: bytes | None = None) -> None:
+        """Set one value; `coded` as `NestedPart.put` says."""
         inner = self._inner.get(key)
         if inner is None:
             inner = self._open(key)
         inner[subkey] = value
-        inner.changed.add(subkey)
+        inner.changed[subkey] = coded
         self._changed.add(key)
 
     def remove(self, key: Any, subkey: Any) -> None:
@@ -223,12 +228,13 @@ class LmdbNestedPart:
             inner = self._inner[key]
             if inner.is_cleared:
                 changes.cleared.append(key)
-            for subkey in inner.changed:
+            for subkey, data in inner.changed.items():
                 value = inner[subkey]
                 if value is not ABSENT:
                     changes.keys.append(key)
                     changes.subkeys.append(subkey)
                     changes.values.append(value)
+                    changes.coded.append(data)
                 elif not inner.is_cleared:
                     changes.removed.append(key)
                     changes.removed_subkeys.append(subkey)

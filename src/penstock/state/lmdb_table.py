@@ -28,7 +28,7 @@ from penstock.state.lmdb_format import (
 from penstock.state.lmdb_parts import LmdbNestedPart, LmdbSinglePart
 from penstock.state.lmdb_view import View
 from penstock.state.schema import StateSchema
-from penstock.state.stored_form import stored_codec
+from penstock.state.stored_form import stored_codec, stored_values
 
 _AT_ONCE = 1000
 _NO_TABLE = 0xFFFF
@@ -116,7 +116,7 @@ class LmdbTable:
     def changes(self, part: Any) -> Section:
         """Return what changed in a part, with values in plain form."""
         found = part.take_changes()
-        values = found.values if self._codec is None else self._codec.to_plain(found.values)
+        values = stored_values(self._codec, found.values, found.coded or None)
         text = self.schema.text()
         if not self.schema.kind.is_nested:
             return Section(self.state, text, found.keys, None, values, found.removed)

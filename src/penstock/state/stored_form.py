@@ -12,6 +12,7 @@ the whole entry, and None for None.
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from penstock.serde.coded_rows import coded_codec
 from penstock.state.schema import StateKind, StateSchema
@@ -41,3 +42,24 @@ def stored_codec(schema: StateSchema) -> PlainCodec | None:
         lambda value: None if value is None else codec.encode(value),
         lambda stored: None if stored is None else codec.decode(stored),
     )
+
+
+def stored_values(
+    codec: PlainCodec | None, values: list[Any], coded: list[bytes | None] | None
+) -> list[Any]:
+    """Return the stored form of values, of which some are coded already.
+
+    Args:
+        codec: That of the state; None if values are their stored form.
+        values: Declared forms.
+        coded: Per value its coded bytes, or None where these are to be made; None if all are.
+    """
+    if codec is None:
+        return values
+    if coded is None or not any(coded):
+        return codec.to_plain(values)
+    if None not in coded:
+        return coded
+    rest = [value for value, data in zip(values, coded, strict=True) if data is None]
+    made = iter(codec.to_plain(rest))
+    return [next(made) if data is None else data for data in coded]

@@ -41,10 +41,7 @@ class CodedCodec:
     def __init__(self, type_info: TypeInformation, *, tuples_hold_none: bool = False) -> None:
         self.type_info = type_info
         self._tuples_hold_none = tuples_hold_none
-        made = EncoderSource(is_key=False)
-        name = made.message(type_info)
-        names, self.encoder_source = made.source.compile(f"encode {type_info!r}")
-        self.encode: Encode = names[name]
+        self.encode, self.encoder_source = _encoder(type_info, is_key=False)
 
     @cached_property
     def encode_key(self) -> Encode:
@@ -53,11 +50,7 @@ class CodedCodec:
         Raises:
             KeyTypeError: Values of the type have none.
         """
-        made = EncoderSource(is_key=True)
-        name = made.message(self.type_info)
-        names, _ = made.source.compile(f"key {self.type_info!r}")
-        encode: Encode = names[name]
-        return encode
+        return _encoder(self.type_info, is_key=True)[0]
 
     @cached_property
     def _read(self) -> Callable[[bytes, int, int], Any]:
@@ -108,6 +101,29 @@ class CodedCodec:
             ArgumentError: There is no such field.
         """
         return _field_reader(self.type_info, position)
+
+
+def _encoder(type_info: TypeInformation, *, is_key: bool) -> tuple[Encode, str]:
+    """Return what writes values of a type, and its source."""
+    what = f"{'key' if is_key else 'encode'} {type_info!r}"
+    made = EncoderSource(is_key=is_key)
+
+    def lenient(value: Any) -> bytes:
+        return _lenient(type_info, is_key=is_key)(value)  # made only if it is ever needed
+
+    name = made.entry(type_info, lenient)
+    names, text = made.source.compile(what)
+    return names[name], text
+
+
+@cache
+def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
+    """Return what writes values whose strings may have lone surrogates."""
+    made = EncoderSource(is_key=is_key, lenient=True)
+    name = made.message(type_info)
+    names, _ = made.source.compile(f"lenient {type_info!r}")
+    encode: Encode = names[name]
+    return encode
 
 
 @cache

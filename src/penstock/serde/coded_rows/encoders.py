@@ -12,15 +12,24 @@ A row becomes one `join` of the pieces of its fields. For Row(id: Long, name: St
         if v1 is None:
             h1 = p1 = b''
         else:
-            p1 = v1.encode('utf-8', 'surrogatepass')
-            h1 = heads_12[len(p1)]
+            p1 = v1.encode()
+            h1 = heads_12[n] if (n := len(p1)) < 512 else b'\\x12' + varint(n)
         joined = b''.join((p0, h1, p1,))
         return joined if row._kind is INSERT else joined + KINDS[row._kind]
+
+    def encode(value):
+        try:
+            return row_0(value)
+        except UnicodeEncodeError:  # a lone surrogate, which strict UTF-8 does not have
+            return lenient(value)
+
+Encoding strictly, and heads in lists, which the interpreter indexes faster than dictionaries: a
+row of 21 strings takes a quarter less time than with `surrogatepass` for every string.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -28,10 +37,11 @@ from penstock.errors import KeyTypeError
 from penstock.serde.coded_rows.leaves import NAMES, leaf_of
 from penstock.serde.coded_rows.source import Source, indented
 from penstock.serde.coded_rows.wire import (
+    HEADS,
     KIND_NUMBER,
-    Heads,
     WireType,
     field_number,
+    heads,
     short_varints,
     tag,
     varint,
@@ -50,11 +60,35 @@ class EncoderSource:
 
     Args:
         is_key: Whether to write the canonical form.
+        lenient: Whether to write strings with lone surrogates too, which takes longer.
     """
 
-    def __init__(self, *, is_key: bool) -> None:
+    def __init__(self, *, is_key: bool, lenient: bool = False) -> None:
         self._is_key = is_key
+        self._text_arguments = "'utf-8', 'surrogatepass'" if lenient else ""
         self.source = Source(NAMES | {"varint": varint, "INSERT": RowKind.INSERT, "KINDS": _KINDS})
+
+    def entry(self, type_info: TypeInformation, lenient: Callable[[Any], bytes]) -> str:
+        """Return the name of the function that writes any value of a type as a message.
+
+        Args:
+            type_info: The type.
+            lenient: Writes values with lone surrogates.
+
+        Raises:
+            KeyTypeError: As `message`.
+        """
+        name = self.message(type_info)
+        self.source.names["lenient"] = lenient
+        lines = [
+            "def encode(value):",
+            "    try:",
+            f"        return {name}(value)",
+            "    except UnicodeEncodeError:  # a lone surrogate, which strict UTF-8 does not have",
+            "        return lenient(value)",
+        ]
+        self.source.function("entry", "encode", lambda _: lines)
+        return "encode"
 
     def message(self, type_info: TypeInformation) -> str:
         """Return the name of the function that writes a value of a type as a message.
@@ -128,7 +162,7 @@ class EncoderSource:
             number_of = [f"z = {payload}", f"p{at} = {self._varint(own, 'z')}"]
             return [*none, f"    p{at} = b''", "else:", *indented(number_of)], [f"p{at}"]
         if wire is WireType.LENGTH_DELIMITED:
-            made = [f"p{at} = {payload}", f"h{at} = {self._heads(own)}[len(p{at})]"]
+            made = [f"p{at} = {payload}", f"h{at} = {self._head(own, f'p{at}')}"]
             return [*none, f"    h{at} = p{at} = b''", "else:", *indented(made)], [
                 f"h{at}",
                 f"p{at}",
@@ -141,10 +175,10 @@ class EncoderSource:
             entry = self.source.function(
                 ("entry", type_info), "pair", lambda name: self._entry(name, type_info)
             )
-            heads = self._heads(tag(number, WireType.LENGTH_DELIMITED))
+            head = self._head(tag(number, WireType.LENGTH_DELIMITED), "p")
             pairs = f"[{entry}(k, x) for k, x in {value}.items()]"
             ordered = f"sorted({pairs})" if self._is_key else pairs
-            return f"b''.join([{heads}[len(p)] + p for p in {ordered}])"
+            return f"b''.join([({head}) + p for p in {ordered}])"
         element = type_info.element_type  # type: ignore[attr-defined]
         null = tag(number, WireType.NULL)
         one = self._element(element, number, "e")
@@ -157,7 +191,7 @@ class EncoderSource:
         if wire is WireType.VARINT:
             return f"({self._varint(own, f'(z := {payload})', 'z')})"
         if wire is WireType.LENGTH_DELIMITED:
-            return f"({self._heads(own)}[len(p := {payload})] + p)"
+            return f"(({self._head(own, f'(p := {payload})')}) + p)"
         return f"{own!r} + {payload}"
 
     def _payload(self, type_info: TypeInformation, value: str) -> tuple[WireType, str]:
@@ -170,20 +204,21 @@ class EncoderSource:
                 f"values of {type_info!r} cannot be keys: equal ones may have different bytes",
                 hint="Declare the type of the key, e.g. Types.STRING().",
             )
-        return leaf.wire, write.format(v=value)
+        return leaf.wire, write.format(v=value, text=self._text_arguments)
 
     def _varint(self, own: bytes, first: str, later: str | None = None) -> str:
         short = self.source.constant(f"short_{own.hex()}", lambda: _shorts_of(own))
         name = later or first
         return f"{short}[{name}] if {first} < 128 else {own!r} + varint({name})"
 
-    def _heads(self, own: bytes) -> str:
-        return self.source.constant(f"heads_{own.hex()}", lambda: _heads_of(own))
+    def _head(self, own: bytes, payload: str) -> str:
+        known = self.source.constant(f"heads_{own.hex()}", lambda: _heads_of(own))
+        return f"{known}[n] if (n := len({payload})) < {HEADS} else {own!r} + varint(n)"
 
 
 @cache
-def _heads_of(own: bytes) -> Heads:
-    return Heads(own)
+def _heads_of(own: bytes) -> list[bytes]:
+    return heads(own)
 
 
 @cache

@@ -39,7 +39,7 @@ from penstock.types import (
     TypeInformation,
 )
 
-_TEXT = "{v}.encode('utf-8', 'surrogatepass')"
+_TEXT = "{v}.encode({text})"
 _ZIGZAG = "({v} << 1 ^ {v} >> 63)"
 _UNZIGZAG = "z >> 1 ^ -(z & 1)"
 
@@ -51,7 +51,7 @@ class Leaf:
     Attributes:
         wire: Its wire type.
         write: Expression of the value `{v}`: of VARINT the unsigned number, else the payload,
-            of LENGTH_DELIMITED without its length.
+            of LENGTH_DELIMITED without its length. `{text}` are the arguments of `str.encode`.
         read: Expression of `z`, the number of a VARINT; of `data[at:stop]`, the bytes of
             LENGTH_DELIMITED; of others, of `data` and `at`, giving value and end.
         limit: The number of a VARINT is below it.

@@ -207,20 +207,13 @@ def corrupt(at: int, what: str) -> DecodeError:
     )
 
 
-class Heads(dict[int, bytes]):
-    """Length to tag and length, of one field; made when first asked for."""
+HEADS = 512
+"""Lengths below it have their heads at hand."""
 
-    _KEPT = 1 << 14
 
-    def __init__(self, tag_bytes: bytes) -> None:
-        super().__init__()
-        self._tag = tag_bytes
-
-    def __missing__(self, size: int) -> bytes:
-        head = self._tag + varint(size)
-        if size < self._KEPT:
-            self[size] = head
-        return head
+def heads(tag_bytes: bytes) -> list[bytes]:
+    """Return tag and length for payloads of 0 to 511 bytes."""
+    return [tag_bytes + varint(size) for size in range(HEADS)]
 
 
 def short_varints(tag_bytes: bytes) -> list[bytes]:
