@@ -190,14 +190,31 @@ def test_only_an_exchange_by_key_starts_a_level():
     ]
 
 
-def test_without_chaining_every_operator_is_a_level():
+def test_without_chaining_operators_stay_on_their_level_and_write_frames():
     plan = plan_of(BOUNDED, chaining=False)
     assert [[op.name for op in level.operators] for level in plan.levels] == [
         ["double"],
-        ["total"],
-        ["show"],
+        ["total", "show"],
     ]
     assert all(not op.chained_to for level in plan.levels for op in level.operators)
+    (local,) = (channel for channel in plan.channels if channel.is_local)
+    assert (local.source_level, local.partitioner) == (1, Partitioner.FORWARD)
+    assert plan.graph.node(local.target_operator).name == "show"
+    (run,) = plan.runs
+    of_total = programs(plan, run)[1]
+    assert of_total.local_channels == (local,)
+    assert local not in (*of_total.inputs, *of_total.outputs)
+
+
+def test_a_plan_says_why_operators_are_not_chained():
+    env = environment()
+    kept = env.from_collection([1]).map(lambda v: v).name("kept")
+    alone = kept.map(lambda v: v).name("alone").disable_chaining()
+    alone.map(lambda v: v).name("behind").sink_to(DiscardingSink())
+    text = render_text(env.plan())
+    assert "channel 0 to 'alone': in place, because 'alone' is not to be chained to what it" in text
+    assert "channel 1 to 'behind': in place, because what 'behind' reads is not to be" in text
+    assert "=0=> level 0 alone (in place)" in text
 
 
 def diamond(env):

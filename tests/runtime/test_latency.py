@@ -134,7 +134,7 @@ def tracked(program):
         for spec in program.outputs
     }
     specs = {spec.id: spec for spec in program.operators}
-    return LatencyTracker(specs, writers, 0), specs, sent
+    return LatencyTracker(specs, writers, {}, 0), specs, sent
 
 
 def test_a_marker_goes_through_an_exchange_as_an_event_to_one_subtask_at_random():

@@ -127,7 +127,7 @@ class EnvironmentSettings:
         return milliseconds_of(self._configuration.get(BUFFER_TIMEOUT))
 
     def disable_operator_chaining(self) -> Self:
-        """Let operators exchange records instead of calling each other: slower, same result."""
+        """Put frames between operators that would call each other: slower, same result."""
         self._configuration.set(OPERATOR_CHAINING, value=False)
         return self
 

@@ -84,12 +84,12 @@ class OperatorSettings:
         return self
 
     def start_new_chain(self) -> Self:
-        """Do not chain the operator to the one before it."""
+        """Do not chain the operator to the one before it: records reach it in frames."""
         self._graph.change(self._node_id, chaining=Chaining.HEAD)
         return self
 
     def disable_chaining(self) -> Self:
-        """Chain the operator to no other."""
+        """Chain the operator to no other: records come and go in frames, in the same subtask."""
         self._graph.change(self._node_id, chaining=Chaining.NEVER)
         return self
 

@@ -118,8 +118,9 @@ OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     parse=BOOLEAN,
     default=True,
     description=(
-        "Whether operators without an exchange between them share one call in the worker. It "
-        "changes the speed, never the result."
+        "Whether operators without an exchange between them call each other. If not, records go "
+        "from one to the other in frames, within their subtask. It changes the speed, never the "
+        "result."
     ),
     fallback_keys=("pipeline.operator-chaining",),
 )

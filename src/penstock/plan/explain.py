@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.graph.logical import NodeKind
+from penstock.graph.logical import Chaining, NodeKind
 from penstock.plan.edges import TWO_INPUTS
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec
@@ -22,6 +22,9 @@ WORDS: dict[Partitioner, str] = {
     Partitioner.NONE: "to the sink",
 }
 """Partitioner to what a plan calls it."""
+
+LOCAL = "in place"
+"""What a plan calls a channel that is no exchange."""
 
 
 def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
@@ -46,7 +49,10 @@ def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
         if channel.target_level == SINK_LEVEL:
             continue
         subject = f"channel {channel.id} to {plan.graph.node(channel.target_operator).name!r}"
-        decision = Decision(subject, WORDS[channel.partitioner], _reason(plan, channel))
+        if channel.is_local:
+            decision = Decision(subject, LOCAL, _unchained(plan, channel))
+        else:
+            decision = Decision(subject, WORDS[channel.partitioner], _reason(plan, channel))
         if decision not in decisions:
             decisions.append(decision)
     return replace(plan, decisions=tuple(decisions))
@@ -64,8 +70,13 @@ def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
         return f"{target.name!r} is told of watermarks, ends and attributes"
     if target.kind in TWO_INPUTS:
         return f"the inputs of {target.name!r} have to meet"
-    return (
-        f"{target.name!r} runs one level later, beside an input that is exchanged"
-        if plan.options.chaining
-        else "pipeline.operator-chaining.enabled is false"
-    )
+    return f"{target.name!r} runs one level later, beside an input that is exchanged"
+
+
+def _unchained(plan: PhysicalPlan, channel: ChannelSpec) -> str:
+    if not plan.options.chaining:
+        return "pipeline.operator-chaining.enabled is false"
+    target = plan.graph.node(channel.target_operator)
+    if target.chaining is not Chaining.ALWAYS:
+        return f"{target.name!r} is not to be chained to what it reads"
+    return f"what {target.name!r} reads is not to be chained"

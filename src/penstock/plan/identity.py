@@ -20,7 +20,7 @@ def source_uids(plan: PhysicalPlan) -> dict[int, str]:
 
 
 def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
-    """Return channel id to the uids of sender and receiver; channels to sinks are left out."""
+    """Return channel id to the uids of sender and receiver; only those between levels."""
     sources = source_uids(plan)
     operators = [op for level in plan.levels for op in level.operators]
     receivers = {op.id: op.uid for op in operators}
@@ -29,5 +29,5 @@ def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
     return {
         channel.id: (senders[channel.id], receivers[channel.target_operator])
         for channel in plan.channels
-        if channel.target_level != SINK_LEVEL
+        if channel.target_level != SINK_LEVEL and not channel.is_local
     }

@@ -2,6 +2,10 @@
 
 An operator's level is the greatest over its inputs, plus one for an input that must be
 exchanged. Everything else at the same level is chained: called directly, without serialization.
+Where chaining is off, for the job or for one of the two, a local channel lies between them: records
+are written to frames and read from them, in the same subtask. No exchange is needed for that,
+because nobody but this subtask would read what it writes.
+
 Why an input is exchanged, first reason first:
 
     it has a key that the operator uses                   HASH
@@ -11,7 +15,6 @@ Why an input is exchanged, first reason first:
     the operator is the user's own, and is told of        FORWARD
     watermarks and ends, which level 0 does not know
     its parallelism is not that of what it reads          REBALANCE
-    chaining is off, for the job or for one of the two    FORWARD
 """
 
 from __future__ import annotations
@@ -98,7 +101,7 @@ class _Assignment:
                 draft = self._drafts[edge.producer.id]
                 if node_id in sinks:
                     channel = self._to_sink(edge, sinks[node_id])
-                elif self._levels[edge.producer.id] == self._levels[node_id]:
+                elif self._is_chained(edge, node):
                     draft.chained_to.setdefault(edge.output_tag, []).append(node_id)
                     continue
                 else:
@@ -144,14 +147,18 @@ class _Assignment:
             return Partitioner.FORWARD
         if self._subtasks(node) != self._subtasks(edge.producer) and node.parallelism is not None:
             return Partitioner.REBALANCE
+        return None
+
+    def _is_chained(self, edge: Edge, node: Node) -> bool:
+        """Return whether a node is called directly by what it reads."""
+        if self._levels[edge.producer.id] != self._levels[node.id]:
+            return False
         # Reading a source and stamping its records always stay together.
-        from_source = edge.producer.kind is NodeKind.SOURCE
-        apart = (
-            not self._plan.options.chaining
-            or node.chaining is not Chaining.ALWAYS
-            or edge.producer.chaining is Chaining.NEVER
+        return edge.producer.kind is NodeKind.SOURCE or (
+            self._plan.options.chaining
+            and node.chaining is Chaining.ALWAYS
+            and edge.producer.chaining is not Chaining.NEVER
         )
-        return Partitioner.FORWARD if apart and not from_source else None
 
     def _subtasks(self, node: Node) -> int:
         return node.parallelism or self._plan.options.default_parallelism

@@ -11,7 +11,7 @@ from penstock.plan.attributes import CUSTOM
 from penstock.plan.backlog import timed_sources
 from penstock.plan.identity import source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.plan.regions import region_of
+from penstock.plan.regions import Region, region_of
 from penstock.runtime.program import (
     ChannelSpec,
     LatencySpec,
@@ -93,20 +93,28 @@ def programs_of(
             operators=level.operators,
             source_operators=_of(region.sources, plan.source_operators) if level.level == 0 else {},
             source_channels=_of(region.sources, plan.source_channels) if level.level == 0 else {},
-            inputs=tuple(c for c in region.channels if c.target_level == level.level),
-            outputs=tuple(c for c in region.channels if c.source_level == level.level),
+            inputs=_inputs(region, level.level),
+            outputs=tuple(
+                c for c in region.channels if c.source_level == level.level and not c.is_local
+            ),
             watermark_groups={
                 c.id: _groups(plan, run, c, parallelism, open_splits)
-                for c in region.channels
-                if c.target_level == level.level
+                for c in _inputs(region, level.level)
             },
             settings=settings,
             source_types=_source_types(plan) if level.level == 0 else {},
             untimed_sources=frozenset(plan.untimed_sources if level.level == 0 else ()),
             source_copies=dict(plan.source_copies if level.level == 0 else ()),
+            local_channels=tuple(
+                c for c in region.channels if c.source_level == level.level and c.is_local
+            ),
         )
         for level in region.levels
     )
+
+
+def _inputs(region: Region, level: int) -> tuple[ChannelSpec, ...]:
+    return tuple(c for c in region.channels if c.target_level == level and not c.is_local)
 
 
 def _latency(plan: PhysicalPlan, run: RunPlan) -> LatencySpec | None:
@@ -181,10 +189,11 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
         spec = specs[key]
         if spec.timestamps is not None:
             idle_ms = spec.timestamps.idle_ms
-        channels = chain(spec.channels, *(side.channels for side in spec.side_outputs))
+        channels = [*spec.channels, *(n for side in spec.side_outputs for n in side.channels)]
         if channel in channels:
             found.append(idle_ms)
-        targets = chain(spec.chained_to, *(side.chained_to for side in spec.side_outputs))
+        local = (plan.channels[n].target_operator for n in channels if plan.channels[n].is_local)
+        targets = chain(spec.chained_to, *(s.chained_to for s in spec.side_outputs), local)
         todo += [(target, idle_ms) for target in targets]
     times = [idle_ms for idle_ms in found if idle_ms is not None]
     return max(times) if times and len(times) == len(found) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from penstock.plan.explain import LOCAL
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.regions import region_of
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, OperatorSpec
@@ -115,6 +116,8 @@ def _targets(
 def _arrow(channel: ChannelSpec) -> str:
     hashed = channel.partitioner is Partitioner.HASH
     how = "hash by key" if hashed else channel.partitioner.name.lower()
+    if channel.is_local:
+        how = LOCAL
     parts = [how] if channel.subtasks is None else [how, f"{channel.subtasks} subtasks"]
     return ", ".join([*parts, *_TIME[channel.time]])
 

@@ -1,7 +1,8 @@
 """Turns a program into connected operators.
 
-Operators of one level that need no exchange between them call each other directly. An
-operator with several inputs advances to the minimum of their watermarks.
+Operators of one level that need no exchange between them call each other directly, or through a
+local channel if they are not to be chained. An operator with several inputs advances to the minimum
+of their watermarks.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.input_speakers import InputSpeakers
 from penstock.runtime.latency import LatencyTracker
 from penstock.runtime.level_input import Batch
+from penstock.runtime.local_channel import LocalChannel
 from penstock.runtime.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Collect, Operator
@@ -150,6 +152,9 @@ class OperatorChain:
         self.writers = {
             spec.id: make_channel_writer(spec, settings, sequence, emit) for spec in program.outputs
         }
+        self._local = {spec.id: spec for spec in program.local_channels}
+        self._settings = settings
+        self._sequence = sequence
         built: dict[int, _Inputs] = {}
         self._counting: dict[int, CountingOutput] = {}
         for spec in reversed(program.operators):
@@ -162,7 +167,8 @@ class OperatorChain:
             for key, operator in self.operators.items()
         ]
         specs = {key: operator.spec for key, operator in self.operators.items()}
-        self.latency = LatencyTracker(specs, self.writers, subtask)
+        local = {number: spec.target_operator for number, spec in self._local.items()}
+        self.latency = LatencyTracker(specs, self.writers, local, subtask)
         self.entries: dict[int, Output] = {key: built[key].add(speaks=False) for key in entries}
         self._speakers = {
             (key, number): (built[key].speakers, built[key].speakers.add(number))
@@ -249,6 +255,15 @@ class OperatorChain:
         taken = {name: value for metrics in self._metrics for name, value in metrics.take().items()}
         return taken | self.latency.take()
 
+    def _channel(self, number: int, built: dict[int, _Inputs]) -> Output:
+        spec = self._local.get(number)
+        if spec is None:
+            return self.writers[number]
+        return LocalChannel(
+            lambda emit: make_channel_writer(spec, self._settings, self._sequence, emit),
+            built[spec.target_operator].add(),
+        )
+
     def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
         """Return where the results of an operator go."""
         subject = f"operator {spec.name!r}"
@@ -261,7 +276,7 @@ class OperatorChain:
         ) -> Output:
             output = readers_output(
                 [(target, built[target].add()) for target in chained_to],
-                [(channel, self.writers[channel]) for channel in channels],
+                [(channel, self._channel(channel, built)) for channel in channels],
                 copies,
                 subject,
                 spec.origin,
@@ -283,8 +298,9 @@ class OperatorChain:
 
 
 def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
-    """Return ids of the operators chained behind `start`, itself included."""
+    """Return ids of the operators of this level behind `start`, itself included."""
     specs: dict[int, Any] = {spec.id: spec for spec in program.operators}
+    local = {spec.id: spec.target_operator for spec in program.local_channels}
     found: set[int] = set()
     todo = list(start)
     while todo:
@@ -292,5 +308,8 @@ def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
         if current not in found:
             found.add(current)
             todo += specs[current].chained_to
-            todo += [target for side in specs[current].side_outputs for target in side.chained_to]
+            sides = specs[current].side_outputs
+            todo += [target for side in sides for target in side.chained_to]
+            channels = (*specs[current].channels, *(n for side in sides for n in side.channels))
+            todo += [local[number] for number in channels if number in local]
     return found

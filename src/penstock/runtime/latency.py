@@ -101,10 +101,20 @@ class LatencyTracker:
         self,
         operators: Mapping[int, OperatorSpec],
         writers: Mapping[int, ChannelWriter],
+        local: Mapping[int, int],
         subtask: int,
     ) -> None:
+        """Bind.
+
+        Args:
+            operators: Id to operator of the chain.
+            writers: Channel to writer, where somebody else reads it.
+            local: Channel to the operator that reads it, where that is in the chain.
+            subtask: Index.
+        """
         self._operators = operators
         self._writers = writers
+        self._local = local
         self._chance = random.Random(subtask)  # noqa: S311 - to spread markers, not to hide them
         self._found: dict[str, MetricValue] = {}
 
@@ -116,7 +126,8 @@ class LatencyTracker:
         now_ms: int,
     ) -> None:
         """Give a marker to one of those that follow, if any do."""
-        ways = [*((target, True) for target in chained_to), *((c, False) for c in channels)]
+        ways = [*((target, True) for target in chained_to)]
+        ways += [(self._local.get(c, c), c in self._local) for c in channels]
         if not ways:
             return
         way, is_chained = self._chance.choice(ways)

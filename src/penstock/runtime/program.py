@@ -221,7 +221,7 @@ class WatermarkGroup:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSpec:
-    """One numbered edge that crosses a level, or leads to a sink.
+    """One numbered edge whose records travel in frames: across levels, to a sink, or in place.
 
     Attributes:
         id: Unique in the job.
@@ -252,6 +252,11 @@ class ChannelSpec:
     partition_function: Callable[[Any, int], int] | None = None
     time: ChannelTime = ChannelTime.FULL
     target_name: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it stays within the subtask that writes it: no exchange, but frames."""
+        return self.source_level == self.target_level
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,14 +356,15 @@ class LevelProgram:
         operators: In topological order.
         source_operators: Source id to the ids of the operators that read it; level 0 only.
         source_channels: Source id to the channels it feeds directly; level 0 only.
-        inputs: Channels this level reads.
-        outputs: Channels this level writes.
+        inputs: Channels this level reads from other levels.
+        outputs: Channels this level writes to other levels, and to sinks.
         watermark_groups: Input channel to the groups it waits for.
         settings: Of the run.
         source_types: Source id to declared type, of sources whose records may lack it; level
             0 only.
         untimed_sources: Sources whose records enter without their timestamps; level 0 only.
         source_copies: Source id to which of its readers get copies; level 0 only.
+        local_channels: Channels between operators of this level.
     """
 
     level: int
@@ -372,3 +378,4 @@ class LevelProgram:
     source_types: dict[int, SourceType] = field(default_factory=dict)
     untimed_sources: frozenset[int] = frozenset()
     source_copies: dict[int, Copies] = field(default_factory=dict)
+    local_channels: tuple[ChannelSpec, ...] = ()

@@ -1,7 +1,7 @@
 """Notices the end of bounded sources of a live run and tells every subtask.
 
 Split sources have ended when the offset of the positions stream has reached the end of every
-split. A bounded file source has ended when a progress report shows that it had nothing new: its
+split; the stream tells the subtasks itself, unless it had nothing to read. A bounded file source has ended when a progress report shows that it had nothing new: its
 files existed before the query started. Then `end` (or, if the run hands its state over,
 `handover`) goes into the control log, and the run is complete when the query has committed the
 micro-batch that delivered it.
@@ -39,7 +39,7 @@ class BoundedInputs:
             return False
         read = [r for r in self._run.readings if self._is_read(r, positions, offsets)]
         for reading in read:
-            if reading.ends:
+            if reading.ends and not self._tells_itself(reading):
                 self._control.append("end", reading.source)
         if len(read) < len(self._run.readings):
             return False
@@ -47,6 +47,11 @@ class BoundedInputs:
             self._control.append("handover")
         delivered: bool = positions["control"] == self._control.count()
         return delivered and (self._run.hands_over or all(r.ends for r in self._run.readings))
+
+    def _tells_itself(self, reading: Reading) -> bool:
+        """Return whether the end of a source comes with its last records."""
+        splits = self._splits.get((reading.source, reading.parts[0]), ())
+        return any(start != end for start, end in splits)
 
     def _is_read(self, reading: Reading, positions: dict[str, Any], offsets: Any) -> bool:
         part = self._plan.source(reading.source).parts[reading.parts[0]]

@@ -23,17 +23,6 @@ from penstock.types.arrow import columns_to_lists
 
 _READ_RECORDS = 8192
 
-POSITIONS_DDL = "event STRING, source INT, split INT, first LONG, last LONG, finished BOOLEAN"
-"""Rows of split sources and of the control log. `event` is one of:
-
-range           read positions [first, last) of a split; `finished` if the split ends there
-end             the source has ended
-start           the run begins: reach every subtask of every level
-handover        the run ends: every subtask writes its state
-tick            time has passed: call every subtask
-savepoint:<id>  somebody asked for a savepoint: every subtask writes its state
-"""
-
 
 def task_id() -> int:
     """Return the index of this task within its stage."""

@@ -39,7 +39,7 @@ from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
-from penstock.spark.local_state import LocalCopies, remove_local_copies
+from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
 from penstock.spark.payload import Payload
 from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
@@ -140,7 +140,8 @@ class LiveRun:
             self._follow(query, pinned.splits)
         finally:
             query.stop()
-            remove_local_copies(job.session, self._run_id)
+            backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
+            remove_local_copies(job.session, self._run_id, backend)
         if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
         failpoint("live.done")

@@ -26,6 +26,9 @@ from penstock.state.backend import StateBackend
 from penstock.state.hash_backend import HashBackend
 from penstock.state.lmdb_backend import LmdbBackend
 
+IN_MEMORY = "hashmap"
+"""The backend that keeps no files."""
+
 _FOLDER = "penstock-state"
 
 
@@ -45,14 +48,16 @@ class LocalCopies:
 
     def factory(self, level: int, subtask: int) -> Callable[[], StateBackend]:
         """Return what makes the backend of one subtask, in the worker that calls it."""
-        if self.backend == "hashmap":
+        if self.backend == IN_MEMORY:
             return HashBackend
         name = f"{self.digest}-{level}-{subtask}"
         return partial(LmdbBackend, _run_folder(self.run) / name, f"{self.run}/{name}")
 
 
-def remove_local_copies(session: SparkSession, run: str) -> None:
-    """Remove the files of a run from every executor that answers."""
+def remove_local_copies(session: SparkSession, run: str, backend: str) -> None:
+    """Remove the files of a run from every executor that answers, if its backend makes any."""
+    if backend == IN_MEMORY:
+        return
     context = session.sparkContext
     tasks = 4 * context.defaultParallelism  # several per core, so that no executor is left out
     context.parallelize(range(tasks), tasks).foreachPartition(partial(_remove, run))

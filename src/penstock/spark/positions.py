@@ -9,6 +9,9 @@ split. A tick is an instant (epoch milliseconds) at which the driver wants every
 writes the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch
 covers the same ranges and events. Control events are files written by the driver, because this
 reader lives in a process of its own.
+
+A source that ends says so in the micro-batch with its last records, which saves a micro-batch. One
+of which nothing is left when the run begins does not: the driver says it (`bounded_inputs`).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.serde.atomic_file import read_verified, write_verified
-from penstock.spark.level_zero_tasks import POSITIONS_DDL
+from penstock.spark.position_rows import POSITIONS_DDL
 
 _TICK = "tick.json"
 
@@ -121,20 +124,23 @@ class PositionsReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per split that advanced, and one for control events."""
         found = []
+        ended: list[tuple[str, int]] = []
         for source in self._sources:
             name = str(source["source"])
+            if source.get("ends") and start[name] != end[name] and _is_at_end(end[name], source):
+                ended.append(("end", source["source"]))
             for split, (first, last) in enumerate(zip(start[name], end[name], strict=True)):
                 stop = source["splits"][split][1]
                 if last > first:
                     row = ("range", source["source"], split, first, last, last == stop)
                     found.append(PositionRows([row]))
         events = self._control.events()[start["control"] : end["control"]]
-        if events:
-            rows = [("end", source) for e in events for source in e.get("ends", ())]
-            rows += [(e["event"], e["source"]) for e in events]
+        rows = ended + [("end", source) for e in events for source in e.get("ends", ())]
+        rows += [(e["event"], e["source"]) for e in events]
+        if not events and end["tick"] > start["tick"]:
+            rows.append(("tick", -1))
+        if rows:
             found.append(PositionRows([(*row, 0, 0, 0, False) for row in rows]))
-        elif end["tick"] > start["tick"]:
-            found.append(PositionRows([("tick", -1, 0, 0, 0, False)]))
         return found
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
@@ -152,6 +158,10 @@ class PositionsReader(DataSourceStreamReader):
         saved = self._allowance.get(number, 0.0) + elapsed * source["rate"]
         self._allowance[number] = min(saved, float(max(self._max_records, 1)))
         return int(self._allowance[number])
+
+
+def _is_at_end(at: list[int], source: dict[str, Any]) -> bool:
+    return all(position == stop for position, (_, stop) in zip(at, source["splits"], strict=True))
 
 
 def _left(at: list[int], splits: list[list[int | None]]) -> int:

@@ -34,7 +34,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import LevelProgram
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
-from penstock.spark.level_zero_tasks import POSITIONS_DDL, ColumnsTask, PositionsTask
+from penstock.spark.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.payload import Payload
 from penstock.spark.pinned_files import (
     PinnedFiles,
@@ -43,6 +43,7 @@ from penstock.spark.pinned_files import (
     metadata_path,
     reader,
 )
+from penstock.spark.position_rows import POSITIONS_DDL
 from penstock.spark.worker_environment import WorkerEnvironment
 
 
@@ -153,6 +154,7 @@ def live_frames(context: ReadContext) -> DataFrame:
     described_splits = []
     branches = []
     columns = Payload.of(context.program, context.workers)
+    ending = {reading.source for reading in context.run.readings if reading.ends}
     for source, part, described in context.parts():
         if isinstance(described, SplitSource):
             split_parts[source] = described
@@ -161,6 +163,7 @@ def live_frames(context: ReadContext) -> DataFrame:
                     "source": source,
                     "splits": context.pinned.splits[source, part],
                     "rate": described.records_per_second,
+                    "ends": source in ending,
                 }
             )
         else:
