@@ -142,7 +142,7 @@ def test_timestamps_travel_only_where_somebody_looks(time, arrived):
 class Told(ProcessFunction):
     """Notes the times of records."""
 
-    times: list = []  # noqa: RUF012 - the test looks at it
+    times: list[int] = []  # noqa: RUF012 - the test looks at it
 
     def process_element(self, value, ctx):
         self.times.append(ctx.timestamp())

@@ -6,9 +6,10 @@ unlike PyFlink, records are never changed in place, because a record may have ot
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -28,7 +29,7 @@ class Aggregation(Enum):
 
 
 _COMBINE: dict[Aggregation, Callable[[Any, Any], Any]] = {
-    Aggregation.SUM: lambda a, b: a + b,
+    Aggregation.SUM: operator.add,
     Aggregation.MIN: min,
     Aggregation.MAX: max,
 }
@@ -52,17 +53,25 @@ class FieldAggregate:
 
     aggregation: Aggregation
     position: int | str
+    _combine: Callable[[Any, Any], Any] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Looked up once: the hash of an enum member is a function in Python.
+        object.__setattr__(self, "_combine", _COMBINE[self.aggregation])
 
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the aggregate with `record` added."""
-        combine = _COMBINE[self.aggregation]
+        at: Any = self.position
+        if type(aggregate) is tuple and type(at) is int and at < len(aggregate):
+            # As below, with nothing left to find out.
+            combined = self._combine(aggregate[at], record[at])
+            return (*aggregate[:at], combined, *aggregate[at + 1 :])
         at = _field_of(aggregate, self.position)
         if at is None:
-            return combine(aggregate, record)
-        combined = combine(aggregate[at], record[at])
+            return self._combine(aggregate, record)
+        combined = self._combine(aggregate[at], record[at])
         if isinstance(aggregate, tuple):
-            fields = (*aggregate[:at], combined, *aggregate[at + 1 :])
-            return fields if type(aggregate) is tuple else aggregate._make(fields)  # type: ignore[attr-defined]
+            return aggregate._make((*aggregate[:at], combined, *aggregate[at + 1 :]))  # type: ignore[attr-defined]
         result = copy(aggregate)
         result[at] = combined
         return result

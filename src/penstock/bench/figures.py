@@ -24,8 +24,11 @@ def _over(
     *against: str,
     of: str | None = None,
     keys: int | None = None,
+    records: int | None = None,
 ) -> Throughput:
-    return Throughput(id=id, program=program, goal=goal, against=against, of=of, keys=keys)
+    return Throughput(
+        id=id, program=program, goal=goal, against=against, of=of, keys=keys, records=records
+    )
 
 
 FIGURES: tuple[Figure, ...] = (
@@ -46,7 +49,8 @@ FIGURES: tuple[Figure, ...] = (
     _over("R3", "aggregate", 1.0, "map-in-arrow", of=_BATCH),
     _over("R4", "live-state", 20.0, "tws-row", keys=200_000),
     _over("R4", "live-state", 1.0, "sql", "sql-memory", keys=200_000),
-    _over("R5", "booleans", 1.2, f"{_STREAMING} on", of=f"{_STREAMING} off"),
+    _over("R5", "booleans", 1.2, f"{_STREAMING} on", of=f"{_STREAMING} off", records=10**6),
+    _over("R5", "booleans", 1.2, f"{_STREAMING} on", of=f"{_STREAMING} off", records=10**7),
     _over("R5", "word-count", 1.02, f"{_STREAMING} on", of=f"{_STREAMING} off"),
     _over("R5", "word-count", 1.0, f"{_STREAMING} on reuse", of=f"{_STREAMING} off reuse"),
     _over("R6", "object-reuse", 0.95, f"{_STREAMING} reuse", of=f"{_STREAMING} default"),

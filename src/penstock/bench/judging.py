@@ -106,10 +106,12 @@ class Throughput(Figure):
     Attributes:
         against: Names of systems, peers or ours.
         keys: Number of keys it is about; None is any.
+        records: Number of records it is about; None is any.
     """
 
     against: tuple[str, ...]
     keys: int | None = None
+    records: int | None = None
 
     def candidates(
         self, mine: Sequence[Measurement], measured: Sequence[Measurement]
@@ -117,7 +119,10 @@ class Throughput(Figure):
         """Compare with every one of `against`."""
         for one, other in product(mine, measured):
             is_other = other.system.name in self.against and other.case == one.case
-            if is_other and self.keys in {None, one.case.keys}:
+            is_meant = self.keys in {None, one.case.keys} and (
+                self.records in {None, one.case.records}
+            )
+            if is_other and is_meant:
                 yield ratio_name(one, other), one.records_per_ms / other.records_per_ms
 
 
@@ -219,8 +224,10 @@ class Reported(Figure):
 
 def ratio_name(one: Measurement, other: Measurement) -> str:
     """Return what is divided by what: two systems at one case."""
-    cores = ", 1 core" if one.case.parallelism == 1 else ""
-    return f"{one.system.name} / {other.system.name}, {one.case.keys} keys{cores}"
+    case = one.case
+    cores = ", 1 core" if case.parallelism == 1 else ""
+    size = f"{case.keys} keys" if case.keys > 1 else f"{case.records:,} records"
+    return f"{one.system.name} / {other.system.name}, {size}{cores}"
 
 
 def _ends(mine: Sequence[Measurement]) -> Iterator[tuple[Measurement, Measurement]]:

@@ -22,7 +22,9 @@ from penstock.bench.shape import BATCH, STREAMING, Shape
 from penstock.bench.sources import generated
 from penstock.datastream import DataStream, MapFunction, StreamExecutionEnvironment
 
-RECORDS = 1_000_000
+RECORDS = 4_000_000
+"""Enough that the start of a live run is a small part of a round."""
+
 MAPS = "maps"
 KEEPS = "functions-may-keep"
 REUSE = {"pipeline.object-reuse": "true"}
