@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.runtime.column_buckets import ColumnBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes
@@ -28,7 +29,14 @@ from penstock.serde.elements import (
     Watermark,
     WatermarkStatus,
 )
-from penstock.serde.frame import FrameHeader, FrameKind, encode_payload, encode_records
+from penstock.serde.frame import (
+    FrameHeader,
+    FrameKind,
+    encode_columns,
+    encode_payload,
+    encode_records,
+)
+from penstock.types.partitioner import Partitioner
 
 Emit = Callable[[int, bytes], None]
 """Takes (route, frame)."""
@@ -89,19 +97,37 @@ class ChannelWriter:
         self._backlog: bool | None = None
         self._has_spoken = False
         self._is_bare = spec.time is not ChannelTime.FULL
+        self._columns: ColumnBuckets | None = None
+        is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
+        if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
+            self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
         if self._is_bare:
             timestamps = None
-        if (timestamps is not None) != self._has_timestamps:
+        has_timestamps = timestamps is not None
+        if has_timestamps != self._has_timestamps or (self._columns and self._columns.count):
             self._flush_buckets()
-            self._has_timestamps = timestamps is not None
+            self._has_timestamps = has_timestamps
         if self._placed is None:
             self._bucket(values, timestamps)
             return
         for route, some, stamps in self._placed(values, timestamps):
             self._send_in_parts(route, some, stamps)
+
+    def takes_columns(self, schema: Any) -> bool:
+        """Return whether the rows of an Arrow schema may come as batches, without timestamps."""
+        return self._columns is not None and self._columns.takes(schema)
+
+    def collect_columns(self, batch: Any) -> None:
+        """Bucket the rows of an Arrow batch, if `takes_columns` says so."""
+        assert self._columns is not None, "such a channel has a key"
+        if self._buffered:
+            self._flush_buckets()
+        self._columns.add(batch)
+        if self._columns.count >= self._max_records * _BUCKETS_TOTAL:
+            self._flush_columns()
 
     def start_epoch(self) -> None:
         """Begin a micro-batch: records are placed as by a new task.
@@ -268,8 +294,15 @@ class ChannelWriter:
             self._send(route, values[at : at + limit], stamps)
 
     def _flush_buckets(self) -> None:
+        self._flush_columns()
         for route in list(self._buckets):
             self._send_bucket(route)
+
+    def _flush_columns(self) -> None:
+        if self._columns is not None:
+            for route, batch in self._columns.take(self._max_records):
+                header = self._header(FrameKind.RECORDS, batch.num_rows)
+                self._emit(route, encode_columns(header, batch))
 
     def _send_bucket(self, route: int) -> None:
         values = self._buckets.pop(route)

@@ -9,11 +9,13 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.errors import StateError
+from penstock.runtime.group_order import rows_of_columns
 from penstock.runtime.program import LevelProgram
 from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
+    decode_columns,
     decode_records,
     load_payload,
     read_header,
@@ -52,6 +54,8 @@ class LevelInput:
             )
             for spec in program.inputs
         }
+        self._groups = program.settings.max_parallelism
+        self._selectors = {self._targets[spec.id]: spec.key_selector for spec in program.inputs}
         self._passing: list[bytes] = []
         self._latency: list[tuple[int, bytes]] = []
         self._control: list[tuple[FrameHeader, bytes]] = []
@@ -162,6 +166,11 @@ class LevelInput:
     def _records_of(self, target: InputTarget) -> tuple[list[Any], list[int] | None]:
         frames = self._records.pop(target)
         frames.sort(key=_header)
+        if all(header.has_columns for header, _ in frames):
+            parts = [decode_columns(header, frame) for header, frame in frames]
+            if all(part.schema == parts[0].schema for part in parts):
+                values = rows_of_columns(parts, self._selectors.get(target), self._groups)
+                return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
         batches = [decode_records(header, frame) for header, frame in frames]
         is_stamped = target in self._stamped
         if len(batches) == 1 and not (is_stamped and batches[0][1] is None):

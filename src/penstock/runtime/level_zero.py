@@ -11,7 +11,7 @@ from typing import Any
 
 from penstock.metrics.values import merge_metrics
 from penstock.runtime.chain import OperatorChain, reachable
-from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
 from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.latency import SourceLatency
 from penstock.runtime.output import Output
@@ -24,6 +24,7 @@ from penstock.serde.elements import MIN_TIMESTAMP, EndOfInput
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.state.evolution import wall_clock_ms
 from penstock.state.level_state import NO_STATE
+from penstock.types.row_columns import rows_of
 
 
 class _SourceChain:
@@ -53,8 +54,13 @@ class _SourceChain:
         self.fed = [
             self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
         ]
+        only = self.output  # a channel itself, if nobody else gets the records, and as they are
+        self.column_writer = only if isinstance(only, ChannelWriter) else None
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.chain.open()
+
+    def takes_columns(self, schema: Any) -> bool:
+        return self.column_writer is not None and self.column_writer.takes_columns(schema)
 
     def start_split(self) -> None:
         for operator in self.chain.operators.values():
@@ -82,6 +88,23 @@ class LevelZero:
         chain = self._chain(source)
         chain.latency.record()
         chain.output.collect(values, timestamps)
+
+    def collect_columns(self, source: int, batch: Any) -> None:
+        """Process a non-empty Arrow batch of `source`, whose records are rows without time.
+
+        Rows are made here only if something has to be done with them in this process.
+
+        Raises:
+            TypeMismatchError: A column holds a value that Python cannot.
+        """
+        chain = self._chain(source)
+        if not chain.takes_columns(batch.schema):
+            self.collect(source, rows_of(batch), None)
+            return
+        self._counts[source] = self._counts.get(source, 0) + batch.num_rows
+        chain.latency.record()
+        assert chain.column_writer is not None, "it takes them"
+        chain.column_writer.collect_columns(batch)
 
     def start_split(self, source: int, split: int) -> None:
         """Say whose records follow, so that watermarks can take effect between them.

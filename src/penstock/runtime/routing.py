@@ -24,7 +24,11 @@ _C2 = 0x1B873593
 
 
 class RecordRoutes(KeyGroups):
-    """Key to route, remembered like `KeyGroups`."""
+    """Key to route, remembered like `KeyGroups`.
+
+    Attributes:
+        of_groups: The route of each key group.
+    """
 
     def __init__(self, settings: RunSettings, subtasks: int) -> None:
         """Compute the route of every key group.
@@ -42,7 +46,7 @@ class RecordRoutes(KeyGroups):
             self._of_group = tuple(groups)
         else:
             self._of_group = tuple(_squeezed(settings, subtasks, group) for group in groups)
-        self._of_groups = np.array(self._of_group, dtype=np.int64)
+        self.of_groups = np.array(self._of_group, dtype=np.int64)
 
     def __missing__(self, key: Any) -> int:
         """Compute, remember and return the route of a new key."""
@@ -50,7 +54,7 @@ class RecordRoutes(KeyGroups):
         return route
 
     def _from_groups(self, groups: NDArray[np.uint64]) -> list[int]:
-        found: list[int] = self._of_groups[groups].tolist()
+        found: list[int] = self.of_groups[groups].tolist()
         return found
 
 

@@ -13,9 +13,12 @@ Batch = tuple[list[Any], list[int] | None]
 """(values, timestamps)."""
 
 
+_PAIR = 2
+
+
 def is_tagged(result: Any) -> bool:
     """Return whether a result names a side output."""
-    return type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag)  # noqa: PLR2004
+    return type(result) is tuple and len(result) == _PAIR and isinstance(result[0], OutputTag)
 
 
 def split_tagged(results: list[Any], stamps: list[int] | None) -> tuple[Batch, dict[str, Batch]]:
@@ -23,7 +26,7 @@ def split_tagged(results: list[Any], stamps: list[int] | None) -> tuple[Batch, d
 
     A tag that nobody reads gives its values up; they never reach the main output.
     """
-    tagged = [at for at, result in enumerate(results) if is_tagged(result)]
+    tagged = _tagged(results)
     if not tagged:
         return (results, stamps), {}
     sides: dict[str, tuple[list[Any], list[int]]] = defaultdict(lambda: ([], []))
@@ -42,6 +45,14 @@ def split_tagged(results: list[Any], stamps: list[int] | None) -> tuple[Batch, d
         tag: (values, None if stamps is None else side_stamps)
         for tag, (values, side_stamps) in sides.items()
     }
+
+
+def _tagged(results: list[Any]) -> list[int]:
+    """Return the positions of tagged results."""
+    kinds = set(map(type, results))
+    if tuple not in kinds or (len(kinds) == 1 and _PAIR not in set(map(len, results))):
+        return []  # as a rule; to look at each of them costs five times as much
+    return [at for at, result in enumerate(results) if is_tagged(result)]
 
 
 def sides_of(output: Output) -> Mapping[str, Output]:

@@ -8,7 +8,8 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     5       8     sequence number within that task
     13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
                   5 punctuation, 6 latency
-    14      1     flags: bit 0 timestamps present, bit 1 rows stored by value
+    14      1     flags: bit 0 timestamps present, bit 1 rows stored by value,
+                  bit 2 rows stored as Arrow columns
     15      1     target level; 255 is the sink stage behind the last level
     16      4     channel
     20      4     element count
@@ -18,7 +19,7 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
 (task, sequence) orders frames as they were written, so arrival order per key survives any
 shuffle, and Spark can restore it by sorting on the frame column. A records payload is one
 pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
-`Row` objects. A state payload is a state blob, whose key group is the row's route. Control and
+`Row` objects; with bit 2 it is an Arrow stream of one batch. A state payload is a state blob, whose key group is the row's route. Control and
 report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
 control that takes effect between the records written before and after it. A latency payload is
 the pickle of (uid of the source, `LatencyMarkerEvent`), for one destination.
@@ -42,12 +43,14 @@ from typing import Any
 
 from penstock.errors import DecodeError
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
+from penstock.types.row_columns import from_bytes, rows_of, to_bytes
 
 VERSION = 1
 
 _HEADER = struct.Struct(">BIQBBBII")
 _TIMESTAMPS = 1
 _ROWS = 2
+_COLUMNS = 4
 
 
 class FrameKind(IntEnum):
@@ -89,6 +92,11 @@ class FrameHeader:
         """Whether the records have timestamps."""
         return bool(self.flags & _TIMESTAMPS)
 
+    @property
+    def has_columns(self) -> bool:
+        """Whether the records are rows that `decode_columns` gives as columns."""
+        return bool(self.flags & _COLUMNS)
+
 
 def encode_records(
     header: FrameHeader, values: list[Any], timestamps: Sequence[int] | None
@@ -116,6 +124,21 @@ def encode_records(
         len(values),
     )
     return b"".join((head, stamps, pickle.dumps(payload, 5)))
+
+
+def encode_columns(header: FrameHeader, batch: Any) -> bytes:
+    """Encode the rows of an Arrow batch, without timestamps; as `encode_records` otherwise."""
+    head = _HEADER.pack(
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        _COLUMNS,
+        header.target_level,
+        header.channel,
+        batch.num_rows,
+    )
+    return head + to_bytes(batch)
 
 
 def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
@@ -166,7 +189,8 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
         stamps.frombytes(frame[at:end])
         timestamps = stamps.tolist()
         at = end
-    values = _load(frame, at)
+    values: Any
+    values = rows_of(decode_columns(header, frame)) if header.flags & _COLUMNS else _load(frame, at)
     if header.flags & _ROWS:
         values = _rows(values)
     if not isinstance(values, list):
@@ -174,6 +198,24 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
     if len(values) != header.count:
         raise _damaged(f"it announces {header.count} records and holds {len(values)}")
     return values, timestamps
+
+
+def decode_columns(header: FrameHeader, frame: bytes) -> Any:
+    """Return the Arrow batch of a frame of columns.
+
+    Raises:
+        DecodeError: The payload is damaged or does not hold `header.count` rows.
+    """
+    try:
+        batch = from_bytes(memoryview(frame)[_HEADER.size :])
+        batch.validate()
+    except MemoryError:
+        raise
+    except Exception as cause:  # damaged bytes may be read as anything
+        raise _damaged(f"its payload does not hold columns: {cause!r}") from cause
+    if batch.num_rows != header.count:
+        raise _damaged(f"it announces {header.count} records and holds {batch.num_rows}")
+    return batch
 
 
 def payload_of(frame: bytes) -> bytes:

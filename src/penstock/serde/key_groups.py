@@ -223,15 +223,20 @@ def groups_of(hashes: NDArray[np.uint64], max_parallelism: int) -> NDArray[np.ui
     return (upper + (lower >> _HALF)) >> _HALF
 
 
+def hashes_of_integers(keys: NDArray[np.int64]) -> NDArray[np.uint64] | None:
+    """Return the stable hash of every integer; None if there is one of more than 61 bits."""
+    if len(keys) and (keys.max() >= _HASH_MODULUS or keys.min() <= -_HASH_MODULUS):
+        return None  # reduced by Python's hash
+    # Python's hash keeps -1 for errors.
+    return np.where(keys == -1, -2, keys).view(np.uint64)
+
+
 def _of_integers(keys: Sequence[int]) -> NDArray[np.uint64] | None:
     try:
         found = np.fromiter(keys, np.int64, len(keys))
     except OverflowError:
         return None
-    if len(keys) and (found.max() >= _HASH_MODULUS or found.min() <= -_HASH_MODULUS):
-        return None  # reduced by Python's hash
-    found[found == -1] = -2  # as Python's hash, which keeps -1 for errors
-    return found.view(np.uint64)
+    return hashes_of_integers(found)
 
 
 def _of_strings(keys: Sequence[str]) -> NDArray[np.uint64] | None:

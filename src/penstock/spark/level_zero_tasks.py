@@ -18,7 +18,6 @@ from penstock.runtime.program import LevelProgram, RunKind
 from penstock.spark.failures import carrying
 from penstock.spark.frames import to_batches
 from penstock.spark.payload import Payload
-from penstock.types import row_factory
 from penstock.types.arrow import columns_to_lists
 
 _READ_RECORDS = 8192
@@ -104,17 +103,13 @@ class ColumnsTask:
     def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
         kept = _take(self.payload, lambda program: (program,))
         level = kept.level
-        make: Callable[[Any], list[Any]] | None = None
         for batch in batches:
             if batch.num_rows == 0:
                 continue
-            columns = columns_to_lists(batch)
             if self.unwrap:
-                values = columns[0]
+                level.collect(self.source, columns_to_lists(batch)[0], None)
             else:
-                make = make or row_factory(tuple(batch.schema.names))
-                values = make(map(list, zip(*columns, strict=True)))
-            level.collect(self.source, values, None)
+                level.collect_columns(self.source, batch)
             yield level.take_output()
         level.finish_split(self.source, task_id(), finished=True)
         kept.finish()

@@ -18,6 +18,7 @@ from operator import le
 from typing import Any
 
 from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.group_order import KeyedRows
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
@@ -124,6 +125,8 @@ class KeyedOperator(Operator):
         Raises:
             PenstockError: The key selector failed.
         """
+        if type(values) is KeyedRows:
+            return values.keys
         return self._selected(self.spec.key_selectors[number], values)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
@@ -211,7 +214,7 @@ class KeyedOperator(Operator):
         self, values: list[Any], timestamps: list[int] | None
     ) -> Iterator[tuple[Any, list[Any], list[int] | None]]:
         groups: dict[Any, list[Any]] = {}
-        keys = self._selected(self._selector, values)
+        keys = values.keys if type(values) is KeyedRows else self._selected(self._selector, values)
         if timestamps is None:
             for key, value in zip(keys, values, strict=True):
                 group = groups.get(key)

@@ -6,6 +6,7 @@ from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.group_order import in_group_order
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext
@@ -44,7 +45,7 @@ class KeyedProcessOperator(KeyedOperator):
         """Process a batch: key by key in a batch run, in order of arrival in a live run.
 
         The order of arrival is that of every key, too, and to gather records per key costs more
-        than to change the key at every record.
+        than to change the key at every record. Many records are put in order of key group before.
         """
         if self._final_watermark is None:
             self._process_in_order(values, timestamps)
@@ -52,19 +53,29 @@ class KeyedProcessOperator(KeyedOperator):
             super().process(values, timestamps)
 
     def _process_in_order(self, values: list[Any], timestamps: list[int] | None) -> None:
-        keys = self.keys_of(0, values)
+        keys, groups, values, timestamps = in_group_order(
+            self.keys_of(0, values),
+            values,
+            timestamps,
+            self._group_of,
+            self.context.get_max_number_of_parallel_subtasks(),
+        )
         for at in range(0, len(values), FLUSH_RECORDS):
             part = slice(at, at + FLUSH_RECORDS)
             stamps = None if timestamps is None else timestamps[part]
-            self._process_some(keys[part], values[part], stamps)
+            self._process_some(keys[part], groups[part], values[part], stamps)
             self.flush()
 
     def _process_some(
-        self, keys: list[Any], values: list[Any], timestamps: list[int] | None
+        self,
+        keys: list[Any],
+        groups: list[int],
+        values: list[Any],
+        timestamps: list[int] | None,
     ) -> None:
         call, context, current = self.call, self._context, self.keys
         position = iter(values)
-        keyed = zip(keys, map(self._group_of, keys), position, strict=True)
+        keyed = zip(keys, groups, position, strict=True)
         results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
         extend = results.extend
         try:

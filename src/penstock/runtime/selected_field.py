@@ -1,0 +1,82 @@
+"""Which field of a row a key selector reads, if that is all it does.
+
+Level 0 takes the keys of such a selector from the column of the field, without making rows. What
+is recognised, by the instructions of the function:
+
+    lambda row: row[0]    lambda row: row["name"]    lambda row: row.name
+
+as a lambda or a `def`, and `operator.itemgetter` and `attrgetter` of one field. Everything else is
+called record by record.
+"""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
+from types import FunctionType
+from typing import Any
+
+from penstock.types.row import Row
+
+_SILENT = frozenset({"RESUME", "NOP", "CACHE"})
+_BY_ITEM = (("LOAD_FAST", "LOAD_CONST", "BINARY_SUBSCR", "RETURN_VALUE"), 1)
+_BY_NAME = (("LOAD_FAST", "LOAD_ATTR", "RETURN_VALUE"), 1)
+_OTHER_KINDS = (
+    inspect.CO_VARARGS
+    | inspect.CO_VARKEYWORDS
+    | inspect.CO_GENERATOR
+    | inspect.CO_COROUTINE
+    | inspect.CO_ASYNC_GENERATOR
+)
+
+
+def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int | None:
+    """Return the position of the only field that `selector` reads of rows with these field names.
+
+    None if it does something else, or if there is no such field.
+
+    Args:
+        selector: Takes a row; anything that can be called.
+        names: Of the fields.
+
+    Examples:
+        >>> field_position(lambda row: row.word, ["word", "count"])
+        0
+        >>> field_position(lambda row: row["count"], ["word", "count"])
+        1
+        >>> field_position(lambda row: row[0] % 2, ["word", "count"]) is None
+        True
+    """
+    if type(selector) is FunctionType:
+        way, field = _of_function(selector)
+    elif type(selector) in _GETTERS:
+        way, arguments = _GETTERS[type(selector)], selector.__reduce__()[1]
+        assert isinstance(arguments, tuple), "a getter is pickled as its class and its arguments"
+        field = arguments[0] if len(arguments) == 1 else None
+    else:
+        return None
+    if type(field) is int and way is _BY_ITEM:
+        return field % len(names) if -len(names) <= field < len(names) else None
+    if type(field) is not str or field not in names:
+        return None
+    if way is _BY_NAME and (field[:1] == "_" or "." in field or hasattr(Row, field)):
+        return None  # of these names `row.name` is something else than the field
+    return list(names).index(field)
+
+
+def _of_function(function: FunctionType) -> tuple[object, Any]:
+    code = function.__code__
+    if code.co_argcount != 1 or code.co_kwonlyargcount or code.co_flags & _OTHER_KINDS:
+        return None, None
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _SILENT]
+    done = tuple(step.opname for step in steps)
+    for way in (_BY_ITEM, _BY_NAME):
+        names, at = way
+        if done == names:
+            return way, steps[at].argval
+    return None, None
+
+
+_GETTERS: dict[type, object] = {itemgetter: _BY_ITEM, attrgetter: _BY_NAME}

@@ -1,0 +1,64 @@
+"""Rows on their way from one process to another as columns, when they were columns before.
+
+An Arrow batch of plain columns is cheaper to place and to ship than the rows it holds: nothing is
+made of a record before the process that gives it to a function. There the same code makes the same
+rows of it, so nobody can tell which way a record came.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as kinds
+
+from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.row import Row, row_factory
+
+_PLAIN = (
+    kinds.is_integer,
+    kinds.is_floating,
+    kinds.is_boolean,
+    kinds.is_string,
+    kinds.is_large_string,
+)
+"""Of these any value can be read; times and nested values may be refused."""
+
+
+def is_plain(schema: Any) -> bool:
+    """Return whether every column of an Arrow schema is a number, a truth value or text."""
+    return all(any(is_kind(field.type) for is_kind in _PLAIN) for field in schema)
+
+
+def rows_of(batch: Any) -> list[Row]:
+    """Return the rows of an Arrow batch.
+
+    Raises:
+        SourceError: A column has a type that no record can hold.
+        TypeMismatchError: A time lies outside the years 1 to 9999, or is finer than a
+            microsecond.
+    """
+    return rows_of_lists(batch.schema.names, columns_to_lists(batch))
+
+
+def rows_of_lists(names: list[str], columns: list[list[Any]]) -> list[Row]:
+    """Return the rows of columns that were read with `columns_to_lists`."""
+    return row_factory(tuple(names))(map(list, zip(*columns, strict=True)))
+
+
+def to_bytes(batch: Any) -> bytes:
+    """Return an Arrow batch as a stream of its own, schema included."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def from_bytes(data: memoryview) -> Any:
+    """Return the Arrow batch that `to_bytes` wrote.
+
+    Raises:
+        pyarrow.ArrowInvalid: The bytes are damaged.
+        StopIteration: There is no batch in them.
+    """
+    return pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
