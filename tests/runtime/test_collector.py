@@ -62,6 +62,34 @@ def test_what_a_micro_batch_leaves_is_not_looked_at_again():
     assert gc.get_freeze_count() >= before + len(kept)
 
 
+def test_what_was_there_before_a_task_is_not_looked_at_again():
+    kept = [[number] for number in range(1000)]
+    with rare_for_records():
+        assert gc.get_freeze_count() >= len(kept)
+
+
+def test_cycles_that_a_task_leaves_are_freed_by_the_collection_after_it():
+    with rare_for_records():
+        node = Node()
+        alive = weakref.ref(node)
+        del node
+    gc.collect()
+    assert alive() is None
+
+
+def test_cycles_that_end_in_a_later_task_are_freed_after_a_number_of_tasks(monkeypatch):
+    monkeypatch.setattr(collector, "_FULL_EVERY", 4)
+    monkeypatch.setattr(collector, "_tasks", 0)
+    node = Node()
+    alive = weakref.ref(node)
+    for task in range(4):
+        with rare_for_records():
+            if task == 1:
+                del node
+        gc.collect()
+    assert alive() is None
+
+
 def test_thresholds_are_given_back():
     before = gc.get_threshold()
     with rare_for_records():

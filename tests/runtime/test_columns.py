@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from operator import attrgetter, itemgetter
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -101,7 +101,8 @@ def level_zero(selector, then=lambda stream: stream):
 def sent(zero, source):
     """Return what was sent: route to records in order, and the sizes of frames."""
     zero.finish_split(source, 0, finished=False)
-    routes, sizes = defaultdict(list), []
+    routes: dict[int, list[Any]] = defaultdict(list)
+    sizes = []
     for route, frame in zero.take_output():
         header = read_header(frame)
         if header.kind is FrameKind.RECORDS:

@@ -339,3 +339,30 @@ def test_draining_costs_in_proportion_to_the_changes(backend):
     assert key_group_of(blob) == GROUPS[7]
     assert len(blob) < 400
     assert backend.drain() == []
+
+
+class Incomparable:
+    """A value that refuses to be compared, as arrays do."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError(other)
+
+
+def test_changes_are_taken_without_comparing_values(backend):
+    plain = StateSchema(StateKind.VALUE, Types.PICKLED_BYTE_ARRAY())
+    part = backend.table("op", "s", plain)[3]
+    for key in range(4):
+        part.put(key, Incomparable(key))
+    part.remove(2)
+    part.remove(3)
+    part.put(3, Incomparable(33))
+    copy = HashBackend()
+    copy.load(backend.drain())
+    taken = copy.table("op", "s", plain)[3]
+    assert [(key, taken.get(key).number) for key in (0, 1, 3)] == [(0, 0), (1, 1), (3, 33)]
+    assert taken.get(2) is None

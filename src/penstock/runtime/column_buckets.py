@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.runtime.group_order import hashes_of_column
 from penstock.runtime.routing import RecordRoutes
 from penstock.runtime.selected_field import field_position
 from penstock.serde.key_groups import groups_of
-from penstock.runtime.group_order import hashes_of_column
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.types.row_columns import is_plain
 

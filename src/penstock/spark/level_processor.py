@@ -13,6 +13,7 @@ from typing import Any
 
 from pyspark.sql import Row
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from penstock.failpoint import failpoint
 from penstock.runtime.collector import paused_for_micro_batch
@@ -26,6 +27,10 @@ from penstock.state.blob import BLOB_BYTES
 
 LOG_VARIABLE = "log"
 """Name of the state variable that holds the change log of a subtask."""
+
+_NUMBER = StructType([StructField("number", LongType())])
+_ENTRY = StructType([StructField("entry", BinaryType())])
+# Given as text, a worker would ask the JVM to parse them, in every micro-batch.
 
 _subtasks: dict[tuple[str, str, int, int], LiveSubtask] = {}
 """(job and run, digest of the program, level, subtask) to what this process knows of it."""
@@ -118,7 +123,7 @@ class LevelProcessor(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Get the state variable."""
-        self._entries = handle.getMapState(LOG_VARIABLE, "number LONG", "entry BINARY")
+        self._entries = handle.getMapState(LOG_VARIABLE, _NUMBER, _ENTRY)
         self._seeds = {}
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803

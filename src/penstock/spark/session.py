@@ -42,6 +42,8 @@ RUNTIME = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
+    # Hadoop's local files have checksums of their own, and other file systems, too.
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     # A frame is a large row: bound Arrow batches by bytes, or one could hold a gigabyte.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
     # The end of a bounded source shows in a progress report in which it had nothing new.

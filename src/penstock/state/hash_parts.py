@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum, auto
 from typing import Any
 
 from penstock.state.blob import Section
@@ -14,31 +15,42 @@ from penstock.types.plain import PlainCodec
 from penstock.types.value_serializer import StoredForm
 
 
+class _Removed(Enum):
+    REMOVED = auto()
+
+
+REMOVED = _Removed.REMOVED
+"""Stands for the value of an entry that was removed."""
+
+
 class HashSinglePart:
     """One value per key. `get` is the dictionary's own.
 
     Attributes:
         entries: Key to value.
-        changed: Keys put or removed since the last `take_changes`.
+        changed: What was put since the last `take_changes`, by key; `REMOVED` if that was undone.
+            With the values, so that to take changes no entry is looked up: of a large state
+            that would wait for memory at almost every key.
     """
 
-    __slots__ = ("changed", "entries", "get")
+    __slots__ = ("_has_removed", "changed", "entries", "get")
 
     def __init__(self) -> None:
         self.entries: dict[Any, Any] = {}
-        self.changed: set[Any] = set()
+        self._has_removed = False
+        self.changed: dict[Any, Any] = {}
         self.get = self.entries.get
 
     def put(self, key: Any, value: Any) -> None:
         """Set the value of `key`."""
-        self.entries[key] = value
-        self.changed.add(key)
+        self.entries[key] = self.changed[key] = value
 
     def remove(self, key: Any) -> None:
         """Remove the value of `key`, if there is one."""
         if key in self.entries:
             del self.entries[key]
-            self.changed.add(key)
+            self.changed[key] = REMOVED
+            self._has_removed = True
 
     def keys(self) -> list[Any]:
         """Return all keys."""
@@ -59,12 +71,15 @@ class HashSinglePart:
 
     def take_changes(self, section: Callable[..., Section]) -> Section:
         """Return the changes and forget that they were made."""
-        entries = self.entries
-        removed = [] if self.changed <= entries.keys() else list(self.changed - entries.keys())
-        self.changed.difference_update(removed)
-        keys = list(self.changed)
-        self.changed.clear()
-        return section(keys, None, list(map(entries.__getitem__, keys)), removed)
+        changed, removed = self.changed, []
+        if self._has_removed:
+            self._has_removed = False
+            removed = [key for key, value in changed.items() if value is REMOVED]
+            for key in removed:
+                del changed[key]
+        keys, values = list(changed), list(changed.values())
+        changed.clear()
+        return section(keys, None, values, removed)
 
     def all_entries(self, section: Callable[..., Section]) -> Section:
         """Return everything."""
@@ -80,6 +95,7 @@ class HashSinglePart:
         """Replace all values; not a change of the state."""
         entries = self.entries
         entries.update(zip(list(entries), change(list(entries.values())), strict=True))
+        self.changed = {key: entries.get(key, REMOVED) for key in self.changed}
 
 
 class HashNestedPart:

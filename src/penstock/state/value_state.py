@@ -51,8 +51,7 @@ class HashValueState(TableValueState):
         if value is None:
             part.remove(key)
         else:
-            part.entries[key] = value
-            part.changed.add(key)
+            part.entries[key] = part.changed[key] = value
 
 
 class TypedValueState(TableValueState):
