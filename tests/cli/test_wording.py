@@ -96,10 +96,12 @@ SENTENCES = [
                 "m.none": DistributionValue(),
             },
             {"log_bytes": 4096},
+            {"level-0.read": 1.234},
         ),
         (
             "history: m.events 3,000 (3.5/s), m.last x, m.none no values, m.seen 1,200, "
-            "m.sizes 3 values, 1 to 7, mean 3.33333, state.log_bytes 4,096"
+            "m.sizes 3 values, 1 to 7, mean 3.33333, state.log_bytes 4,096, "
+            "seconds.level-0.read 1.23"
         ),
     ),
     (

@@ -257,6 +257,11 @@ def test_a_result_is_found_by_the_end_of_its_name():
 
 def test_job_metrics_add_up():
     job = JobMetrics()
-    job.add({"c": CounterValue(1)}, {"log_bytes": 5})
-    job.add({"c": CounterValue(2)}, {"log_bytes": 6, "copy_hits": 1})
-    assert job.results() == {"c": 3, "state.copy_hits": 1, "state.log_bytes": 11}
+    job.add({"c": CounterValue(1)}, {"log_bytes": 5}, {"level-0.read": 1_500_000_000})
+    job.add({"c": CounterValue(2)}, {"log_bytes": 6, "copy_hits": 1}, {"level-0.read": 500_000_000})
+    assert job.results() == {
+        "c": 3,
+        "state.copy_hits": 1,
+        "state.log_bytes": 11,
+        "seconds.level-0.read": 2.0,
+    }

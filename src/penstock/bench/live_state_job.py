@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from penstock.bench.digest_sink import DigestSink, read_outputs
 from penstock.bench.file_stream import FileStreamSystem
+from penstock.bench.measurement import PROFILE
 from penstock.bench.program import Outputs
 from penstock.bench.serve import serve
 from penstock.common import Configuration, JobStatus, Types, WatermarkStrategy
@@ -18,7 +19,15 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import FileSource
 from penstock.errors import JobCancelledError
-from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, set_listeners
+from penstock.metrics.job_metrics import SECONDS_PREFIX
+from penstock.metrics.listener import (
+    JobEvent,
+    JobListener,
+    MetricsReported,
+    MicroBatch,
+    set_listeners,
+)
+from penstock.metrics.profile import JobProfile
 
 RECORD = Types.ROW_NAMED(["key", "value"], [Types.LONG(), Types.LONG()])
 
@@ -45,6 +54,8 @@ class PenstockLiveState(FileStreamSystem, JobListener):
 
     def start(self) -> None:
         """Submit the job."""
+        self._seconds: Mapping[str, float] = {}
+        self._at_commits: list[Mapping[str, float]] = []
         settings = {
             "parallelism.default": str(self.specification.parallelism),
             "execution.live.max-files-per-batch": str(self.files_per_batch),
@@ -69,9 +80,21 @@ class PenstockLiveState(FileStreamSystem, JobListener):
         self._job = env.execute_async("live-state")
 
     def on_event(self, event: JobEvent) -> None:
-        """Report a commit."""
-        if isinstance(event, MicroBatch):
+        """Report a commit, and keep where the time had gone by then."""
+        if isinstance(event, MetricsReported):
+            self._seconds = event.seconds
+        elif isinstance(event, MicroBatch):
+            self._at_commits.append(self._seconds)
             self.commits.add(event.records)
+
+    def round(self) -> dict[str, Any]:
+        """Run a lead-in and the measured micro-batches; say where the time of these went."""
+        first = len(self._at_commits)
+        answer = super().round()
+        lead_in, last = self._at_commits[first], self._at_commits[-1]
+        spent = {f"{SECONDS_PREFIX}{name}": last[name] - lead_in.get(name, 0.0) for name in last}
+        profile = JobProfile.of(spent, self.specification.parallelism)
+        return answer | {PROFILE: profile.to_json()}
 
     def check_alive(self) -> None:
         """Raise what ended the job."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from statistics import median
 from typing import Any
 
@@ -12,7 +13,10 @@ from penstock.bench.program import BenchSystem, Case, Outputs
 LATENCY = "latency_ms"
 """In the answer to a round: quantile to milliseconds from event to sink."""
 
-_MEASURED = frozenset({"records", "seconds", "latencies", LATENCY})
+PROFILE = "profile"
+"""In the answer of our systems to a round: where its time went, see `JobProfile.to_json`."""
+
+_MEASURED = frozenset({"records", "seconds", "latencies", LATENCY, PROFILE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Measurement:
             "records_per_ms": round(self.records_per_ms, 3),
             **({"micro_batch_seconds": spread(latencies)} if latencies else {}),
             **self._quantiles(),
+            **self._profile(),
             "peak_memory_bytes": dict(self.peak_memory_bytes),
             "outputs": asdict(self.outputs),
             "outputs_equal": self.is_right,
@@ -91,6 +96,12 @@ class Measurement:
     def _quantiles(self) -> dict[str, dict[str, float | None]]:
         names = self.rounds[0].get(LATENCY, ())
         return {LATENCY: {name: self.quantile_ms(name) for name in names}} if names else {}
+
+    def _profile(self) -> dict[str, Any]:
+        """Return the profile of the round that took the median time; parts of one add up."""
+        by_time = sorted(self.rounds, key=itemgetter("seconds"))
+        typical = by_time[(len(by_time) - 1) // 2]
+        return {PROFILE: typical[PROFILE]} if PROFILE in typical else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from typing import Any
 
 from penstock.bench.bounded import BoundedSystem
 from penstock.bench.digest_sink import DigestSink, read_outputs
+from penstock.bench.measurement import PROFILE
 from penstock.bench.program import Outputs
 from penstock.bench.serve import serve
 from penstock.bench.shape import MODES
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, Switched, set_listeners
+from penstock.metrics.profile import JobProfile
 
 HAND_OVER = "switch_seconds"
 """Told by jobs with a switch: from the end of the batch run to the start of the live query."""
@@ -67,7 +69,9 @@ class PenstockPipeline(BoundedSystem, JobListener):
         outputs = self._build(env, self.shape)
         outputs.sink_to(DigestSink(str(self._flag), str(self._results), self._keep))
         result = env.execute(self.specification.program)
-        return {f"{run.name}_seconds": run.seconds for run in result.runs} | self._switch
+        told: dict[str, Any] = {f"{run.name}_seconds": run.seconds for run in result.runs}
+        profile = JobProfile.of(result.get_all_accumulator_results(), self.shape.parallelism)
+        return told | self._switch | {PROFILE: profile.to_json()}
 
     def digest(self) -> Outputs:
         """Run with a sink that digests."""

@@ -13,11 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from penstock.bench.catalog import PROGRAMS
+from penstock.bench.measurement import PROFILE
 from penstock.bench.program import BenchProgram
 from penstock.bench.results import BenchResult
 from penstock.bench.runner import NONE, BenchRequest, chosen_systems, run_program
 from penstock.cli.failures import exit_status
+from penstock.cli.profile_table import profile_table
 from penstock.cli.script import Definitions, Verbose, parse_definitions
+from penstock.metrics.profile import JobProfile
 
 _MIB = 1 << 20
 
@@ -82,6 +85,9 @@ def bench(  # noqa: PLR0913, PLR0917 - the options of a command line
         ),
     ] = None,
     *,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Show where the time of our systems went.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object a program.")] = False,
     listing: Annotated[
         bool, typer.Option("--list", help="List the programs, their systems and options.")
@@ -118,7 +124,7 @@ def bench(  # noqa: PLR0913, PLR0917 - the options of a command line
         for program in programs:
             chosen_systems(program, request)  # refused before an hour has passed
         return max(
-            _run(program, request, console, errors, append=append, json=json)
+            _run(program, request, console, errors, append=append, json=json, profile=profile)
             for program in programs
         )
 
@@ -136,6 +142,7 @@ def _run(
     *,
     append: Path | None,
     json: bool,
+    profile: bool,
 ) -> int:
     with errors.status(program.name) as status:
 
@@ -153,6 +160,8 @@ def _run(
         typer.echo(line)
     else:
         for table in result_tables(result):
+            console.print(table)
+        for table in profile_tables(result) if profile else ():
             console.print(table)
     return result.exit_status
 
@@ -196,6 +205,18 @@ def result_tables(result: BenchResult) -> list[Table]:
         skipped.add_row(each["system"], f"{each['keys']:,}", each["reason"])
     tables = (_per_row(found["results"]), figures, skipped)
     return [systems, *(table for table in tables if table.row_count)]
+
+
+def profile_tables(result: BenchResult) -> list[Table]:
+    """Return where the time of our systems went, of each in its median round."""
+    found = [each for each in result.to_json()["results"] if PROFILE in each]
+    return [
+        profile_table(
+            JobProfile.from_json(each[PROFILE]),
+            f"{each['system']}, {each['options']['keys']:,} keys",
+        )
+        for each in found
+    ]
 
 
 def _per_row(results: list[dict[str, Any]]) -> Table:

@@ -121,9 +121,10 @@ def _(event: SavepointFailed, run: str) -> str:
 
 
 def metric_parts(event: MetricsReported) -> list[str]:
-    """Return one text per metric, in order of name; what keeping state cost comes last."""
+    """Return one text per metric, in order of name; what state cost and where time went come last."""
     parts = [f"{name} {_measured(event.metrics[name])}" for name in sorted(event.metrics)]
-    return parts + [f"state.{name} {count:,}" for name, count in sorted(event.state.items())]
+    parts += [f"state.{name} {count:,}" for name, count in sorted(event.state.items())]
+    return parts + [f"seconds.{name} {spent:.2f}" for name, spent in sorted(event.seconds.items())]
 
 
 @singledispatch

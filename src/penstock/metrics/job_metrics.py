@@ -12,6 +12,11 @@ from penstock.metrics.values import MetricValue, merge_metrics, metric_results
 STATE_PREFIX = "state."
 """Begins the names of what keeping state cost."""
 
+SECONDS_PREFIX = "seconds."
+"""Begins the names of where time went; `penstock.metrics.profile` makes a table of them."""
+
+_NANOSECONDS = 1_000_000_000
+
 
 class JobMetrics:
     """Adds up what committed micro-batches and batch runs report. Safe to use from threads."""
@@ -20,18 +25,27 @@ class JobMetrics:
         self._lock = threading.Lock()
         self._metrics: dict[str, MetricValue] = {}
         self._state: dict[str, int] = {}
+        self._times: dict[str, int] = {}
 
-    def add(self, metrics: Mapping[str, MetricValue], state: Mapping[str, int]) -> None:
+    def add(
+        self,
+        metrics: Mapping[str, MetricValue],
+        state: Mapping[str, int],
+        times: Mapping[str, int],
+    ) -> None:
         """Add one report.
 
         Args:
             metrics: Full name to value.
             state: What keeping state cost: a name to a count or to bytes.
+            times: Where time went: `<place>.<section>` to nanoseconds.
         """
         with self._lock:
             merge_metrics(self._metrics, metrics)
             for name, count in state.items():
                 self._state[name] = self._state.get(name, 0) + count
+            for name, spent in times.items():
+                self._times[name] = self._times.get(name, 0) + spent
 
     def metrics(self) -> dict[str, MetricValue]:
         """Return full name to value, of all reports."""
@@ -43,10 +57,19 @@ class JobMetrics:
         with self._lock:
             return dict(self._state)
 
+    def seconds(self) -> dict[str, float]:
+        """Return where time went, over all reports: `<place>.<section>` to seconds."""
+        with self._lock:
+            return {name: spent / _NANOSECONDS for name, spent in self._times.items()}
+
     def results(self) -> dict[str, Any]:
-        """Return what users see of all metrics: `state.…` is what keeping state cost."""
+        """Return what users see of all metrics.
+
+        `state.…` is what keeping state cost, `seconds.…` where time went.
+        """
         costs = {f"{STATE_PREFIX}{name}": count for name, count in sorted(self.state().items())}
-        return {**metric_results(self.metrics()), **costs}
+        times = {f"{SECONDS_PREFIX}{name}": spent for name, spent in sorted(self.seconds().items())}
+        return {**metric_results(self.metrics()), **costs, **times}
 
 
 def result_named(results: Mapping[str, Any], name: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from penstock.metrics.values import MetricValue
 
@@ -85,10 +85,12 @@ class MetricsReported:
         state: What keeping state cost, the same way: `copy_hits`, `copy_catch_ups` and
             `copy_rebuilds` say what local copies were worth, `log_bytes` and
             `compaction_bytes` what was written.
+        seconds: Where time went, the same way: `<place>.<section>` to seconds.
     """
 
     metrics: Mapping[str, MetricValue]
     state: Mapping[str, int]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from penstock.metrics.task_clock import DECODE, OTHER, TaskClock, level_place
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
 from penstock.runtime.held_memory import HeldMemory
@@ -45,7 +46,11 @@ class BatchLevel:
     """One task of one level of a batch run."""
 
     def __init__(
-        self, program: LevelProgram, task: int, local_directory: Path | None = None
+        self,
+        program: LevelProgram,
+        task: int,
+        local_directory: Path | None = None,
+        clock: TaskClock | None = None,
     ) -> None:
         """Build, without opening.
 
@@ -53,6 +58,7 @@ class BatchLevel:
             program: The level's program.
             task: Index of the task.
             local_directory: Where to spill; None is the directory for temporary files.
+            clock: Of the task; None makes one.
         """
         self._program = program
         self._task = task
@@ -62,7 +68,8 @@ class BatchLevel:
         self._store.format = program.settings.state_format()
         self._group = CurrentGroup()
         self._out: list[Row] = []
-        self._sequence = FrameSequence(task)
+        self._sequence = FrameSequence(task, clock)
+        self._clock = self._sequence.clock
         ids = [spec.id for spec in program.operators]
         entries = sorted({spec.target_operator for spec in program.inputs})
         self._chain = OperatorChain(
@@ -105,6 +112,7 @@ class BatchLevel:
 
     def _run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
         self._chain.open()
+        self._clock.switch(OTHER)
         for spec in self._program.inputs:
             if spec.source_level == 0:
                 for source in self._program.settings.ended_sources & set(spec.sources):
@@ -170,17 +178,20 @@ class BatchLevel:
         (key,) = operator.keys_of(number, [record])
         operator.start_key(key)
         for batch in large.batches(by_time=operator.wants_parts_by_time):
-            operator.continue_key(*batch)
+            with self._chain.timing(operator.spec.id):
+                operator.continue_key(*batch)
             if len(self._out) >= _YIELD_FRAMES:
                 yield self._take()
-        operator.complete_key()
+        with self._chain.timing(operator.spec.id):
+            operator.complete_key()
 
     def _end_keys(self, route: int) -> None:
         """Hand over and forget the state of keys that are complete: all there are."""
         keyed = self._keyed.values()
         if route >= 0:
-            for operator in keyed:
-                operator.end_group()
+            for key, operator in self._keyed.items():
+                with self._chain.timing(key):
+                    operator.end_group()
         if route >= 0 and self._program.settings.hands_over:
             for operator in keyed:
                 operator.sweep((), everything=True)
@@ -192,7 +203,10 @@ class BatchLevel:
             operator.start_epoch()
 
     def _feed(self, arrived: LevelInput, operator: int) -> None:
-        self._chain.feed(operator, arrived.take(operator))
+        before = self._clock.switch(DECODE)
+        batches = arrived.take(operator)
+        self._clock.switch(before)
+        self._chain.feed(operator, batches)
 
     def _write_state(self, route: int, blobs: Iterable[bytes]) -> None:
         level = self._program.level
@@ -244,6 +258,7 @@ class BatchLevel:
             operator_records=self._chain.take_counts(),
             watermarks=self._watermarks.for_hand_over(),
             memory=self._chain.memory(),
+            times=self._clock.take(level_place(self._program.level)),
         )
         route = -self._task - 1
         if self._task == 0 and self._program.settings.hands_over:

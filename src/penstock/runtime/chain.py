@@ -8,9 +8,11 @@ of their watermarks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from penstock.metrics.task_clock import TaskClock, operator_section
 from penstock.metrics.values import MetricValue
 from penstock.runtime.channel_writer import Emit, FrameSequence
 from penstock.runtime.coercion import CoercingOutput
@@ -35,8 +37,10 @@ from penstock.types import TypeInformation
 class _Inputs:
     """The watermarks of an operator's inputs, and what they say about their records."""
 
-    def __init__(self, operator: Operator) -> None:
+    def __init__(self, operator: Operator, clock: TaskClock) -> None:
         self.operator = operator
+        self.clock = clock
+        self.section = operator_section(operator.spec.uid)
         self.watermarks: list[int] = []
         self.idle: list[bool] = []
         self.speakers = InputSpeakers(operator)
@@ -53,7 +57,18 @@ class _Inputs:
         speaker = self.speakers.add(number) if speaks else None
         at = len(self.watermarks) - 1
         make = _TimelessInput if self.operator.spec.is_timeless else _Input
-        return make(self, at, self.operator.collector(number), speaker)
+        return make(self, at, self.timed(self.operator.collector(number)), speaker)
+
+    def timed(self, collect: Collect) -> Collect:
+        """Return what takes records and charges the operator for the time."""
+        switch, section = self.clock.switch, self.section
+
+        def take(values: list[Any], timestamps: list[int] | None) -> None:
+            before = switch(section)
+            collect(values, timestamps)
+            switch(before)
+
+        return take
 
     def combined(self) -> int:
         """Return the watermark of the operator."""
@@ -75,7 +90,9 @@ class _Input:
         self._inputs.watermarks[self._index] = watermark
         if watermark == MAX_WATERMARK and self._speaker is not None:
             self._inputs.speakers.end(self._speaker)
+        before = self._inputs.clock.switch(self._inputs.section)
         self._inputs.operator.advance_watermark(self._inputs.combined())
+        self._inputs.clock.switch(before)
 
     def restore_watermark(self, watermark: int) -> None:
         self._inputs.watermarks[self._index] = watermark
@@ -160,8 +177,11 @@ class OperatorChain:
         for spec in reversed(program.operators):
             if spec.id in wanted:
                 output = self._output(spec, built)
-                built[spec.id] = _Inputs(make_operator(spec, output, settings, subtask, state))
+                operator = make_operator(spec, output, settings, subtask, state)
+                built[spec.id] = _Inputs(operator, sequence.clock)
         self.operators = {key: built[key].operator for key in reversed(built)}
+        self._clock = sequence.clock
+        self._sections = {key: built[key].section for key in self.operators}
         self._metrics = [
             OperatorMetrics(operator, self._counting[key])
             for key, operator in self.operators.items()
@@ -192,9 +212,17 @@ class OperatorChain:
     def feed(self, operator: int, batches: Iterable[Batch]) -> None:
         """Give an operator records from outside, for any of its inputs."""
         fed = self.operators[operator]
-        for number, values, timestamps in batches:
-            fed.collector(number)(values, timestamps)
-        fed.inputs_complete()
+        with self.timing(operator):
+            for number, values, timestamps in batches:
+                fed.collector(number)(values, timestamps)
+            fed.inputs_complete()
+
+    @contextmanager
+    def timing(self, operator: int) -> Iterator[None]:
+        """Charge an operator for what is done meanwhile."""
+        before = self._clock.switch(self._sections[operator])
+        yield
+        self._clock.switch(before)
 
     def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001
         """Tell an operator whether the records from outside for an input are stale."""
@@ -219,8 +247,9 @@ class OperatorChain:
 
     def finish_batch(self) -> None:
         """End a task or micro-batch: last results, then whatever waits in the writers."""
-        for operator in self.operators.values():
-            operator.finish_batch()
+        for key, operator in self.operators.items():
+            with self.timing(key):
+                operator.finish_batch()
         for operator in self.operators.values():
             if operator.emission.ledger is not None:
                 operator.emission.ledger.turn()
@@ -262,6 +291,7 @@ class OperatorChain:
         return LocalChannel(
             lambda emit: make_channel_writer(spec, self._settings, self._sequence, emit),
             built[spec.target_operator].add(),
+            self._sequence.clock,
         )
 
     def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.metrics.task_clock import ENCODE, EXCHANGE, TaskClock
 from penstock.runtime.column_buckets import ColumnBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
@@ -45,12 +46,24 @@ _BUCKETS_TOTAL = 16
 
 
 class FrameSequence:
-    """Numbers the frames of one task, over all its channels."""
+    """What the writers of one task share: the number of the next frame, and the task's clock.
 
-    __slots__ = ("_next", "task")
+    Attributes:
+        task: Index of the task.
+        clock: Measures the task.
+    """
 
-    def __init__(self, task: int) -> None:
+    __slots__ = ("_next", "clock", "task")
+
+    def __init__(self, task: int, clock: TaskClock | None = None) -> None:
+        """Start at 0.
+
+        Args:
+            task: Index of the task.
+            clock: Of the task; None makes one nobody reads.
+        """
         self.task = task
+        self.clock = TaskClock() if clock is None else clock
         self._next = 0
 
     def take(self) -> int:
@@ -76,6 +89,7 @@ class ChannelWriter:
         self.greatest_watermark = MIN_TIMESTAMP
         self._emit = emit
         self._sequence = sequence
+        self._clock = sequence.clock
         self._max_records = settings.max_frame_records
         self._selector = spec.key_selector
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
@@ -104,6 +118,11 @@ class ChannelWriter:
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
+        before = self._clock.switch(EXCHANGE)
+        self._take(values, timestamps)
+        self._clock.switch(before)
+
+    def _take(self, values: list[Any], timestamps: list[int] | None) -> None:
         if self._is_bare:
             timestamps = None
         has_timestamps = timestamps is not None
@@ -123,11 +142,13 @@ class ChannelWriter:
     def collect_columns(self, batch: Any) -> None:
         """Bucket the rows of an Arrow batch, if `takes_columns` says so."""
         assert self._columns is not None, "such a channel has a key"
+        before = self._clock.switch(EXCHANGE)
         if self._buffered:
             self._flush_buckets()
         self._columns.add(batch)
         if self._columns.count >= self._max_records * _BUCKETS_TOTAL:
             self._flush_columns()
+        self._clock.switch(before)
 
     def start_epoch(self) -> None:
         """Begin a micro-batch: records are placed as by a new task.
@@ -299,10 +320,15 @@ class ChannelWriter:
             self._send_bucket(route)
 
     def _flush_columns(self) -> None:
-        if self._columns is not None:
-            for route, batch in self._columns.take(self._max_records):
-                header = self._header(FrameKind.RECORDS, batch.num_rows)
-                self._emit(route, encode_columns(header, batch))
+        if self._columns is None:
+            return
+        before = self._clock.switch(EXCHANGE)
+        for route, batch in self._columns.take(self._max_records):
+            self._clock.switch(ENCODE)
+            header = self._header(FrameKind.RECORDS, batch.num_rows)
+            self._emit(route, encode_columns(header, batch))
+            self._clock.switch(EXCHANGE)
+        self._clock.switch(before)
 
     def _send_bucket(self, route: int) -> None:
         values = self._buckets.pop(route)
@@ -311,12 +337,14 @@ class ChannelWriter:
         self._send(route, values, stamps)
 
     def _send(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
+        before = self._clock.switch(ENCODE)
         header = self._header(FrameKind.RECORDS, len(values))
         try:
             frame = encode_records(header, values, timestamps)
         except Exception as cause:  # whatever a user's __reduce__ raises
             raise _unpicklable(cause, values, self._spec.origin) from cause
         self._emit(route, frame)
+        self._clock.switch(before)
 
     def _header(self, kind: FrameKind, count: int) -> FrameHeader:
         spec = self._spec

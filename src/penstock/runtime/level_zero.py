@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
 from penstock.metrics.values import merge_metrics
 from penstock.runtime.chain import OperatorChain, reachable
 from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
@@ -70,12 +71,24 @@ class _SourceChain:
 
 
 class LevelZero:
-    """Level 0 in one task."""
+    """Level 0 in one task.
 
-    def __init__(self, program: LevelProgram, task: int) -> None:
+    Attributes:
+        clock: Says where the time of the task goes; waits unless somebody says otherwise.
+    """
+
+    def __init__(self, program: LevelProgram, task: int, clock: TaskClock | None = None) -> None:
+        """Build, without opening.
+
+        Args:
+            program: The level's program.
+            task: Index of the task.
+            clock: Of the task; None makes one.
+        """
+        self.clock = TaskClock(WAIT) if clock is None else clock
         self._program = with_shared_functions(program)
         self._task = task
-        self._sequence = FrameSequence(task)
+        self._sequence = FrameSequence(task, self.clock)
         self._chains: dict[int, _SourceChain] = {}
         self._out: list[tuple[int, bytes]] = []
         self._counts: dict[int, int] = {}
@@ -86,8 +99,10 @@ class LevelZero:
         if source in self._program.untimed_sources:
             timestamps = None
         chain = self._chain(source)
+        before = self.clock.switch(OTHER)
         chain.latency.record()
         chain.output.collect(values, timestamps)
+        self.clock.switch(before)
 
     def collect_columns(self, source: int, batch: Any) -> None:
         """Process a non-empty Arrow batch of `source`, whose records are rows without time.
@@ -99,12 +114,17 @@ class LevelZero:
         """
         chain = self._chain(source)
         if not chain.takes_columns(batch.schema):
-            self.collect(source, rows_of(batch), None)
+            before = self.clock.switch(ARROW)
+            rows = rows_of(batch)
+            self.clock.switch(before)
+            self.collect(source, rows, None)
             return
         self._counts[source] = self._counts.get(source, 0) + batch.num_rows
+        before = self.clock.switch(OTHER)
         chain.latency.record()
         assert chain.column_writer is not None, "it takes them"
         chain.column_writer.collect_columns(batch)
+        self.clock.switch(before)
 
     def start_split(self, source: int, split: int) -> None:
         """Say whose records follow, so that watermarks can take effect between them.
@@ -167,7 +187,7 @@ class LevelZero:
         self._report()
 
     def _report(self) -> None:
-        report = Report(source_records=self._counts)
+        report = Report(source_records=self._counts, times=self.clock.take(level_place(0)))
         self._counts = {}
         for chain in self._chains.values():
             merge_metrics(report.metrics, chain.chain.take_metrics())
@@ -190,9 +210,11 @@ class LevelZero:
     def _chain(self, source: int) -> _SourceChain:
         chain = self._chains.get(source)
         if chain is None:
+            before = self.clock.switch(START)
             chain = self._chains[source] = _SourceChain(
                 self._program, source, self._sequence, self._emit, self._task
             )
+            self.clock.switch(before)
         return chain
 
     def _emit(self, route: int, frame: bytes) -> None:

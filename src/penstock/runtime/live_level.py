@@ -12,6 +12,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator
 
+from penstock.metrics.task_clock import DECODE, TaskClock, level_place
 from penstock.runtime.chain import OperatorChain
 from penstock.runtime.channel_writer import FrameSequence
 from penstock.runtime.latency import SourceMarker
@@ -41,6 +42,7 @@ class LiveLevel:
         subtask: int,
         backend: StateBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
+        clock: TaskClock | None = None,
     ) -> None:
         """Open the user's functions.
 
@@ -50,6 +52,7 @@ class LiveLevel:
             backend: Keyed state of the subtask; the caller brings it up to date before each
                 `process` and writes its changes afterwards.
             now_ms: Processing time, in milliseconds since 1970.
+            clock: Measures the subtask; None makes one.
         """
         self._program = program
         self._subtask = subtask
@@ -58,7 +61,8 @@ class LiveLevel:
         state = LevelState(backend, key_groups.__getitem__, now_ms)
         self._now_ms = now_ms
         self._out: list[tuple[int, bytes]] = []
-        self._sequence = FrameSequence(subtask)
+        self._sequence = FrameSequence(subtask, clock)
+        self._clock = self._sequence.clock
         ids = [spec.id for spec in program.operators]
         entries = sorted({spec.target_operator for spec in program.inputs})
         self._chain = OperatorChain(
@@ -125,7 +129,10 @@ class LiveLevel:
             ends: They are the last of the micro-batch, so silence is noticed.
         """
         for entry in arrived.operators():
-            self._chain.feed(entry, arrived.take(entry))
+            section = self._clock.switch(DECODE)
+            batches = arrived.take(entry)
+            self._clock.switch(section)
+            self._chain.feed(entry, batches)
         for channel, element in elements:
             self._watermarks.accept(channel, element)
         if ends:
@@ -189,6 +196,7 @@ class LiveLevel:
             operator_records=self._chain.take_counts(),
             state=state,
             next_calls={(self._program.level, self._subtask): due},
+            times=self._clock.take(level_place(self._program.level)),
         )
         frame = encode_report(report, self._subtask, self._sequence.take())
         return self._program.settings.routes[self._subtask], frame

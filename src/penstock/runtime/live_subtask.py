@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from penstock.errors import PenstockError
+from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
 from penstock.runtime.live_level import LiveLevel
 from penstock.runtime.program import LevelProgram
 from penstock.serde import user_code
@@ -42,6 +43,9 @@ class LiveSubtask:
 
     Keep one instance per worker process, run, level and subtask for as long as the process
     lives. Every instance has user functions of its own. Not thread-safe.
+
+    Attributes:
+        clock: Says where its time goes; waits between micro-batches.
     """
 
     def __init__(
@@ -63,6 +67,7 @@ class LiveSubtask:
             now_ms: Processing time, in milliseconds since 1970.
             min_compact_bytes: Changes that a log may hold before it is compacted.
         """
+        self.clock = TaskClock(WAIT)
         self._program = program
         self._subtask = subtask
         self._make_backend = make_backend
@@ -99,6 +104,8 @@ class LiveSubtask:
         Raises:
             PenstockError: A user function failed, or the log is damaged.
         """
+        switch = self.clock.switch
+        switch(STATE)
         try:
             log = ChangeLog(storage, min_compact_bytes=self._min_compact_bytes)
             level, backend = self._current(log)
@@ -106,11 +113,15 @@ class LiveSubtask:
             if self._position != log.position():
                 level.restore(log.head.meta)
             names = tuple(snapshots)
+            switch(OTHER)
             out = level.process(frames, ends_backlog="handover" in names)
+            switch(STATE)
             level.sweep(self._rewritten, everything=bool(names))
             costs = self._append(level, backend, log)
             out.append(level.report({COPY_USES[use]: 1, **costs}))
+            switch(ARROW)  # whoever takes the frames
             yield from out
+            switch(STATE)
             for name in names:
                 yield from level.snapshot(name)
             self._position = log.position()
@@ -119,6 +130,8 @@ class LiveSubtask:
         except BaseException as error:
             self._discard(error)
             raise
+        finally:
+            switch(WAIT)
 
     def close(self) -> None:
         """Close the user's functions and forget the copy; the subtask may be used again."""
@@ -135,10 +148,12 @@ class LiveSubtask:
         if self._level is not None and not unchanged and log.missing_after(self._position) is None:
             self.close()
         if self._level is None or self._backend is None:
+            before = self.clock.switch(START)
             self._backend = self._make_backend()
             program = self._load()
             self._backend.format = program.settings.state_format()
-            self._level = LiveLevel(program, self._subtask, self._backend, self._now_ms)
+            self._level = LiveLevel(program, self._subtask, self._backend, self._now_ms, self.clock)
+            self.clock.switch(before)
         return self._level, self._backend
 
     def _load(self) -> LevelProgram:
@@ -147,6 +162,7 @@ class LiveSubtask:
         return program
 
     def _discard(self, error: BaseException) -> None:
+        self.clock = TaskClock(WAIT)  # what the attempt took does not count either
         try:
             if self._backend is not None:
                 self._backend.discard()

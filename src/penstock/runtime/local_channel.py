@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from penstock.metrics.task_clock import DECODE, TaskClock
 from penstock.runtime.channel_writer import ChannelWriter, Emit
 from penstock.runtime.output import Output
 from penstock.serde.frame import decode_records, read_header
@@ -18,6 +19,7 @@ class LocalChannel:
     """Writes records to frames and reads them at once."""
 
     __slots__ = (
+        "_clock",
         "_take",
         "advance_watermark",
         "collect",
@@ -27,13 +29,17 @@ class LocalChannel:
         "set_idle",
     )
 
-    def __init__(self, make_writer: Callable[[Emit], ChannelWriter], to: Output) -> None:
+    def __init__(
+        self, make_writer: Callable[[Emit], ChannelWriter], to: Output, clock: TaskClock
+    ) -> None:
         """Connect.
 
         Args:
             make_writer: Given who takes the frames.
             to: Input of the operator that reads it.
+            clock: Of the task.
         """
+        self._clock = clock
         self._take = to.collect
         self.collect = make_writer(self._read).collect
         self.advance_watermark = to.advance_watermark
@@ -43,5 +49,7 @@ class LocalChannel:
         self.set_backlog = to.set_backlog
 
     def _read(self, _: int, frame: bytes) -> None:
+        before = self._clock.switch(DECODE)
         values, timestamps = decode_records(read_header(frame), frame)
         self._take(values, timestamps)
+        self._clock.switch(before)

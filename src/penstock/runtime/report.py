@@ -32,6 +32,8 @@ class Report:
             `copy_rebuilds`), bytes of changes logged and of compaction (`log_bytes`,
             `compaction_bytes`).
         metrics: Full name to value, of the metrics of operators and of their functions.
+        times: Where time went, in nanoseconds over all tasks: `<place>.<section>`, see
+            `task_clock`; `driver.job` and `driver.commit` are the driver's.
         next_calls: (level, subtask) to when its next processing-time timer is due, in epoch
             milliseconds; None if it has none.
     """
@@ -45,6 +47,7 @@ class Report:
     state: dict[str, int] = field(default_factory=dict)
     metrics: dict[str, MetricValue] = field(default_factory=dict)
     next_calls: dict[tuple[int, int], int | None] = field(default_factory=dict)
+    times: dict[str, int] = field(default_factory=dict)
 
     def merge(self, other: Report) -> None:
         """Add what another task reported.
@@ -60,6 +63,8 @@ class Report:
             self.operator_records[uid] = self.operator_records.get(uid, 0) + count
         for name, count in other.state.items():
             self.state[name] = self.state.get(name, 0) + count
+        for name, spent in other.times.items():
+            self.times[name] = self.times.get(name, 0) + spent
         self.next_calls |= other.next_calls
         merge_metrics(self.metrics, other.metrics)
         for channel, groups in other.watermarks.items():

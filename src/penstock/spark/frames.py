@@ -6,13 +6,29 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
+from penstock.metrics.task_clock import ARROW, WAIT, TaskClock
+
 DDL = "route INT, frame BINARY"
 SCHEMA = pa.schema([pa.field("route", pa.int32()), pa.field("frame", pa.binary())])
 
 _BATCH_BYTES = 4 << 20
 
 
-def to_batches(rows: Iterable[list[tuple[int, bytes]]]) -> Iterator[pa.RecordBatch]:
+def waited_for(batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[pa.RecordBatch]:
+    """Yield Spark's batches; the time until it has brought one is `WAIT`."""
+    arriving = iter(batches)
+    while True:
+        before = clock.switch(WAIT)
+        batch = next(arriving, None)
+        clock.switch(before)
+        if batch is None:
+            return
+        yield batch
+
+
+def to_batches(
+    rows: Iterable[list[tuple[int, bytes]]], clock: TaskClock
+) -> Iterator[pa.RecordBatch]:
     """Gather (route, frame) pairs into Arrow batches of a few megabytes."""
     waiting: list[tuple[int, bytes]] = []
     size = 0
@@ -20,10 +36,18 @@ def to_batches(rows: Iterable[list[tuple[int, bytes]]]) -> Iterator[pa.RecordBat
         waiting += some
         size += sum(len(frame) for _, frame in some)
         if size >= _BATCH_BYTES:
-            yield to_batch(waiting)
+            yield from _leaving(waiting, clock)
             waiting, size = [], 0
     if waiting:
-        yield to_batch(waiting)
+        yield from _leaving(waiting, clock)
+
+
+def _leaving(rows: list[tuple[int, bytes]], clock: TaskClock) -> Iterator[pa.RecordBatch]:
+    before = clock.switch(ARROW)
+    batch = to_batch(rows)
+    clock.switch(WAIT)
+    yield batch
+    clock.switch(before)
 
 
 def to_batch(rows: list[tuple[int, bytes]]) -> pa.RecordBatch:
@@ -34,7 +58,12 @@ def to_batch(rows: list[tuple[int, bytes]]) -> pa.RecordBatch:
     )
 
 
-def from_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+def from_batches(
+    batches: Iterable[pa.RecordBatch], clock: TaskClock
+) -> Iterator[tuple[int, bytes]]:
     """Yield the (route, frame) pairs of Arrow batches."""
-    for batch in batches:
-        yield from zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+    for batch in waited_for(batches, clock):
+        before = clock.switch(ARROW)
+        rows = zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True)
+        clock.switch(before)
+        yield from rows

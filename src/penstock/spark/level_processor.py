@@ -16,6 +16,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from penstock.failpoint import failpoint
+from penstock.metrics.task_clock import ARROW
 from penstock.runtime.collector import paused_for_micro_batch
 from penstock.runtime.live_subtask import LiveSubtask, is_snapshot
 from penstock.serde.frame import FrameKind, payload_of, read_header
@@ -140,6 +141,8 @@ class LevelProcessor(StatefulProcessor):
     ) -> Iterator[Row]:
         """Process one micro-batch of one subtask."""
         route = key[0]
+        subtask = self._subtask(route)
+        subtask.clock.resume(ARROW)
         with carrying(), paused_for_micro_batch():
             frames: list[bytes] = []
             signals: set[str] = set()
@@ -162,7 +165,7 @@ class LevelProcessor(StatefulProcessor):
             snapshots = sorted(word for word in signals if is_snapshot(word))
             for frame in passing:
                 yield Row(route=route, frame=frame)
-            for to, frame in self._subtask(route).process(frames, log, snapshots):
+            for to, frame in subtask.process(frames, log, snapshots):
                 yield Row(route=to, frame=frame)
             failpoint("live.worker.logged")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from penstock.failpoint import failpoint
+from penstock.metrics.task_clock import START, TaskClock
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.collector import rare_for_records
 from penstock.spark.failures import carrying
@@ -31,6 +32,7 @@ class BatchLevelTask:
         """Run the level."""
         with carrying(), rare_for_records():
             task = task_id()
-            level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task))
-            yield from to_batches(level.run(from_batches(batches)))
+            clock = TaskClock(START)
+            level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
+            yield from to_batches(level.run(from_batches(batches, clock)), clock)
             failpoint("batch.worker.level")

@@ -12,11 +12,12 @@ from pyspark import TaskContext
 
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SplitSource
+from penstock.metrics.task_clock import ARROW, OTHER, READ, START, TaskClock
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import LevelProgram, RunKind
 from penstock.spark.failures import carrying
-from penstock.spark.frames import to_batches
+from penstock.spark.frames import to_batches, waited_for
 from penstock.spark.payload import Payload
 from penstock.types.arrow import columns_to_lists
 
@@ -76,9 +77,13 @@ def _take(payload: Payload, parts: Callable[[Any], tuple[Any, ...]]) -> _Kept:
     found = _kept.pop(key, None)
     if found is not None:
         payload.enter()
+        found.level.clock.resume(OTHER)
         return found
+    clock = TaskClock(START)
     unpacked = parts(payload.unpack_anew())
-    return _Kept(key, unpacked, LevelZero(unpacked[0], task_id()))
+    level = LevelZero(unpacked[0], task_id(), clock)
+    clock.switch(OTHER)
+    return _Kept(key, unpacked, level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,16 +103,21 @@ class ColumnsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            yield from to_batches(self._run(batches))
+            kept = _take(self.payload, lambda program: (program,))
+            yield from to_batches(self._run(kept, batches), kept.level.clock)
 
-    def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
-        kept = _take(self.payload, lambda program: (program,))
-        level = kept.level
-        for batch in batches:
+    def _run(
+        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[list[tuple[int, bytes]]]:
+        level, clock = kept.level, kept.level.clock
+        for batch in waited_for(batches, clock):
             if batch.num_rows == 0:
                 continue
             if self.unwrap:
-                level.collect(self.source, columns_to_lists(batch)[0], None)
+                before = clock.switch(ARROW)
+                (values,) = columns_to_lists(batch)
+                clock.switch(before)
+                level.collect(self.source, values, None)
             else:
                 level.collect_columns(self.source, batch)
             yield level.take_output()
@@ -129,12 +139,14 @@ class PositionsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
         with carrying(), rare_for_records():
-            yield from to_batches(self._run(batches))
+            kept = _take(self.payload, tuple)
+            yield from to_batches(self._run(kept, batches), kept.level.clock)
 
-    def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[tuple[int, bytes]]]:
-        kept = _take(self.payload, tuple)
+    def _run(
+        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[list[tuple[int, bytes]]]:
         level, (_, parts, levels) = kept.level, kept.unpacked
-        for batch in batches:
+        for batch in waited_for(batches, level.clock):
             for row in batch.to_pylist():
                 if row["event"] == "range":
                     yield from self._read(level, parts[row["source"]], row)
@@ -154,6 +166,9 @@ class PositionsTask:
         starts = range(row["first"], row["last"], _READ_RECORDS)
         for start in starts:
             end = min(start + _READ_RECORDS, row["last"])
-            level.collect(source, *part.read_exactly(split, start, end))
+            before = level.clock.switch(READ)
+            values, timestamps = part.read_exactly(split, start, end)
+            level.clock.switch(before)
+            level.collect(source, values, timestamps)
             yield level.take_output()
         level.finish_split(source, split, finished=row["finished"])

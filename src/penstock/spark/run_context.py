@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from penstock.errors import JobCancelledError
 from penstock.graph.endpoints import SplitSource
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.listener import MetricsReported, publish
+from penstock.metrics.profile import WALL
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import HandOver, programs_of
 from penstock.runtime.program import LevelProgram
@@ -46,6 +48,8 @@ class JobContext:
         attempt: How often the job was restarted in this process.
         counted: Index of a run to the last of its epochs that is in the metrics.
         workers: What the job brings along beside its program, None if nothing.
+        reported_ns: When metrics were reported last, or else the job began, on the clock of
+            `perf_counter_ns`.
     """
 
     session: SparkSession
@@ -60,6 +64,7 @@ class JobContext:
     attempt: int = 0
     counted: dict[int, int] = field(default_factory=dict)
     workers: WorkerEnvironment | None = None
+    reported_ns: int = field(default_factory=perf_counter_ns)
 
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""
@@ -81,8 +86,12 @@ class JobContext:
         if epoch <= self.counted.get(run, -1):
             return
         self.counted[run] = epoch
-        self.metrics.add(report.metrics, report.state)
-        publish(MetricsReported(self.metrics.metrics(), self.metrics.state()))
+        now_ns = perf_counter_ns()
+        times = {**report.times, WALL: now_ns - self.reported_ns}
+        self.reported_ns = now_ns
+        metrics = self.metrics
+        metrics.add(report.metrics, report.state, times)
+        publish(MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds()))
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.

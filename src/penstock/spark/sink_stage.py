@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
+from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.plan.physical import PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import Report
@@ -81,16 +83,21 @@ class SinkStage:
         """
         task = SinkTask(self._payload, self._sink_of_channel, str(snapshot), self._parallelism)
         epoch = StagedEpoch()
-        for row in frames.mapInArrow(task, MESSAGE_DDL).collect():
+        started_ns = perf_counter_ns()
+        rows = frames.mapInArrow(task, MESSAGE_DDL).collect()
+        epoch.report.times[SPARK_JOB] = perf_counter_ns() - started_ns
+        for row in rows:
             epoch.add(pickle.loads(bytes(row[0])))
         return epoch
 
     def commit(self, epoch: str, staged: StagedEpoch) -> None:
         """Make an epoch visible in every sink; may be repeated."""
+        started_ns = perf_counter_ns()
         failpoint("sinks.before-commit")
         for index, committer in enumerate(self._committers):
             committer.commit(epoch, staged.committables.get(index, []))
             failpoint("sinks.one-committed")
+        staged.report.times[COMMIT] = perf_counter_ns() - started_ns
         failpoint("sinks.committed")
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.latency import SourceMarker
 from penstock.runtime.report import Report, decode_report
@@ -85,17 +86,21 @@ class SinkTask:
             yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message, 5)]})
 
     def _consume(self, batches: Iterable[pa.RecordBatch]) -> SinkMessage:
+        clock = TaskClock(START)
         sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
+        clock.switch(OTHER)
         writers: dict[int, SinkWriter] = {}
         state = _StateFile(Path(self.snapshot))
         message = SinkMessage()
         try:
-            for _, frame in from_batches(batches):
+            for _, frame in from_batches(batches, clock):
                 header = read_header(frame)
                 if header.kind is FrameKind.REPORT:
                     message.report.merge(decode_report(frame))
                 elif header.kind is FrameKind.STATE:
+                    before = clock.switch(STATE)
                     state.add(payload_of(frame))
+                    clock.switch(before)
                 elif header.kind is FrameKind.LATENCY:
                     uid = sinks[self.sink_of_channel[header.channel]][1].sink_id
                     measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
@@ -107,10 +112,17 @@ class SinkTask:
                         sink, context = sinks[index]
                         context = replace(context, subtask=task_id() % self.parallelism)
                         writer = writers[index] = sink.create_writer(context)
-                    writer.write(decode_records(header, frame)[0])
+                    before = clock.switch(DECODE)
+                    values, _ = decode_records(header, frame)
+                    clock.switch(WRITE)
+                    writer.write(values)
+                    clock.switch(before)
+            clock.switch(WRITE)
             for index, writer in writers.items():
                 message.committables[index] = writer.prepare_commit()
+            clock.switch(STATE)
             message.state_files = state.finish()
+            message.report.merge(Report(times=clock.take(SINKS)))
             failpoint(f"worker.staged-{Path(self.snapshot).parent.name}")
         except BaseException:
             for writer in writers.values():

@@ -230,7 +230,8 @@ class HarnessRun:
         mark = min((self._marks[channel].current for channel in self._main), default=MIN_TIMESTAMP)
         if mark > (self.watermarks[-1] if self.watermarks else MIN_TIMESTAMP):
             self.watermarks.append(mark)
-        self.metrics.add(outputs.report.metrics, outputs.report.state)
+        report = outputs.report
+        self.metrics.add(report.metrics, report.state, report.times)
 
     def _clock(self) -> int:
         return self.now_ms

@@ -1,0 +1,165 @@
+"""Where the time of a job goes: its metrics `seconds.…`, put in order and added up.
+
+    slots * wall clock  =  what workers were busy with  +  what Spark took, or nothing did
+
+A slot is a task that can run at a time. Workers say what they did (`task_clock`), so the rest is
+Spark: planning, starting tasks, shuffles, sorting, its logs; in a live run also waiting for
+records. Two workers of one task (a level and the sinks behind it) can be busy at the same time, so
+on more cores than slots the sum may come out above the wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.metrics import task_clock
+from penstock.metrics.job_metrics import SECONDS_PREFIX
+
+WALL = "driver.wall"
+"""From the submission of the job to its last commit."""
+
+SPARK_JOB = "driver.job"
+"""While a Spark job ran: the one of a batch run, or of a micro-batch."""
+
+COMMIT = "driver.commit"
+"""While sinks were committed."""
+
+_DIGITS = 4
+
+_DRIVER = frozenset({WALL, SPARK_JOB, COMMIT})
+
+_ORDER = {
+    name: number
+    for number, name in enumerate(
+        (
+            task_clock.START,
+            task_clock.READ,
+            task_clock.ARROW,
+            task_clock.STATE,
+            task_clock.DECODE,
+            task_clock.OPERATOR,
+            task_clock.EXCHANGE,
+            task_clock.ENCODE,
+            task_clock.WRITE,
+            task_clock.OTHER,
+            task_clock.WAIT,
+        )
+    )
+}
+"""Sections in the order in which records meet them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Time that went somewhere.
+
+    Attributes:
+        place: `level-0`, `level-1`, …, `sinks`.
+        section: Of `task_clock`.
+        seconds: Of all tasks together.
+    """
+
+    place: str
+    section: str
+    seconds: float
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a worker did something."""
+        return self.section != task_clock.WAIT
+
+
+@dataclass(frozen=True, slots=True)
+class JobProfile:
+    """Where the time of a job went.
+
+    Attributes:
+        wall_seconds: From submission to the last commit.
+        job_seconds: While a Spark job ran.
+        commit_seconds: While sinks were committed.
+        slots: Tasks that can run at a time.
+        spent: By place, then in the order in which records meet the sections.
+    """
+
+    wall_seconds: float
+    job_seconds: float
+    commit_seconds: float
+    slots: int
+    spent: tuple[Spent, ...]
+
+    @classmethod
+    def of(cls, results: Mapping[str, Any], slots: int) -> JobProfile:
+        """Return the profile of a job.
+
+        Args:
+            results: Its metrics, as `get_all_accumulator_results` returns them.
+            slots: Tasks that can run at a time: cores, or the parallelism if that is less.
+        """
+        seconds = {
+            name.removeprefix(SECONDS_PREFIX): float(spent)
+            for name, spent in results.items()
+            if name.startswith(SECONDS_PREFIX)
+        }
+        split = ((name.partition("."), spent) for name, spent in seconds.items())
+        spent = [Spent(place, section, took) for (place, _, section), took in split]
+        return cls(
+            wall_seconds=seconds.get(WALL, 0.0),
+            job_seconds=seconds.get(SPARK_JOB, 0.0),
+            commit_seconds=seconds.get(COMMIT, 0.0),
+            slots=slots,
+            spent=tuple(
+                sorted(
+                    (each for each in spent if f"{each.place}.{each.section}" not in _DRIVER),
+                    key=_position,
+                )
+            ),
+        )
+
+    @property
+    def busy_seconds(self) -> float:
+        """What workers were busy, all together."""
+        return sum(each.seconds for each in self.spent if each.is_busy)
+
+    @property
+    def spark_seconds(self) -> float:
+        """What slots were not busy with a worker's doing, all together."""
+        return max(0.0, self.wall_seconds * self.slots - self.busy_seconds)
+
+    def share(self, seconds: float) -> float:
+        """Return seconds as a part of all that the slots had."""
+        had = self.wall_seconds * self.slots
+        return seconds / had if had else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object in the results of benchmarks."""
+        return {
+            "wall_seconds": round(self.wall_seconds, _DIGITS),
+            "job_seconds": round(self.job_seconds, _DIGITS),
+            "commit_seconds": round(self.commit_seconds, _DIGITS),
+            "slots": self.slots,
+            "busy_seconds": round(self.busy_seconds, _DIGITS),
+            "spark_seconds": round(self.spark_seconds, _DIGITS),
+            "spent": {
+                f"{each.place}.{each.section}": round(each.seconds, _DIGITS) for each in self.spent
+            },
+        }
+
+    @classmethod
+    def from_json(cls, found: Mapping[str, Any]) -> JobProfile:
+        """Return what `to_json` was made of."""
+        driver = {
+            WALL: found["wall_seconds"],
+            SPARK_JOB: found["job_seconds"],
+            COMMIT: found["commit_seconds"],
+        }
+        seconds = {**driver, **found["spent"]}
+        return cls.of({f"{SECONDS_PREFIX}{k}": v for k, v in seconds.items()}, found["slots"])
+
+
+def _position(spent: Spent) -> tuple[float, int, str]:
+    number = spent.place.removeprefix("level-")
+    kind, dot, _ = spent.section.partition(".")
+    place = float(number) if number.isdecimal() else float("inf")
+    return place, _ORDER[f"{kind}{dot}"], spent.section
