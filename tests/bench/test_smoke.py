@@ -47,5 +47,5 @@ def test_systems_of_the_runs_exist():
         names = {system.name for system in program.systems}
         for goal in smoke.goals:
             assert goal.program == program.name
-            assert {goal.of, *getattr(goal, "against", ())} <= names
+            assert {goal.of or program.reference, *getattr(goal, "against", ())} <= names
         assert {*smoke.request.systems, *smoke.request.peers} <= names
