@@ -51,16 +51,20 @@ class Reduce(StatefulProcessor):
 class TwsRowPeer(FramePeer):
     """A query per round, ended when it has committed all records."""
 
-    def outputs(self) -> DataFrame:
-        """Return the changed keys of every micro-batch."""
-        records = (
+    def records(self) -> DataFrame:
+        """Return the records, as a stream."""
+        return (
             self.session.readStream.format("rate-micro-batch")
             .option("rowsPerBatch", str(self._micro_batch))
             .option("numPartitions", str(self.shape.parallelism))
             .load()
             .selectExpr(f"value % {self.shape.keys} AS key", "value AS v", "1L AS n")
         )
-        return records.groupBy("key").transformWithState(Reduce(), RECORD, "update", "none")
+
+    def outputs(self) -> DataFrame:
+        """Return the changed keys of every micro-batch."""
+        keyed = self.records().groupBy("key")
+        return keyed.transformWithState(Reduce(), RECORD, "update", "none")
 
     def run(self) -> Mapping[str, Any]:
         """Run until the last record is committed."""

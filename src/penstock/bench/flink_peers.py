@@ -7,6 +7,7 @@ be ours. Without it these peers are left out.
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 from penstock.bench.errors import SystemMissingError
@@ -49,13 +50,16 @@ def flink_version() -> str | None:
     return next((path.name.removesuffix(".dist-info").partition("-")[2] for path in found), None)
 
 
-def pyflink_command() -> list[str]:
-    """Return the command of the PyFlink peer.
+def pyflink_command(script: str = "pyflink_job.py") -> list[str]:
+    """Return the command of a PyFlink peer.
+
+    Args:
+        script: The file.
 
     Raises:
         SystemMissingError: There is no environment, or no checkout.
     """
-    return [str(_existing("bin/python")), str(_script("pyflink_job.py"))]
+    return [str(_existing("bin/python")), str(_script(script))]
 
 
 def java_command() -> list[str]:
@@ -100,6 +104,23 @@ def pyflink() -> tuple[BenchSystem, ...]:
             is_slow=True,
             note=f"PyFlink, {mode} mode, state in the heap, bundles of 100,000 (the shipped 1,000 "
             f"make it ten times slower). {_PYFLINK_NOTE}",
+        )
+        for mode in ("process", "thread")
+    )
+
+
+def pyflink_latency() -> tuple[BenchSystem, ...]:
+    """Return PyFlink for `latency`: default settings, process mode unless somebody names thread."""
+    return tuple(
+        BenchSystem(
+            name=f"pyflink-{mode}",
+            command=partial(pyflink_command, "latency_pyflink.py"),
+            is_peer=True,
+            by_default=mode == "process",
+            options={"python.execution-mode": mode},
+            note=f"PyFlink, {mode} mode, state in the heap, its default bundles (1,000 records or a "
+            "second). The events come over a socket; one is out when a Python function behind "
+            "the count has it, before the sink.",
         )
         for mode in ("process", "thread")
     )

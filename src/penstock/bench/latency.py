@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.bench.bounded import BoundedSpecification
+from penstock.bench.flink_peers import pyflink_latency
 from penstock.bench.latency_system import expected
 from penstock.bench.launch import peer_script
 from penstock.bench.program import BenchProgram, BenchSystem, Case, Outputs, Workload
@@ -59,6 +60,7 @@ PROGRAM = BenchProgram(
             note="The same source straight into Spark's noop sink, same trigger (as soon as "
             "possible); an event is out when the sink is done, before Spark's commit log.",
         ),
+        *pyflink_latency(),
     ),
     reference="penstock",
     records=60 * EVENTS_PER_SECOND,

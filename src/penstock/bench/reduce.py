@@ -54,6 +54,24 @@ PROGRAM = Pipeline(
         ),
         *only_if_named(
             peer(
+                "tws-pandas",
+                "tws_pandas.py",
+                mode=STREAMING,
+                is_slow=True,
+                max_keys=MANY_KEYS,
+                note="transformWithStateInPandas with the same lambda over the rows of a DataFrame, "
+                "one call per key and micro-batch. Records and micro-batches as tws-row.",
+            ),
+            peer(
+                "pandas-with-state",
+                "pandas_with_state.py",
+                mode=STREAMING,
+                is_slow=True,
+                max_keys=MANY_KEYS,
+                note="applyInPandasWithState with the same lambda over the rows of a DataFrame, "
+                "one call per key and micro-batch. Records and micro-batches as tws-row.",
+            ),
+            peer(
                 "map-in-arrow",
                 "arrow.py",
                 call="map",
