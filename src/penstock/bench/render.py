@@ -3,7 +3,8 @@
     penstock bench live-state --append results.jsonl
     python -m penstock.bench.render results.jsonl > table.md
 
-One JSON object a line, oldest first; of every program the newest one counts.
+One JSON object a line, oldest first; of every program the newest one counts. The pictures it names are
+drawn by `penstock.bench.plots`.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def render(result: dict[str, Any]) -> str:
             f"{machine['cpu']}, {machine['cores']} cores; {known}; commit {result['commit']}; "
             f"{result['runs']} interleaved rounds."
         ),
+        f"![{result['name']}: every system](images/bench-{result['name']}.svg)",
         table(*_columns(result["results"])),
     ]
     if result["figures"]:
