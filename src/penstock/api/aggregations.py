@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from penstock.errors import ArgumentError, CallSite, UnknownFieldError
-from penstock.types import Row, TypeInformation
+from penstock.types import Row, TypeInformation, Types
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 
@@ -95,6 +95,46 @@ class RecordAggregate:
         at = _field_of(aggregate, self.position)
         new, old = (record, aggregate) if at is None else (record[at], aggregate[at])
         return record if better(new, old) else aggregate
+
+
+_INTEGERS = frozenset(map(repr, (Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG())))
+_UNLIMITED = frozenset({repr(Types.BIG_INT())})
+_ORDERED = _INTEGERS | _UNLIMITED | {repr(Types.STRING()), repr(Types.BOOLEAN())}
+
+
+def associative_because(
+    aggregation: Aggregation, position: int | str, records: TypeInformation
+) -> str | None:
+    """Return why an aggregation is associative; None if its declared type does not tell.
+
+    Sums of floats depend on the order of additions, and NaN is neither less nor greater. A number
+    by itself is checked after every addition, so sums that may leave their range are left alone.
+
+    Examples:
+        >>> associative_because(Aggregation.SUM, 1, Types.TUPLE([Types.STRING(), Types.INT()]))
+        'field 1 is declared as Integer, whose sum is the same in any grouping'
+        >>> associative_because(Aggregation.SUM, 1, Types.TUPLE([Types.STRING(), Types.FLOAT()]))
+    """
+    is_sum = aggregation is Aggregation.SUM
+    if isinstance(records, RowTypeInfo | TupleTypeInfo):
+        found = _field_type(position, records)
+        exact = _INTEGERS | _UNLIMITED if is_sum else _ORDERED
+    elif position == 0:
+        found = records
+        exact = _UNLIMITED if is_sum else _ORDERED
+    else:
+        return None
+    if repr(found) not in exact:
+        return None
+    name = aggregation.name.lower()
+    return f"field {position!r} is declared as {found!r}, whose {name} is the same in any grouping"
+
+
+def _field_type(position: int | str, records: RowTypeInfo | TupleTypeInfo) -> TypeInformation:
+    if isinstance(position, str):
+        assert isinstance(records, RowTypeInfo), "checked before"
+        position = records.get_field_index(position)
+    return records.get_field_types()[position]
 
 
 def _field_of(record: Any, position: int | str) -> Any:

@@ -84,6 +84,16 @@ class ReduceFunction(Function, Generic[T]):
     def reduce(self, value1: T, value2: T) -> T:
         """Return the combination of the aggregate so far and a new value."""
 
+    def is_associative(self) -> bool:
+        """Return whether the planner may rely on it that the function is associative.
+
+        False unless overridden. True is a promise that `reduce(reduce(a, b), c)` and
+        `reduce(a, reduce(b, c))` are equal for any records, to the last digit: sums of floats are
+        not. Then a batch run that needs final results only combines the records of a key before
+        they are exchanged. Asked once, when the job is planned.
+        """
+        return False
+
 
 class AggregateFunction(Function, Generic[IN, ACC, OUT]):
     """Folds values into an accumulator, from which a result is read at any time.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Generic, NoReturn, overload
 
-from penstock.api.aggregations import Aggregation, aggregate_function
+from penstock.api.aggregations import Aggregation, aggregate_function, associative_because
 from penstock.api.callables import Combination
 from penstock.api.data_stream import DataStream
 from penstock.api.functions import KeyedProcessFunction, ProcessFunction, ReduceFunction
 from penstock.api.interval_join import IntervalJoin
 from penstock.api.no_operator import NoOperator
 from penstock.api.paired_streams import check_pair
-from penstock.api.user_code import method_of
+from penstock.api.user_code import method_of, name_of, promise_of
 from penstock.api.windowed_stream import WindowedStream
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.count import (
@@ -62,18 +62,26 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         )
         return self._apply(NodeKind.KEYED_PROCESS, "process", func, method, output_type)
 
-    def reduce(self, func: Combination[T]) -> DataStream[T]:
+    def reduce(self, func: Combination[T], *, associative: bool = False) -> DataStream[T]:
         """Combine the records of each key, two at a time.
 
         Args:
             func: A callable of (aggregate, record) or a `ReduceFunction`. It must not change
                 its arguments.
+            associative: What `ReduceFunction.is_associative` promises, for a callable.
 
         Raises:
             ArgumentError: `func` is neither.
         """
         method = method_of(func, ReduceFunction, "reduce", "reduce")
-        return self._apply(NodeKind.KEYED_REDUCE, "reduce", func, method, self.get_type())
+        return self._derive(
+            NodeKind.KEYED_REDUCE,
+            name_of(func, "reduce"),
+            self.get_type(),
+            function=func,
+            method=method,
+            associative=promise_of(associative, "reduce"),
+        )
 
     def interval_join(self, other_stream: KeyedStream[T1, K]) -> IntervalJoin[T, T1, K]:
         """Pair records with those of another stream of the same key whose times are close.
@@ -194,12 +202,16 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         raise self._refusal("cache()")
 
     def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream[T]:
-        function = aggregate_function(aggregation, position, self.get_type())
-        name = aggregation.name.lower()
-        return self._apply_named(NodeKind.KEYED_REDUCE, name, function)
-
-    def _apply_named(self, kind: NodeKind, name: str, function: Any) -> DataStream[T]:
-        return self._derive(kind, name, self.get_type(), function=function, method=None)
+        records = self.get_type()
+        function = aggregate_function(aggregation, position, records)
+        return self._derive(
+            NodeKind.KEYED_REDUCE,
+            aggregation.name.lower(),
+            records,
+            function=function,
+            method=None,
+            associative=associative_because(aggregation, position, records),
+        )
 
     def _unkeyed_id(self) -> int:
         return self._environment.graph.node(self._node_id).inputs[0]

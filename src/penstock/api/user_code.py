@@ -101,6 +101,21 @@ def name_of(function: Any, operation: str) -> str:
     return operation if name == "<lambda>" else str(name)
 
 
+def promise_of(associative: bool, operation: str) -> str | None:  # noqa: FBT001 - the user's word
+    """Return who promises that a function is associative; None if nobody does.
+
+    Raises:
+        ArgumentError: `associative` is no bool.
+    """
+    if not isinstance(associative, bool):
+        raise ArgumentError(
+            f"{operation} got associative={associative!r}",
+            hint="Pass True or False.",
+            origin=CallSite.of_caller(),
+        )
+    return f"{operation} was called with associative=True" if associative else None
+
+
 def _named(function: Any) -> str:
     if isinstance(function, type):
         return f"the class {function.__name__}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
 from penstock.api.callables import Combination
 from penstock.api.functions import AggregateFunction, ReduceFunction
 from penstock.api.result_types import result_type
-from penstock.api.user_code import checked_type, method_of, name_of
+from penstock.api.user_code import checked_type, method_of, name_of, promise_of
 from penstock.api.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
 from penstock.api.window_rules import WindowRules
 from penstock.api.windows.assigner import WindowAssigner
@@ -75,6 +75,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
         reduce_function: Combination[T],
         window_function: None = None,
         output_type: None = None,
+        *,
+        associative: bool = False,
     ) -> DataStream[T]: ...
 
     @overload
@@ -83,6 +85,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
         reduce_function: Combination[T],
         window_function: WindowCallee[T, R, K],
         output_type: None = None,
+        *,
+        associative: bool = False,
     ) -> DataStream[R]: ...
 
     @overload
@@ -92,6 +96,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         window_function: WindowCallee[T, Any, K] | None = None,
         *,
         output_type: TypeInformation[R],
+        associative: bool = False,
     ) -> DataStream[R]: ...
 
     @overload
@@ -100,6 +105,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
         reduce_function: Combination[T],
         window_function: WindowCallee[T, Any, K] | None,
         output_type: TypeInformation[R],
+        *,
+        associative: bool = False,
     ) -> DataStream[R]: ...
 
     def reduce(
@@ -107,6 +114,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
         reduce_function: Any,
         window_function: Any = None,
         output_type: TypeInformation | None = None,
+        *,
+        associative: bool = False,
     ) -> DataStream[Any]:
         """Combine the records of each window, two at a time, as they arrive.
 
@@ -116,6 +125,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
             window_function: Called with the combination as the only element, if given.
             output_type: Type of the results; by default that of the records, or with a window
                 function any object.
+            associative: What `ReduceFunction.is_associative` promises, for a callable.
 
         Raises:
             ArgumentError: A function or the type is none.
@@ -124,7 +134,10 @@ class WindowSettings(WindowRules, Generic[T, K]):
         function = reduce_function if method else _Reducer(reduce_function)
         kept = self.get_input_type()
         out = output_type or (kept if window_function is None else None)
-        return self._windowed(Fold.REDUCE, function, window_function, "reduce", kept, out)
+        promise = promise_of(associative, "reduce")
+        return self._windowed(
+            Fold.REDUCE, function, window_function, "reduce", kept, out, associative=promise
+        )
 
     @overload
     def aggregate(
@@ -246,6 +259,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
         operation: str,
         kept: TypeInformation,
         output_type: TypeInformation | None,
+        *,
+        associative: str | None = None,
     ) -> DataStream[Any]:
         evaluation = Evaluation.NONE
         if function is not None:
@@ -268,6 +283,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
             spec,
             function=user_function,
             parallelism=1 if self._is_of_all else None,
+            associative=associative,
         )
 
     def _evaluation(

@@ -18,7 +18,7 @@ RECORDS_PER_KEY = 100
 def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Any]:
     """Return the sums."""
     keyed = generated(env, shape, record_maker(shape.keys)).key_by(key_of)
-    sums: DataStream[Any] = over_everything(keyed, shape).reduce(combine)
+    sums: DataStream[Any] = over_everything(keyed, shape).reduce(combine, associative=True)
     return sums
 
 

@@ -19,7 +19,11 @@ FEW_KEYS = 1000
 
 def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Any]:
     """Return the rolling results."""
-    return generated(env, shape, record_maker(shape.keys)).key_by(key_of).reduce(combine)
+    return (
+        generated(env, shape, record_maker(shape.keys))
+        .key_by(key_of)
+        .reduce(combine, associative=True)
+    )
 
 
 PROGRAM = Pipeline(

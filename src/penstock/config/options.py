@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.config.accepted_options import ACCEPTED_OPTIONS, ACCEPTED_PREFIXES
 from penstock.config.backlog_options import BACKLOG_OPTIONS
+from penstock.config.batch_options import BATCH_OPTIONS
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.join_options import JOIN_OPTIONS
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
@@ -245,6 +246,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RECOVERY_PATH,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
+    *BATCH_OPTIONS,
     *BACKLOG_OPTIONS,
     *TIME_OPTIONS,
     *JOIN_OPTIONS,

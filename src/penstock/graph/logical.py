@@ -135,6 +135,8 @@ class Node:
         async_io: Of ASYNC and KEYED_ASYNC.
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
+        associative: Why the function gives the same in whatever groups records are combined that
+            follow each other; completes "because …". None if nobody says so.
     """
 
     id: int
@@ -161,6 +163,7 @@ class Node:
     async_io: AsyncSpec | None = None
     interval: IntervalSpec | None = None
     join: JoinSpec | None = None
+    associative: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import os
 from datetime import timedelta
 
 from penstock.config.backlog_options import BACKLOG_OUTPUT
+from penstock.config.batch_options import BATCH_COMBINE
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
 from penstock.config.options import (
@@ -53,6 +54,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         latency_interval_ms=configuration.get(LATENCY_INTERVAL) // timedelta(milliseconds=1),
         sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
         backlog_lag_ms=backlog_lag_ms(configuration),
+        combines=configuration.get(BATCH_COMBINE),
         latest_in_backlog=configuration.get(BACKLOG_OUTPUT) == "latest",
         state_ttl_ms=configuration.get(STATE_TTL) // timedelta(milliseconds=1) or None,
         coded_rows=configuration.get(ENABLE_CODED_ROWDATA),

@@ -40,6 +40,7 @@ class PlanOptions:
         verify_object_reuse: `pipeline.object-reuse.verify`.
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`.
         latest_in_backlog: `pipeline.backlog.output` is `latest`.
+        combines: `execution.batch.combine`.
     """
 
     mode: RuntimeExecutionMode
@@ -61,6 +62,7 @@ class PlanOptions:
     verify_object_reuse: bool = False
     backlog_lag_ms: int | None = None
     latest_in_backlog: bool = False
+    combines: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.blocking import cut_behind_ends
+from penstock.plan.combining import choose_combining
 from penstock.plan.copies import choose_copies
 from penstock.plan.endpoints import find_endpoints
 from penstock.plan.explain import explain_chains, explain_channels
@@ -31,6 +32,7 @@ PHASES: tuple[Phase, ...] = (
     assign_levels,
     decide_time,  # after assign_levels: it looks at channels
     drop_timestamps,  # after decide_time: what that left
+    choose_combining,  # after drop_timestamps: records with a timestamp are not combined
     explain_backlog,  # after assign_levels: it looks at operators
     explain_chains,  # after assign_levels: so do these two
     explain_channels,

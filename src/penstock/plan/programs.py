@@ -9,6 +9,7 @@ from itertools import chain
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.attributes import CUSTOM
 from penstock.plan.backlog import timed_sources
+from penstock.plan.combining import combined_in, with_combining
 from penstock.plan.identity import source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.regions import Region, region_of
@@ -86,7 +87,9 @@ def programs_of(
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,
     )
-    region = region_of(plan, run)
+    region = with_combining(
+        region_of(plan, run), combined_in(plan, run), plan.options.sorted_inputs_bytes
+    )
     return tuple(
         LevelProgram(
             level=level.level,

@@ -150,6 +150,16 @@ def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
     return _decided(made, *_reasons(made))
 
 
+def untimed_channels(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the channels on which no record has a timestamp."""
+    carried, producer = _flow(plan).carried, _producers(plan)
+    return frozenset(
+        channel.id
+        for channel in plan.channels
+        if channel.time is not ChannelTime.FULL or producer[channel.id] not in carried
+    )
+
+
 def _obstacles(plan: PhysicalPlan) -> Iterator[str]:
     """Yield why the job cannot run without time, most telling first."""
     if plan.options.auto_watermarks:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from penstock.metrics.task_clock import TaskClock, operator_section
-from penstock.metrics.values import MetricValue
+from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.runtime.channel_writer import Emit, FrameSequence
 from penstock.runtime.coercion import CoercingOutput
 from penstock.runtime.input_speakers import InputSpeakers
@@ -282,6 +282,8 @@ class OperatorChain:
             PenstockError: The function of a gauge failed.
         """
         taken = {name: value for metrics in self._metrics for name, value in metrics.take().items()}
+        for writer in self.writers.values():
+            merge_metrics(taken, writer.take_metrics())
         return taken | self.latency.take()
 
     def _channel(self, number: int, built: dict[int, _Inputs]) -> Output:

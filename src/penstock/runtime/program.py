@@ -16,6 +16,7 @@ from penstock.state.compression import Compression
 from penstock.state.state_format import StateFormat
 from penstock.types import TypeInformation
 from penstock.types.async_spec import AsyncSpec
+from penstock.types.combine_spec import CombineSpec
 from penstock.types.interval_spec import IntervalSpec
 from penstock.types.join_spec import JoinSpec
 from penstock.types.latency_marker import OperatorId
@@ -174,6 +175,7 @@ class OperatorSpec:
         sorts_itself: It groups its input by key itself, so that the runtime does not.
         copies: Which readers of the output get copies.
         verifies_promise: It is checked that values it has emitted are not changed by it.
+        takes_pairs: Its records come as (key, value) pairs, combined on their way.
     """
 
     id: int
@@ -200,6 +202,7 @@ class OperatorSpec:
     sorts_itself: bool = False
     copies: Copies = NO_COPIES
     verifies_promise: bool = False
+    takes_pairs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +240,7 @@ class ChannelSpec:
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
         time: What of time travels on it.
         target_name: Of the operator or sink it leads to, for messages.
+        combine: How records of a key are combined before they leave; None sends every one.
     """
 
     id: int
@@ -252,6 +256,7 @@ class ChannelSpec:
     partition_function: Callable[[Any, int], int] | None = None
     time: ChannelTime = ChannelTime.FULL
     target_name: str = ""
+    combine: CombineSpec | None = None
 
     @property
     def is_local(self) -> bool:

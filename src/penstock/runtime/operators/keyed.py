@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
-from operator import le
+from operator import itemgetter, le
 from typing import Any
 
 from penstock.runtime.context import KeyedScope, OperatorContext
@@ -106,6 +106,8 @@ class KeyedOperator(Operator):
         """Process some records of input `number`, all of the key that was started."""
         assert number == 0, f"{type(self).__name__} has one input"
         self.records_in += len(values)
+        if self.spec.takes_pairs:
+            values = list(map(_value_of, values))
         self.process_key(self.keys.key, values, timestamps)
 
     def complete_key(self) -> None:
@@ -210,11 +212,18 @@ class KeyedOperator(Operator):
         except Exception as cause:
             raise self.failed(cause, values, position) from cause
 
+    def _keyed(self, values: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the keys of records, and the records themselves if they came in pairs."""
+        if type(values) is KeyedRows:
+            return values.keys, values
+        keys = self._selected(self._selector, values)
+        return keys, list(map(_value_of, values)) if self.spec.takes_pairs else values
+
     def _grouped(
         self, values: list[Any], timestamps: list[int] | None
     ) -> Iterator[tuple[Any, list[Any], list[int] | None]]:
         groups: dict[Any, list[Any]] = {}
-        keys = values.keys if type(values) is KeyedRows else self._selected(self._selector, values)
+        keys, values = self._keyed(values)
         if timestamps is None:
             for key, value in zip(keys, values, strict=True):
                 group = groups.get(key)
@@ -239,6 +248,9 @@ class KeyedOperator(Operator):
             stamped.sort(key=_timestamp)  # stable: records of equal time keep their order
             stamps, values = zip(*stamped, strict=True)
         return key, list(values), list(stamps)
+
+
+_value_of = itemgetter(1)
 
 
 def _timestamp(stamped: tuple[int, Any]) -> int:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from itertools import accumulate, chain
+from operator import length_hint
 from typing import Any
 
 from penstock.runtime.coercion import coercing_function
 from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.fold_by_key import reduce_by_key
+from penstock.runtime.life_cycle import has_life_cycle
+from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.state_handles import REDUCE_STATE
@@ -43,11 +46,38 @@ class KeyedReduceOperator(KeyedOperator):
         schema = StateSchema(StateKind.REDUCING, value_type)
         self._parts = Parts(scope.store.table(spec.uid, REDUCE_STATE, schema))
         self._final_only = final_results_only
+        # A function with an `open` of its own may look at the state of the current key.
+        self._folds_at_once = final_results_only and not has_life_cycle(spec.function)
         self._final: list[Any] = []
         self._final_stamps: list[int] | None = None
         if spec.result_type is not None:
             subject = f"operator {spec.name!r}"
             self.call = coercing_function(self.call, spec.result_type, subject, spec.origin)
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Fold a batch; if it is complete and has no order in time, all keys in one loop."""
+        if timestamps is None and self._folds_at_once and self._final_watermark is not None:
+            self._fold_at_once(*self._keyed(values))
+        else:
+            super().process(values, timestamps)
+
+    def _fold_at_once(self, keys: list[Any], values: list[Any]) -> None:
+        folded: dict[Any, Any] = {}
+        position = iter(values)
+        try:
+            reduce_by_key(folded, keys, position, self.call)
+        except Exception as cause:
+            key = keys[len(values) - length_hint(position) - 1]
+            raise self.failed(cause, values, position, key=key) from cause
+        results = list(folded.values())
+        if not self._is_last_run:
+            group_of = self._group_of
+            for key, result in folded.items():
+                self._parts[group_of(key)].put(key, result)
+            results = list(self.emission.of(results))
+        for at in range(0, len(results), FLUSH_RECORDS):
+            self.emit(results[at : at + FLUSH_RECORDS], None)
+        self.flush()
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its aggregate: one read and one write."""

@@ -12,16 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.life_cycle import has_life_cycle
+from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.side_outputs import send_sides
 from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
-from penstock.runtime.windows.contents import fold_once, make_contents
+from penstock.runtime.windows.contents import fold_once, make_contents, make_fold
 from penstock.runtime.windows.evaluation import FunctionContext, WindowCall, no_window_state
 from penstock.runtime.windows.general import GeneralEngine
 from penstock.runtime.windows.host import WindowEngine, WindowHost
@@ -34,6 +36,9 @@ from penstock.types.window_spec import Evaluation, Fold, WindowSpec
 
 FUNCTION_PREFIX = "_window_function/"
 """State per window of functions is kept under its name behind this."""
+
+
+_ONE_VALUE = frozenset({Fold.REDUCE, Fold.AGGREGATE})
 
 
 class KeyedWindowOperator(KeyedOperator):
@@ -83,6 +88,12 @@ class KeyedWindowOperator(KeyedOperator):
         self._engine: WindowEngine
         self._held: list[Any] = []
         self._parts: Parts | None = None
+        # A function with an `open` of its own may look at the state of the current key.
+        self._folds_at_once = (
+            spec.window.evaluation is Evaluation.NONE
+            and spec.window.fold in _ONE_VALUE
+            and not has_life_cycle(spec.window.fold_function)
+        )
         self._fires_between = False
 
     def open(self) -> None:
@@ -105,6 +116,13 @@ class KeyedWindowOperator(KeyedOperator):
         """Make void what state handles remember."""
         super().start_epoch()
         self._space.epoch += 1
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Take a batch; if each key has one result, and its records no order in time, at once."""
+        if timestamps is None and self._folds_at_once and self._is_dam:
+            self._fold_at_once(*self._keyed(values))
+        else:
+            super().process(values, timestamps)
 
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
@@ -185,6 +203,27 @@ class KeyedWindowOperator(KeyedOperator):
         values, self._held = self._held, []
         if values:
             self._fire_with(lambda: fold_once(self._window, values))
+
+    def _fold_at_once(self, keys: list[Any], values: list[Any]) -> None:
+        window = self._window.end_of_stream
+        assert window is not None
+        fold = make_fold(self._window)
+        position = iter(values)
+        try:
+            folded = fold.fold_by_key(keys, position)
+        except Exception as cause:
+            key = keys[len(values) - length_hint(position) - 1]
+            raise self.failed(cause, values, position, key=key) from cause
+        results: list[Any] = []
+        try:
+            for key, kept in folded.items():  # noqa: B007 - named in the error
+                results.append(fold.result(kept))
+        except Exception as cause:
+            raise self.failed_in(f"window {window!r} of key {key!r}", cause) from cause
+        for at in range(0, len(results), FLUSH_RECORDS):
+            some = list(self.emission.of(results[at : at + FLUSH_RECORDS]))
+            self._send(some, window.max_timestamp())
+        self.flush()
 
     def _add_part(self, parts: Parts, values: list[Any]) -> None:
         position = iter(values)

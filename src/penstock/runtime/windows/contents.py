@@ -12,6 +12,7 @@ from functools import reduce
 from itertools import chain
 from typing import Any, Protocol
 
+from penstock.runtime.fold_by_key import aggregate_by_key, reduce_by_key
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.state_handles import KeyedScope
 from penstock.runtime.windows.lists import CONTENTS, ListContents, StampedContents
@@ -129,6 +130,11 @@ class _Combination:
     def fold(self, before: Any, values: Iterator[Any]) -> Any:
         return reduce(self.merge, values if before is ABSENT else chain((before,), values))
 
+    def fold_by_key(self, keys: list[Any], values: Iterator[Any]) -> dict[Any, Any]:
+        folded: dict[Any, Any] = {}
+        reduce_by_key(folded, keys, values, self.merge)
+        return folded
+
     def result(self, kept: Any) -> Any:
         return kept
 
@@ -150,6 +156,11 @@ class _Accumulation:
         for value in values:
             accumulator = add(value, accumulator)
         return accumulator
+
+    def fold_by_key(self, keys: list[Any], values: Iterator[Any]) -> dict[Any, Any]:
+        folded: dict[Any, Any] = {}
+        aggregate_by_key(folded, keys, values, self._create, self._add)
+        return folded
 
 
 def detached(value: Any) -> Any:

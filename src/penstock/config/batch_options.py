@@ -1,0 +1,23 @@
+"""Options about batch runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.config.option import ConfigOption
+from penstock.config.parse import BOOLEAN
+
+BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
+    key="execution.batch.combine",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether a batch run combines the records of a key before it exchanges them, where only "
+        "the last result of a key is asked for and the function is known to be associative. It "
+        "changes the speed, never the result. A task uses up to `execution.sorted-inputs.memory` "
+        "for it, and stops combining if that does not make its records half as many."
+    ),
+)
+
+BATCH_OPTIONS: tuple[ConfigOption[Any], ...] = (BATCH_COMBINE,)
+"""The options of this module, in the order of the reference page."""

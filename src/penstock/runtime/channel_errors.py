@@ -1,0 +1,61 @@
+"""Errors of records that cannot be placed or sent on, by record."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.runtime.user_failure import failing_record, short, user_failure
+
+
+def no_key(
+    cause: Exception, values: list[Any], position: Iterator[Any], origin: CallSite | None
+) -> PenstockError:
+    """Return the error for a record without a usable key.
+
+    Args:
+        cause: What the key selector, or the hash of a key, raised.
+        values: The batch.
+        position: The iterator over as many that was being consumed: what is left of it tells
+            which record it was.
+        origin: The user's line that created the edge.
+    """
+    record = failing_record(values, position)
+    if isinstance(cause, KeyTypeError):
+        return KeyTypeError(f"{cause.problem}, of {record}", hint=cause.hint, origin=origin)
+    frame = cause.__traceback__
+    if "unhashable type" in str(cause) and frame is not None and frame.tb_next is None:
+        return KeyTypeError(
+            f"the key of {record} can be changed, so it cannot be a key: {cause}",
+            hint="Return a tuple instead of a list, or a frozen dataclass instead of another, "
+            "from the key selector.",
+            origin=origin,
+        )
+    return user_failure("the key selector", record, cause, origin)
+
+
+def unpicklable(cause: Exception, values: list[Any], origin: CallSite | None) -> PenstockError:
+    """Return the error for a batch with a record that cannot be pickled.
+
+    Args:
+        cause: What pickling raised.
+        values: The batch.
+        origin: The user's line that created the edge.
+    """
+    record = next((value for value in values if not _can_be_pickled(value)), values[0])
+    return UserCodeError(
+        f"the record {short(record)} of type {type(record).__name__} cannot be sent on: {cause}",
+        hint="Records between operators must be picklable: no lambdas, generators, locks or open "
+        "files in them.",
+        origin=origin,
+    )
+
+
+def _can_be_pickled(value: Any) -> bool:
+    try:
+        pickle.dumps(value, 5)
+    except Exception:  # noqa: BLE001 - that is the question
+        return False
+    return True

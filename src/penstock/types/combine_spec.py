@@ -1,0 +1,31 @@
+"""How records of one key are combined before they are exchanged, as a frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import CallSite
+from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class CombineSpec:
+    """What the sender of a channel does with records that its reader would reduce.
+
+    Attributes:
+        function: (value, value) to value: the reader's own.
+        result_type: Type its results are brought to; None leaves them as they are.
+        name: Of the reader, for messages.
+        uid: Of the reader, for metrics.
+        origin: The user's line that created the reader.
+        memory_bytes: What combined records may take in a task before they are sent.
+    """
+
+    function: Callable[[Any, Any], Any]
+    result_type: TypeInformation | None
+    name: str
+    uid: str
+    origin: CallSite | None
+    memory_bytes: int = 256 << 20
