@@ -101,7 +101,16 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "basic": st.integers(-5, 5),
     "pickled": st.binary(max_size=3) | st.lists(st.integers(), max_size=2),
 }
-_KEYS = st.sampled_from(["a", 1, (2, "b"), 2.5])
+_KEYS = st.sampled_from(
+    ["a", 1, (2, "b"), (2.0, "b"), (3, "c"), 2.5, Row(f0=1, f1="d"), Row(f1="d", f0=True)]
+)
+_KEY_TYPES = st.sampled_from(
+    [
+        None,
+        Types.TUPLE([Types.LONG(), Types.STRING()]),
+        Types.ROW([Types.LONG(), Types.STRING()]),
+    ]
+)
 _SUBKEYS: dict[str, st.SearchStrategy[Any]] = {
     "list": st.integers(0, 2),
     "map": st.sampled_from("pq"),
@@ -120,7 +129,12 @@ def _steps(draw: st.DrawFn) -> tuple[str, Any, Any, Any, bool]:
 
 
 _RUNS = st.lists(
-    st.tuples(st.sampled_from(["hashmap", "lmdb"]), _FORMATS, st.lists(_steps(), max_size=8)),
+    st.tuples(
+        st.sampled_from(["hashmap", "lmdb"]),
+        _FORMATS,
+        _KEY_TYPES,
+        st.lists(_steps(), max_size=8),
+    ),
     min_size=2,
     max_size=4,
 )
@@ -165,10 +179,13 @@ def test_state_is_the_same_whatever_it_is_written_in(runs: list[Any]) -> None:
     log = MemoryLog()
     model: dict[Any, Any] = {}
     with TemporaryDirectory() as folder:
-        for number, (kind, form, steps) in enumerate(runs):
-            lmdb = LmdbBackend(Path(folder) / str(number), "job") if kind == "lmdb" else None
+        for kind, form, key_type, steps in runs:
+            # In one place, so that a copy with other addresses has to be recognised.
+            lmdb = LmdbBackend(Path(folder) / "copy", "job") if kind == "lmdb" else None
             backend: Any = lmdb or HashBackend()
             backend.format = form
+            if key_type is not None:
+                backend.declare_keys("op", key_type)
             for some in (steps[:3], steps[3:]):
                 changes = ChangeLog(log, min_compact_bytes=0)
                 backend.catch_up(changes)

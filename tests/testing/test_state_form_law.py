@@ -71,7 +71,17 @@ def _expected(records: list[Any]) -> list[Any]:
     return found
 
 
-def _build(records, cut, options):
+PAIRED = Types.TUPLE([Types.INT(), Types.STRING()])
+NAMED = Types.ROW_NAMED(["key", "side"], [Types.LONG(), Types.STRING()])
+KEY_OF = {
+    Types.INT(): lambda item: item.key,
+    PAIRED: lambda item: (item.key, "x"),
+    NAMED: lambda item: Row(side="x", key=item.key),
+}
+"""Types of keys, the same keys by each: some are coded rows, and none may show."""
+
+
+def _build(records, cut, options, key_type):
     env = StreamExecutionEnvironment.get_execution_environment(options)
     history, live = (
         Splits((tuple(Row(key=k, word=w, size=s) for k, w, s in part),))
@@ -79,7 +89,7 @@ def _build(records, cut, options):
     )
     source = HybridSource.builder(history).add_source(live).build()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "items", type_info=ITEM)
-    keyed = stream.key_by(lambda item: item.key, key_type=Types.INT())
+    keyed = stream.key_by(KEY_OF[key_type], key_type=key_type)
     keyed.process(Remember()).sink_to(DiscardingSink()).name("known")
     return env
 
@@ -101,12 +111,13 @@ _RECORDS = st.lists(
     parallelism=st.integers(1, 3),
     coded=st.booleans(),
     compression=st.sampled_from(["none", "lz4", "zstd"]),
+    key_type=st.sampled_from(list(KEY_OF)),
 )
 def test_the_form_of_state_never_shows(
-    *, mode, backlog, records, cut, schedule, parallelism, coded, compression
+    *, mode, backlog, records, cut, schedule, parallelism, coded, compression, key_type
 ):
     options = configuration(mode, parallelism, backlog=backlog)
     options.set("table.exec.enable-coded-rowdata", coded)
     options.set("state.compression", compression)
-    found = run_in_process(_build(records, cut, options), schedule).of("known")
+    found = run_in_process(_build(records, cut, options, key_type), schedule).of("known")
     assert difference(found, _expected(records)) is None

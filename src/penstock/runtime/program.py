@@ -204,6 +204,15 @@ class OperatorSpec:
     verifies_promise: bool = False
     takes_pairs: bool = False
 
+    def key_type(self) -> TypeInformation | None:
+        """Return the declared type of keys; None if it is not the same for all inputs with keys.
+
+        A selector that brings keys to a type has it as its attribute `key_type`.
+        """
+        selectors = [selector for selector in self.key_selectors if selector is not None]
+        found = {getattr(selector, "key_type", None) for selector in selectors}
+        return found.pop() if len(found) == 1 else None
+
 
 @dataclass(frozen=True, slots=True)
 class WatermarkGroup:

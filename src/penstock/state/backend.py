@@ -30,7 +30,7 @@ from typing import Any, Protocol
 from penstock.state.change_log import ChangeLog, Position
 from penstock.state.schema import StateKind, StateSchema
 from penstock.state.state_format import StateFormat
-from penstock.types import Types
+from penstock.types import TypeInformation, Types
 
 ABSENT = object()
 """No value; distinct from None."""
@@ -157,6 +157,12 @@ class StateBackend(Protocol):
 
         Raises:
             StateMigrationError: Entries are stored that cannot be read as `schema`.
+        """
+
+    def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
+        """Say what keys an operator has from now on; before its first table, if at all.
+
+        Never changes an answer: keys in declared form may be written in less space.
         """
 
     def timers(self, operator: str, state: str) -> TimerTable:

@@ -13,7 +13,8 @@ Layout, little-endian:
 A compressed blob has the magic "PSS2", and behind the uid one byte, the number of the compression
 (`penstock.state.compression`), four bytes, the size of the pickle, and the compressed pickle.
 
-A section is the tuple of the fields of `Section`. Values are plain (`penstock.types.plain`):
+A section is the tuple of the fields of `Section`, with subkeys and values packed if they are byte
+strings (`penstock.state.packed`). Values are plain (`penstock.types.plain`):
 what they mean is in the schema text, which every section carries, so a blob can be read without
 the job that wrote it.
 
@@ -33,6 +34,7 @@ from zlib import crc32
 
 from penstock.errors import StateError
 from penstock.state.compression import Compression, compress, decompress
+from penstock.state.packed import pack, unpack
 
 MAGIC = b"PSS1"
 COMPRESSED_MAGIC = b"PSS2"
@@ -80,10 +82,10 @@ class Section:
             self.state,
             self.schema,
             self.keys,
-            self.subkeys,
-            self.values,
+            pack(self.subkeys),
+            pack(self.values),
             self.removed,
-            self.removed_subkeys,
+            pack(self.removed_subkeys),
             self.cleared,
         )
 
@@ -226,7 +228,7 @@ def decode_blob(blob: bytes) -> list[Section]:
             f"read: {cause}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
-    return [Section(*section) for section in plain]
+    return [Section(*map(unpack, section)) for section in plain]
 
 
 def body_of(blob: bytes) -> memoryview:

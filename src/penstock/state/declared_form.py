@@ -43,7 +43,7 @@ def declared_form(
     """
     if isinstance(type_info, PickledBytesTypeInfo):
         return None
-    coerce, is_formed = type_info.coerce, _quick_check(type_info)
+    coerce, is_formed = type_info.coerce, quick_check(type_info)
 
     def form(value: Any) -> Any:
         if is_formed(value):
@@ -61,7 +61,7 @@ def declared_form(
     return form
 
 
-def _quick_check(type_info: TypeInformation) -> Check:
+def quick_check(type_info: TypeInformation) -> Check:
     """Return what says of a value that it certainly has its form; False decides nothing."""
     if isinstance(type_info, BasicTypeInfo):
         return _basic_check(type_info)

@@ -30,6 +30,7 @@ from penstock.state.hash_timers import HashTimers
 from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.state.sleeping_groups import SleepingGroups, may_sleep
 from penstock.state.state_format import StateFormat
+from penstock.types import TypeInformation
 
 Address = tuple[str, str]
 """(operator uid, state name)."""
@@ -67,6 +68,9 @@ class HashBackend:
             found.adopt(schema, _migration(found.schema, schema, operator, state))
             found.is_claimed = True
         return found
+
+    def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
+        """Do nothing: keys are objects here."""
 
     def timers(self, operator: str, state: str) -> HashTimers:
         """Return the timers an operator keeps under a name."""

@@ -12,17 +12,18 @@ right because entries say what is, not what to add: applying some of them again 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import lmdb
 
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
-from penstock.serde.key_bytes import encode_key, is_decodable
+from penstock.serde.key_bytes import encode_key
 from penstock.state.backend import CopyUse
 from penstock.state.blob import Section, decode_blob, key_group_of, operator_of
 from penstock.state.change_log import ChangeLog, Position
+from penstock.state.key_coder import Coders
 from penstock.state.lmdb_directory import CopyDirectory
 from penstock.state.lmdb_file import EMPTY, Header, LocalFile, Transaction
 from penstock.state.lmdb_format import (
@@ -36,6 +37,9 @@ from penstock.state.lmdb_format import (
 )
 from penstock.state.schema import StateKind, StateSchema
 
+CodersOf = Callable[[str, StateSchema], Coders]
+"""Operator and schema of a state to how its addresses are written."""
+
 _ENTRIES_PER_TRANSACTION = 32_768
 _BYTES_PER_TRANSACTION = 32 << 20
 
@@ -43,7 +47,9 @@ _ahead: dict[str, Position | None] = {}
 """Path of a copy to the position, beyond the log, at which this process last found it."""
 
 
-def catch_up(directory: CopyDirectory, log: ChangeLog) -> tuple[LocalFile, Transaction, CopyUse]:
+def catch_up(
+    directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf
+) -> tuple[LocalFile, Transaction, CopyUse]:
     """Return a copy at the head of `log`, a read transaction on it, and what it was worth.
 
     Raises:
@@ -57,12 +63,12 @@ def catch_up(directory: CopyDirectory, log: ChangeLog) -> tuple[LocalFile, Trans
             return file, txn, CopyUse.HIT
         txn.abort()
     with directory.locked():
-        file, use = _advance(directory, log, wanted)
+        file, use = _advance(directory, log, wanted, coders_of)
         return file, file.begin(), use
 
 
 def _advance(
-    directory: CopyDirectory, log: ChangeLog, wanted: Position
+    directory: CopyDirectory, log: ChangeLog, wanted: Position, coders_of: CodersOf
 ) -> tuple[LocalFile, CopyUse]:
     file, header = directory.obtain()
     position = header.position
@@ -74,7 +80,7 @@ def _advance(
     if missing is not None and _is_known(log, header.target):
         during = Header(directory.owner, position, wanted)
         try:
-            _apply(file, log.blobs(missing), during, final)
+            _apply(file, log.blobs(missing), coders_of, during, final)
         except lmdb.Error:
             file, _ = directory.recreate()
             use = CopyUse.REBUILD
@@ -86,7 +92,7 @@ def _advance(
     elif position != EMPTY:
         file, _ = directory.recreate()
     try:
-        _apply(file, log.all_blobs(), Header(directory.owner, None), final)
+        _apply(file, log.all_blobs(), coders_of, Header(directory.owner, None), final)
     except lmdb.Error as cause:
         raise StateError(
             f"the local copy of state in {directory.path} cannot be written: {cause}",
@@ -125,14 +131,20 @@ def _is_ahead(directory: CopyDirectory, header: Header, wanted: Position) -> boo
     return False
 
 
-def _apply(file: LocalFile, blobs: Iterable[bytes], during: Header, final: Header) -> None:
+def _apply(
+    file: LocalFile,
+    blobs: Iterable[bytes],
+    coders_of: CodersOf,
+    during: Header,
+    final: Header,
+) -> None:
     """Apply blobs; the last transaction, often the only one, writes `final`."""
     file.free_dead_readers()
     left = iter(blobs)
     is_last = False
     while not is_last:
         with file.begin(write=True) as txn:
-            writer = EntryWriter(file, txn)
+            writer = EntryWriter(file, txn, coders_of)
             is_last = writer.apply_some(left)
             writer.finish()
             failpoint("lmdb-in-transaction")
@@ -145,8 +157,9 @@ def _apply(file: LocalFile, blobs: Iterable[bytes], during: Header, final: Heade
 class EntryWriter:
     """Applies blobs within one write transaction."""
 
-    def __init__(self, file: LocalFile, txn: Transaction) -> None:
+    def __init__(self, file: LocalFile, txn: Transaction, coders_of: CodersOf) -> None:
         self._file = file
+        self._coders_of = coders_of
         self._txn = txn
         self._catalog = Catalog(file.catalog_bytes(txn))
 
@@ -175,56 +188,60 @@ class EntryWriter:
         n_entries = 0
         for section in decode_blob(blob):
             table, number = self._catalog.claim(operator, section.state, section.schema)
-            kind = StateSchema.parse(section.schema).kind
-            if kind is StateKind.TIMERS:
-                self._apply_timers(group, table, section)
-            self._clear(group, table, section)
-            if kind.is_nested:
-                self._apply_nested(entry_prefix(group, table), number, section)
+            schema = StateSchema.parse(section.schema)
+            coders = self._coders_of(operator, schema)
+            if schema.kind is StateKind.TIMERS:
+                self._apply_timers(group, table, section, coders)
+            self._clear(group, table, section, coders)
+            if schema.kind.is_nested:
+                self._apply_nested(entry_prefix(group, table), number, section, coders)
             else:
-                self._apply_single(entry_prefix(group, table), number, section)
+                self._apply_single(entry_prefix(group, table), number, section, coders)
             n_entries += len(section)
         return n_entries
 
-    def _apply_single(self, prefix: bytes, number: int, section: Section) -> None:
+    def _apply_single(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
         rows = []
+        encode, is_decodable = coders.keys.encode, coders.keys.is_decodable
         for key, value in zip(section.keys, section.values, strict=True):
-            encoded = encode_key(key)
+            encoded = encode(key)
             address = None if is_decodable(key, encoded) else (key, None)
             raw = prefix + encoded
             rows.append((raw, pack_entry(raw, number, value, address)))
         self._put(rows, self._file.entries)
         delete = self._txn.delete
         for key in section.removed:
-            delete(prefix + encode_key(key))
+            delete(prefix + encode(key))
 
-    def _apply_nested(self, prefix: bytes, number: int, section: Section) -> None:
+    def _apply_nested(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
         rows = []
         subkeys = section.subkeys or ()
         for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
-            raw, address = address_of(prefix, key, subkey, is_nested=True)
+            raw, address = address_of(prefix, key, subkey, coders, is_nested=True)
             rows.append((raw, pack_entry(raw, number, value, address)))
         self._put(rows, self._file.entries)
         delete = self._txn.delete
         for key, subkey in zip(section.removed, section.removed_subkeys or (), strict=True):
-            delete(nested_prefix(prefix, encode_key(key)) + encode_key(subkey))
+            raw, _ = address_of(prefix, key, subkey, coders, is_nested=True)
+            delete(raw)
 
-    def _clear(self, group: int, table: int, section: Section) -> None:
+    def _clear(self, group: int, table: int, section: Section, coders: Coders) -> None:
         cursor = self._txn.cursor()
         for key in section.cleared:
-            prefix = nested_prefix(entry_prefix(group, table), encode_key(key))
+            prefix = nested_prefix(entry_prefix(group, table), coders.keys.encode(key))
             if cursor.set_range(prefix):
                 while cursor.key().startswith(prefix) and cursor.delete():
                     pass
         cursor.close()
 
-    def _apply_timers(self, group: int, table: int, section: Section) -> None:
+    def _apply_timers(self, group: int, table: int, section: Section, coders: Coders) -> None:
         """Keep the order of timers; called before the entries themselves change."""
         order = self._file.timers
+        encode = coders.keys.encode
         delete = self._txn.delete
         cursor = self._txn.cursor()
         for key in section.cleared:
-            encoded = encode_key(key)
+            encoded = encode(key)
             prefix = nested_prefix(entry_prefix(group, table), encoded)
             found = cursor.set_range(prefix)
             while found and (raw := cursor.key()).startswith(prefix):
@@ -233,12 +250,12 @@ class EntryWriter:
         cursor.close()
         rows = []
         for key, time in zip(section.keys, section.subkeys or (), strict=True):
-            encoded = encode_key(key)
+            encoded = encode(key)
             raw = timer_order(table, encode_key(time), group, encoded)
-            rows.append((raw, pack_timer(raw, key, encoded)))
+            rows.append((raw, pack_timer(raw, key, encoded, coders.keys)))
         self._put(rows, order)
         for key, time in zip(section.removed, section.removed_subkeys or (), strict=True):
-            delete(timer_order(table, encode_key(time), group, encode_key(key)), db=order)
+            delete(timer_order(table, encode_key(time), group, encode(key)), db=order)
 
     def _put(self, rows: list[tuple[bytes, bytes]], database: Any) -> None:
         # In order: neighbours share pages, and only the pages of one transaction are in memory.

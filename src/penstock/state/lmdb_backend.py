@@ -10,7 +10,9 @@ the log: see `lmdb_apply`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from penstock.errors import StateError
@@ -18,6 +20,7 @@ from penstock.state.backend import TIMERS_SCHEMA, CopyUse
 from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
 from penstock.state.change_log import ChangeLog, Position
 from penstock.state.coded_change import Migration
+from penstock.state.key_coder import ANY_KEYS, Coders, key_coder
 from penstock.state.lmdb_apply import catch_up
 from penstock.state.lmdb_directory import CopyDirectory
 from penstock.state.lmdb_format import StoredTable
@@ -25,8 +28,10 @@ from penstock.state.lmdb_snapshot import Address, Overlay, snapshot_group
 from penstock.state.lmdb_table import LmdbTable, migration_of
 from penstock.state.lmdb_timers import LmdbTimers
 from penstock.state.lmdb_view import View
-from penstock.state.schema import StateSchema
+from penstock.state.schema import StateKind, StateSchema
 from penstock.state.state_format import StateFormat
+from penstock.types import TypeInformation
+from penstock.types.description import describe_type
 
 
 class LmdbBackend:
@@ -45,6 +50,8 @@ class LmdbBackend:
     def __init__(self, directory: Path, owner: str) -> None:
         self.format = StateFormat()
         self._directory = CopyDirectory(directory, owner)
+        self._owner = self._directory.owner
+        self._keys: dict[str, TypeInformation] = {}
         self._tables: dict[Address, LmdbTable] = {}
         self._timers: dict[Address, LmdbTimers] = {}
         self._view: View | None = None
@@ -60,7 +67,7 @@ class LmdbBackend:
         schema = self.format.of(schema)
         found = self._tables.get((operator, state))
         if found is None:
-            found = LmdbTable(operator, state, schema)
+            found = LmdbTable(operator, state, schema, self._coders(operator, schema))
             if self._view is not None:
                 found.begin(self._view)
             self._tables[operator, state] = found
@@ -69,6 +76,11 @@ class LmdbBackend:
             migration_of(found.schema, schema, operator, state)
             found.declare(schema)
         return found
+
+    def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
+        """Say what keys an operator has; see `key_coder`."""
+        if key_coder(key_type) is not ANY_KEYS:
+            self._keys[operator] = key_type
 
     def timers(self, operator: str, state: str) -> LmdbTimers:
         """Return the timers an operator keeps under a name."""
@@ -88,7 +100,8 @@ class LmdbBackend:
             StateMigrationError: Stored entries cannot be read as a table's schema.
         """
         self._end()
-        file, txn, use = catch_up(self._directory, log)
+        self._directory.owner = self._owner + self._addresses()
+        file, txn, use = catch_up(self._directory, log, self._coders)
         self._view = View(self._directory, file, txn)
         try:
             for table in self._tables.values():
@@ -143,16 +156,13 @@ class LmdbBackend:
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group, as it was when the micro-batch began."""
-        return snapshot_group(
-            self._current_view(), key_group, self._declared, Overlay(), self.format.compression
-        )
+        return self._snapshot_of(key_group, Overlay(self._coders))
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all entries, those of this micro-batch included; after `drain`."""
-        overlay = Overlay(self._drained)
-        view = self._current_view()
-        for group in sorted(overlay.groups().union(view.groups())):
-            yield from snapshot_group(view, group, self._declared, overlay, self.format.compression)
+        overlay = Overlay(self._coders, self._drained)
+        for group in sorted(overlay.groups().union(self._current_view().groups())):
+            yield from self._snapshot_of(group, overlay)
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending.
@@ -169,6 +179,24 @@ class LmdbBackend:
         """Let go of the copy, which stays for other processes."""
         self._end()
         self._directory.close()
+
+    def _snapshot_of(self, key_group: int, overlay: Overlay) -> Iterator[bytes]:
+        view, compression = self._current_view(), self.format.compression
+        return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
+
+    def _addresses(self) -> str:
+        """Return what tells copies apart that write their addresses in different ways."""
+        if not self.format.coded_rows:
+            return ""
+        known = {name: describe_type(each) for name, each in sorted(self._keys.items())}
+        return f", coded keys {json.dumps(known)}"
+
+    def _coders(self, operator: str, schema: StateSchema) -> Coders:
+        """Return how the addresses of a state are written in this copy, by whomever."""
+        if not self.format.coded_rows:
+            return Coders()
+        own = schema.kind is not StateKind.BROADCAST
+        return _coders_of(self._keys.get(operator) if own else None, schema.subkey_type)
 
     def _end(self) -> None:
         for table in self._tables.values():
@@ -210,3 +238,8 @@ class LmdbBackend:
                 self._take(owner, group, section)
             else:
                 self._unclaimed.append((owner, group, section))
+
+
+@cache
+def _coders_of(key_type: TypeInformation | None, subkey_type: TypeInformation | None) -> Coders:
+    return Coders(key_coder(key_type), key_coder(subkey_type))

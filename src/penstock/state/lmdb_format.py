@@ -11,7 +11,7 @@ Three databases:
 
 Integers in keys are big-endian, so the entries of a key group are one range, those of a table in
 it a range within, those of a key with subkeys a range within that, and timers of a table sort by
-time. Keys, subkeys and timestamps are as `penstock.serde.key_bytes` encodes them.
+time. Keys, subkeys and timestamps are as `penstock.state.key_coder` encodes them.
 
 The value of an entry, little-endian:
 
@@ -35,7 +35,8 @@ from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
-from penstock.serde.key_bytes import decode_key, encode_key, is_decodable
+from penstock.serde.key_bytes import decode_key
+from penstock.state.key_coder import Coders, KeyCoder
 from penstock.state.schema import StateSchema
 
 GROUP_BYTES = 4
@@ -120,7 +121,9 @@ def is_intact(raw: bytes, stored: bytes) -> bool:
     return bool(crc32(stored[HEAD_BYTES:], crc32(raw) ^ code) == checksum)
 
 
-def unpack_entry(raw: bytes, stored: bytes, *, is_nested: bool) -> tuple[int, Any, Any, Any]:
+def unpack_entry(
+    raw: bytes, stored: bytes, coders: Coders, *, is_nested: bool
+) -> tuple[int, Any, Any, Any]:
     """Return (schema number, key, subkey, stored value) of an intact entry."""
     _, code = read_head(stored)
     if code & RAW:
@@ -132,10 +135,10 @@ def unpack_entry(raw: bytes, stored: bytes, *, is_nested: bool) -> tuple[int, An
         value, key, subkey = value
         return code ^ ADDRESSED, key, subkey, value
     if not is_nested:
-        return code, decode_key(raw[PREFIX_BYTES:]), None, value
+        return code, coders.keys.decode(raw[PREFIX_BYTES:]), None, value
     start = PREFIX_BYTES + 1
     end = start + raw[PREFIX_BYTES]
-    return code, decode_key(raw[start:end]), decode_key(raw[end:]), value
+    return code, coders.keys.decode(raw[start:end]), coders.subkeys.decode(raw[end:]), value
 
 
 def timers_prefix(table: int) -> bytes:
@@ -150,9 +153,9 @@ def timer_order(table: int, encoded_time: bytes, key_group: int, encoded: bytes)
     )
 
 
-def pack_timer(raw: bytes, key: Any, encoded: bytes) -> bytes:
+def pack_timer(raw: bytes, key: Any, encoded: bytes, keys: KeyCoder) -> bytes:
     """Return the stored value of a timer in the order of timers."""
-    body = b"" if is_decodable(key, encoded) else pickle.dumps(key, 5)
+    body = b"" if keys.is_decodable(key, encoded) else pickle.dumps(key, 5)
     return _CHECK.pack(crc32(body, crc32(raw))) + body
 
 
@@ -162,30 +165,31 @@ def is_timer_intact(raw: bytes, stored: bytes) -> bool:
     return stored[: _CHECK.size] == _CHECK.pack(crc32(body, crc32(raw)))
 
 
-def unpack_timer(raw: bytes, stored: bytes) -> tuple[int, int, bytes, Any]:
+def unpack_timer(raw: bytes, stored: bytes, keys: KeyCoder) -> tuple[int, int, bytes, Any]:
     """Return (timestamp, key group, bytes of the key, key) of an intact timer in order."""
     end = len(raw) - 1
     start = end - raw[end]
     (group,) = _GROUP.unpack_from(raw, start - GROUP_BYTES)
     encoded = raw[start:end]
     body = stored[_CHECK.size :]
-    key = pickle.loads(body) if body else decode_key(encoded)
+    key = pickle.loads(body) if body else keys.decode(encoded)
     return decode_key(raw[_TABLE.size : start - GROUP_BYTES]), group, encoded, key
 
 
 def address_of(
-    prefix: bytes, key: Any, subkey: Any, *, is_nested: bool
+    prefix: bytes, key: Any, subkey: Any, coders: Coders, *, is_nested: bool
 ) -> tuple[bytes, tuple[Any, Any] | None]:
     """Return the database key of an entry, and (key, subkey) if that does not tell them.
 
     Raises:
         KeyTypeError: `key` or `subkey` cannot be a key.
     """
-    encoded = encode_key(key)
+    keys, subkeys = coders.keys, coders.subkeys
+    encoded = keys.encode(key)
     if not is_nested:
-        return prefix + encoded, None if is_decodable(key, encoded) else (key, None)
-    inner = encode_key(subkey)
-    known = is_decodable(key, encoded) and is_decodable(subkey, inner)
+        return prefix + encoded, None if keys.is_decodable(key, encoded) else (key, None)
+    inner = subkeys.encode(subkey)
+    known = keys.is_decodable(key, encoded) and subkeys.is_decodable(subkey, inner)
     return nested_prefix(prefix, encoded) + inner, None if known else (key, subkey)
 
 

@@ -10,13 +10,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from penstock.serde.key_bytes import encode_key
 from penstock.state.backend import ABSENT
+from penstock.state.key_coder import Coders
 from penstock.state.lmdb_format import nested_prefix
 
 
 class Source(Protocol):
-    """The stored entries of a table, as values."""
+    """The stored entries of a table, as values.
+
+    Attributes:
+        coders: How their addresses are written.
+    """
+
+    coders: Coders
 
     def fetch(self, raw: bytes) -> Any:
         """Return one value, `ABSENT` if there is none."""
@@ -51,15 +57,18 @@ class Changes:
 class _Fetched(dict[Any, Any]):
     """Key to value or `ABSENT`, fetched when first asked for."""
 
-    __slots__ = ("_fetch", "prefix")
+    __slots__ = ("_encode", "_fetch", "prefix")
 
-    def __init__(self, fetch: Callable[[bytes], Any], prefix: bytes) -> None:
+    def __init__(
+        self, fetch: Callable[[bytes], Any], encode: Callable[[Any], bytes], prefix: bytes
+    ) -> None:
         super().__init__()
         self._fetch = fetch
+        self._encode = encode
         self.prefix = prefix
 
     def __missing__(self, key: Any) -> Any:
-        value = self[key] = self._fetch(self.prefix + encode_key(key))
+        value = self[key] = self._fetch(self.prefix + self._encode(key))
         return value
 
 
@@ -70,7 +79,7 @@ class LmdbSinglePart:
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         self._source = source
-        self._values = _Fetched(source.fetch, prefix)
+        self._values = _Fetched(source.fetch, source.coders.keys.encode, prefix)
         self._changed: set[Any] = set()
 
     def get(self, key: Any, default: Any = None) -> Any:
@@ -134,8 +143,10 @@ class _Inner(_Fetched):
 
     __slots__ = ("changed", "is_cleared", "is_whole")
 
-    def __init__(self, fetch: Callable[[bytes], Any], prefix: bytes) -> None:
-        super().__init__(fetch, prefix)
+    def __init__(
+        self, fetch: Callable[[bytes], Any], encode: Callable[[Any], bytes], prefix: bytes
+    ) -> None:
+        super().__init__(fetch, encode, prefix)
         self.changed: dict[Any, bytes | None] = {}
         self.is_whole = False
         self.is_cleared = False
@@ -147,10 +158,12 @@ class _Inner(_Fetched):
 class LmdbNestedPart:
     """Entries by key and subkey; each is read when it is asked for."""
 
-    __slots__ = ("_changed", "_inner", "_prefix", "_source")
+    __slots__ = ("_changed", "_encode", "_encode_subkey", "_inner", "_prefix", "_source")
 
     def __init__(self, source: Source, prefix: bytes) -> None:
         self._source = source
+        self._encode = source.coders.keys.encode
+        self._encode_subkey = source.coders.subkeys.encode
         self._prefix = prefix
         self._inner: dict[Any, _Inner] = {}
         self._changed: set[Any] = set()
@@ -257,8 +270,8 @@ class LmdbNestedPart:
     def _open(self, key: Any) -> _Inner:
         inner = self._inner.get(key)
         if inner is None:
-            prefix = nested_prefix(self._prefix, encode_key(key))
-            inner = self._inner[key] = _Inner(self._source.fetch, prefix)
+            prefix = nested_prefix(self._prefix, self._encode(key))
+            inner = self._inner[key] = _Inner(self._source.fetch, self._encode_subkey, prefix)
         return inner
 
     def _load(self, key: Any) -> _Inner:

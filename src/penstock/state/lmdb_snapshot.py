@@ -16,16 +16,20 @@ from typing import Any
 from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
 from penstock.state.coded_change import Migration
 from penstock.state.compression import Compression
+from penstock.state.key_coder import Coders
+from penstock.state.lmdb_apply import CodersOf
 from penstock.state.lmdb_format import (
     GROUP_BYTES,
     PREFIX_BYTES,
     StoredTable,
     address_of,
     group_prefix,
+    nested_prefix,
     place_of,
     unpack_entry,
 )
 from penstock.state.lmdb_view import Stored, View
+from penstock.state.schema import StateSchema
 
 _ENTRIES = 20_000
 _BYTES = 8 << 20
@@ -58,22 +62,21 @@ class _TableChanges:
             return True
         return is_nested and bool(self.cleared) and key[: 1 + key[0]] in self.cleared
 
-    def add(self, section: Section) -> None:
+    def add(self, section: Section, coders: Coders) -> None:
         """Take what a later section says."""
         is_nested = section.subkeys is not None
         for key in section.cleared:
-            start = address_of(b"", key, None, is_nested=True)[0]
-            start = start[: 1 + start[0]]
+            start = nested_prefix(b"", coders.keys.encode(key))
             self.cleared.add(start)
             for known in [known for known in self.written if known.startswith(start)]:
                 del self.written[known]
         subkeys = section.subkeys or [None] * len(section.keys)
         for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
-            place, _ = address_of(b"", key, subkey, is_nested=is_nested)
+            place, _ = address_of(b"", key, subkey, coders, is_nested=is_nested)
             self.written[place] = section.schema, key, subkey, value
         subkeys = section.removed_subkeys or [None] * len(section.removed)
         for key, subkey in zip(section.removed, subkeys, strict=True):
-            place, _ = address_of(b"", key, subkey, is_nested=is_nested)
+            place, _ = address_of(b"", key, subkey, coders, is_nested=is_nested)
             self.written.pop(place, None)
             self.removed.add(place)
 
@@ -90,13 +93,14 @@ class _TableChanges:
 class Overlay:
     """The changes of one micro-batch, from the blobs it drained."""
 
-    def __init__(self, blobs: Iterable[bytes] = ()) -> None:
+    def __init__(self, coders_of: CodersOf, blobs: Iterable[bytes] = ()) -> None:
         self._changes: dict[int, dict[Address, _TableChanges]] = {}
         for blob in blobs:
             tables = self._changes.setdefault(key_group_of(blob), {})
             for section in decode_blob(blob):
                 address = operator_of(blob), section.state
-                tables.setdefault(address, _TableChanges()).add(section)
+                coders = coders_of(address[0], StateSchema.parse(section.schema))
+                tables.setdefault(address, _TableChanges()).add(section, coders)
 
     def groups(self) -> set[int]:
         """Return the key groups that changed."""
@@ -112,6 +116,7 @@ def snapshot_group(
     key_group: int,
     current: Current,
     overlay: Overlay,
+    coders_of: CodersOf,
     compression: Compression = Compression.NONE,
 ) -> Iterator[bytes]:
     """Yield the entries of one key group as blobs.
@@ -126,7 +131,8 @@ def snapshot_group(
         for table_id, rows in _by_table(some).items():
             table = view.catalog.tables[table_id]
             change = changes.get((table.operator, table.state))
-            found = _stored_sections(table, rows, change, current(table))
+            coders = coders_of(table.operator, StateSchema.parse(table.schemas[0]))
+            found = _stored_sections(table, rows, change, current(table), coders)
             sections.setdefault(table.operator, []).extend(found)
         yield from _blobs(key_group, sections, compression)
     written: dict[str, list[Section]] = {}
@@ -173,12 +179,13 @@ def _stored_sections(
     rows: list[Stored],
     change: _TableChanges | None,
     current: tuple[str, list[Migration | None]] | None,
+    coders: Coders,
 ) -> Iterator[Section]:
     is_nested = table.is_nested
     by_number: dict[int, list[tuple[int, Any, Any, Any]]] = {}
     for raw, stored in rows:
         if change is None or not change.hides(raw[PREFIX_BYTES:], is_nested=is_nested):
-            entry = unpack_entry(raw, stored, is_nested=is_nested)
+            entry = unpack_entry(raw, stored, coders, is_nested=is_nested)
             by_number.setdefault(entry[0], []).append(entry)
     for number, entries in by_number.items():
         _, keys, subkeys, values = map(list, zip(*entries, strict=True))

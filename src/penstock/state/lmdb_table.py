@@ -11,11 +11,11 @@ from zlib import crc32
 import lmdb
 
 from penstock.errors import StateError, StateMigrationError
-from penstock.serde.key_bytes import decode_key
 from penstock.state.backend import ABSENT
 from penstock.state.blob import Section
 from penstock.state.coded_change import Migration
 from penstock.state.evolution import migration
+from penstock.state.key_coder import Coders
 from penstock.state.lmdb_format import (
     ADDRESSED,
     HEAD_BYTES,
@@ -43,12 +43,14 @@ class LmdbTable:
         operator: Uid of the operator.
         state: Name of the state.
         schema: How its entries are read now; stored ones may be older.
+        coders: How the addresses of its entries are written.
         migrations: Schema number to what makes plain values of `schema` of stored ones.
     """
 
-    def __init__(self, operator: str, state: str, schema: StateSchema) -> None:
+    def __init__(self, operator: str, state: str, schema: StateSchema, coders: Coders) -> None:
         self.operator = operator
         self.state = state
+        self.coders = coders
         self.migrations: list[Migration | None] = []
         self._parts: dict[int, Any] = {}
         self._id = _NO_TABLE
@@ -217,14 +219,14 @@ class LmdbTable:
             if first is not None and read_head(first)[1] & ADDRESSED:
                 yield next(iter(self.addresses(inner)))[0]
             else:
-                yield decode_key(inner[start:])
+                yield self.coders.keys.decode(inner[start:])
 
     def _entries(self, prefix: bytes) -> Iterator[tuple[int, Any, Any, Any]]:
         if self._id == _NO_TABLE:
             return
         is_nested = self.schema.kind.is_nested
         for raw, stored in self._in_view.scan(prefix):
-            yield unpack_entry(raw, stored, is_nested=is_nested)
+            yield unpack_entry(raw, stored, self.coders, is_nested=is_nested)
 
     @property
     def _in_view(self) -> View:

@@ -6,7 +6,6 @@ import heapq
 from collections.abc import Iterator
 from typing import Any
 
-from penstock.serde.key_bytes import encode_key
 from penstock.state.lmdb_format import unpack_timer
 from penstock.state.lmdb_table import LmdbTable
 from penstock.state.lmdb_view import View
@@ -30,7 +29,9 @@ class LmdbTimers:
         part = self._table[key_group]
         if part.get(key, timestamp) is None:
             part.put(key, timestamp, True)  # noqa: FBT003 - that the timer is there
-            heapq.heappush(self._added, (timestamp, key_group, encode_key(key), key))
+            heapq.heappush(
+                self._added, (timestamp, key_group, self._table.coders.keys.encode(key), key)
+            )
 
     def remove(self, key_group: int, key: Any, timestamp: int) -> None:
         """Remove a timer, if it is there."""
@@ -85,7 +86,8 @@ class LmdbTimers:
         table = view.catalog.ids.get((self._table.operator, self._table.state))
         self._view = view
         if table is not None:
-            self._stored = (unpack_timer(*stored) for stored in view.timers(table))
+            keys = self._table.coders.keys
+            self._stored = (unpack_timer(*stored, keys) for stored in view.timers(table))
             self._next = next(self._stored, None)
 
     def end(self) -> None:

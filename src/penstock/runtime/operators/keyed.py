@@ -35,12 +35,15 @@ class KeyedOperator(Operator):
 
     Attributes:
         may_tag: Results may be `(OutputTag, value)`.
+        has_keys_of_its_own: State is kept by the keys of the records, and not by others made of
+            them.
         takes_keys_in_parts: The records of one key may come in parts; else they come at once,
             whatever memory that takes.
         spill_space: Where a batch run puts what does not fit in memory.
     """
 
     may_tag = False
+    has_keys_of_its_own = True
     takes_keys_in_parts = False
     spill_space: SpillSpace | None = None
 
@@ -52,6 +55,9 @@ class KeyedOperator(Operator):
         self.keys = scope.context
         self.store = scope.store
         self._group_of = scope.group_of
+        key_type = spec.key_type()
+        if key_type is not None and self.has_keys_of_its_own:
+            scope.store.declare_keys(spec.uid, key_type)
         self._sweeper = scope.sweeper
         self._epoch_began_at = 0
         self._sides = sides_of(output)

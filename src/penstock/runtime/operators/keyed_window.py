@@ -51,6 +51,7 @@ class KeyedWindowOperator(KeyedOperator):
     """
 
     takes_keys_in_parts = True
+    has_keys_of_its_own = False  # but pairs of a key and a window
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
