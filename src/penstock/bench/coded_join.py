@@ -9,8 +9,8 @@ so state is everything that was read: what is compared is what the rows of state
 
 Coded rows against the pickles they replace differ in one option. The fixed slots of Flink's
 BinaryRowData are arithmetic: the bytes of the same log and snapshot if each row in it took what
-it takes in that layout (`penstock.bench.fixed_slots`). That layout is in favour of slots where it
-counts neither what Flink writes around a row, nor what its RocksDB does.
+it takes in that layout (`penstock.bench.fixed_slots`). Rather too few bytes are counted for slots
+than too many: none of what Flink writes around a row, and none of what its RocksDB does.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from penstock.bench.errors import SystemMissingError
 from penstock.bench.measurement import Measurement, Skipped
 from penstock.bench.program import BenchProgram, BenchSystem, Case, Outputs, Workload
 from penstock.bench.row_encodings import RowEncoding
+from penstock.state.compression import Compression
 from penstock.types import RowTypeInfo, Types
 
 _LONG, _STRING = Types.LONG(), Types.STRING()
@@ -72,6 +73,17 @@ _ENCODINGS: dict[str, tuple[Callable[[RowTypeInfo], RowEncoding], bool, str]] = 
     "fixed-slots": (row_encodings.fixed_slots, True, "BinaryRowData's layout, in Python"),
     "coded": (row_encodings.coded, False, "coded rows, one by one"),
     "coded-together": (row_encodings.coded_together, False, "coded rows in one pickle"),
+} | {
+    f"{name} {compression.value}": (
+        row_encodings.compressed(make, compression),
+        is_peer,
+        f"the same, compressed with {compression.value}",
+    )
+    for name, make, is_peer in (
+        ("pickle-together", row_encodings.pickled_together, True),
+        ("coded-together", row_encodings.coded_together, False),
+    )
+    for compression in (Compression.LZ4, Compression.ZSTD)
 }
 """Name to encoding, whether it is a peer, and what to know."""
 

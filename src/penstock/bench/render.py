@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 _MIB = 1 << 20
@@ -72,6 +73,12 @@ def _cold(each: dict[str, Any]) -> str:
     return "" if found is None else f"{found:.1f}"
 
 
+def _detail(each: dict[str, Any], name: str, unit: int = 1) -> str:
+    """Return the median of what the rounds told, in units; nothing if they did not."""
+    found = each.get("details", {}).get(name)
+    return f"{median(found) / unit:,.{1 if unit > 1 else 0}f}" if found else ""
+
+
 def _mebibytes(each: dict[str, Any], role: str) -> str:
     return f"{each['peak_memory_bytes'].get(role, 0) / _MIB:,.0f}"
 
@@ -101,6 +108,12 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ),
     ("p50 ms", lambda each: _quantile(each, "p50")),
     ("p99 ms", lambda each: _quantile(each, "p99")),
+    ("bytes a row", lambda each: _detail(each, "bytes_per_row")),
+    ("ns to encode", lambda each: _detail(each, "encode_ns_per_row")),
+    ("ns to decode", lambda each: _detail(each, "decode_ns_per_row")),
+    ("log MiB", lambda each: _detail(each, "log_bytes", _MIB)),
+    ("snapshot MiB", lambda each: _detail(each, "snapshot_bytes", _MIB)),
+    ("local copy MiB", lambda each: _detail(each, "local_store_bytes", _MIB)),
     ("cold s", _cold),
     ("JVM MiB", lambda each: _mebibytes(each, "jvm")),
     ("workers MiB", lambda each: _mebibytes(each, "workers")),

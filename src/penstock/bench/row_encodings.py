@@ -12,6 +12,8 @@ from typing import Any
 from penstock.bench.errors import SystemMissingError
 from penstock.bench.fixed_slots import FixedSlots
 from penstock.serde.coded_rows import coded_codec
+from penstock.state.compression import Compression, compress, decompress
+from penstock.state.packed import pack, unpack
 from penstock.types import BasicTypeInfo, MapTypeInfo, RowTypeInfo, TypeInformation
 from penstock.types.plain import PlainCodec, plain_codec
 
@@ -22,9 +24,11 @@ class Encoded:
 
     Attributes:
         parts: One per row, or all rows as one.
+        compressed: Number of the compression and size before it; None if it is not compressed.
     """
 
     parts: list[bytes]
+    compressed: tuple[int, int] | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -45,6 +49,10 @@ class RowEncoding:
     decode: Callable[[Encoded], list[Any]]
 
 
+Make = Callable[[RowTypeInfo], RowEncoding]
+"""Makes the encoding for rows of a type."""
+
+
 def coded(row_type: RowTypeInfo) -> RowEncoding:
     """Return coded rows, one by one."""
     codec = coded_codec(row_type)
@@ -53,11 +61,11 @@ def coded(row_type: RowTypeInfo) -> RowEncoding:
 
 
 def coded_together(row_type: RowTypeInfo) -> RowEncoding:
-    """Return coded rows in one pickle, as the change log and snapshots have them."""
+    """Return coded rows packed in one pickle, as the change log and snapshots have them."""
     codec = coded_codec(row_type)
     return RowEncoding(
-        lambda rows: Encoded([pickle.dumps(codec.encode_all(rows), 5)]),
-        lambda encoded: codec.decode_all(pickle.loads(encoded.parts[0])),
+        lambda rows: Encoded([pickle.dumps(pack(codec.encode_all(rows)), 5)]),
+        lambda encoded: codec.decode_all(unpack(pickle.loads(encoded.parts[0]))),
     )
 
 
@@ -77,6 +85,32 @@ def pickled_together(row_type: RowTypeInfo) -> RowEncoding:
         lambda rows: Encoded([pickle.dumps(plain.to_plain(rows), 5)]),
         lambda encoded: plain.from_plain(pickle.loads(encoded.parts[0])),
     )
+
+
+def compressed(together: Make, compression: Compression) -> Make:
+    """Return what writes rows in one pickle and compresses it, as `state.compression` does.
+
+    Args:
+        together: Makes what writes all rows as one.
+        compression: Not NONE.
+    """
+
+    def make(row_type: RowTypeInfo) -> RowEncoding:
+        inner = together(row_type)
+
+        def encode(rows: list[Any]) -> Encoded:
+            (body,) = inner.encode(rows).parts
+            number, small = compress(body, compression)
+            return Encoded([small], (number, len(body)))
+
+        def decode(encoded: Encoded) -> list[Any]:
+            assert encoded.compressed is not None
+            body = decompress(*encoded.compressed, memoryview(encoded.parts[0]))
+            return inner.decode(Encoded([bytes(body)]))
+
+        return RowEncoding(encode, decode)
+
+    return make
 
 
 def fixed_slots(row_type: RowTypeInfo) -> RowEncoding:
