@@ -7,16 +7,26 @@ version of a program may have stored them. That backends agree is tested in `tes
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError
 from penstock.serde.key_bytes import MAX_KEY_BYTES, encode_key
+from penstock.state.change_log import ChangeLog
 from penstock.state.key_coder import ANY_KEYS, key_coder
+from penstock.state.lmdb_backend import LmdbBackend
+from penstock.state.schema import StateKind, StateSchema
+from penstock.state.state_format import StateFormat
+from penstock.testing import Schedule, run_in_process
+from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
+from tests.runtime.jobs import STREAMING, environment
 from tests.types.random_types import exact, values_of
 
 LONG, STRING = Types.LONG(), Types.STRING()
@@ -117,3 +127,89 @@ def test_other_types_keep_the_bytes_of_any_key(key_type: TypeInformation | None)
 def test_what_cannot_be_a_key_is_refused() -> None:
     with pytest.raises(KeyTypeError):
         key_coder(PAIR).encode([1, "a"])
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_a_copy_with_coded_keys_does_not_store_them_twice(tmp_path: Path, coded: bool) -> None:
+    backend = LmdbBackend(tmp_path, "job")
+    backend.format = StateFormat(coded_rows=coded)
+    backend.declare_keys("op", PLACE)
+    part = backend.table("op", "n", StateSchema(StateKind.VALUE, LONG))
+    log = ChangeLog(storage := MemoryLog())
+    backend.catch_up(log)
+    part[0].put(Row(id=7, region="eu"), 1)
+    backend.written(log.append(backend.drain(), b"").position)
+    backend.catch_up(ChangeLog(storage))
+    view = backend._view
+    assert view is not None
+    ((raw, stored),) = view.scan(b"")
+    assert (raw[6:].hex(" ") == "50 08 0e 12 02 65 75") is coded
+    assert (b"region" in raw + stored) is not coded
+    assert part[0].keys() == [Row(id=7, region="eu")]
+    backend.close()
+
+
+def _declared(monkeypatch: pytest.MonkeyPatch, build: Any) -> set[TypeInformation]:
+    """Return the types of keys that the operators of a job tell their backend."""
+    found: set[TypeInformation] = set()
+    declare = LmdbBackend.declare_keys
+
+    def spy(self: LmdbBackend, operator: str, key_type: TypeInformation) -> None:
+        found.add(key_type)
+        declare(self, operator, key_type)
+
+    monkeypatch.setattr(LmdbBackend, "declare_keys", spy)
+    env = environment(STREAMING)
+    numbers = env.from_collection([(1, "a")], Types.TUPLE([LONG, STRING]))
+    build(numbers).sink_to(DiscardingSink())
+    run_in_process(env, Schedule(backend="lmdb"))
+    return found
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def test_operators_tell_the_type_of_their_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = Types.TUPLE([LONG, STRING])
+    by_type = _declared(monkeypatch, lambda s: s.key_by(_itself, pair).reduce(lambda a, _: a))
+    assert by_type == {pair}
+    assert _declared(monkeypatch, lambda s: s.key_by(_itself).reduce(lambda a, _: a)) == set()
+    joined = _declared(
+        monkeypatch,
+        lambda s: s.join(s).where(_itself, pair).equal_to(_itself).inner(),
+    )
+    assert joined == {pair}
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 3), st.booleans(), st.lists(st.integers(0, 9), max_size=4)),
+        max_size=8,
+    )
+)
+def test_timers_of_coded_keys_fire_in_order(steps: list[tuple[int, bool, list[int]]]) -> None:
+    # The last two are equal to the declared form, and are kept beside their bytes.
+    keys = [Row(id=1, region="a"), Row(id=1, region=None), Row(region="é", id=2.0), Row(7, "a")]
+    with TemporaryDirectory() as folder:
+        backend = LmdbBackend(Path(folder), "job")
+        backend.format = StateFormat(coded_rows=True)
+        backend.declare_keys("op", PLACE)
+        timers = backend.timers("op", "t")
+        storage = MemoryLog()
+        expected: set[tuple[int, int]] = set()
+        for which, adds, times in steps:
+            log = ChangeLog(storage)
+            backend.catch_up(log)
+            for time in times:
+                (timers.add if adds else timers.remove)(0, keys[which], time)
+                (expected.add if adds else expected.discard)((time, which))
+            backend.written(log.append(backend.drain(), b"").position)
+        backend.catch_up(ChangeLog(storage))
+        fired = []
+        while (due := timers.pop_due(5)) is not None:
+            fired.append((due[0], keys.index(due[2])))
+        assert [time for time, _ in fired] == sorted(time for time, _ in expected if time <= 5)
+        assert set(fired) == {each for each in expected if each[0] <= 5}
+        backend.close()

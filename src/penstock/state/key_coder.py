@@ -127,9 +127,10 @@ def _basic(value: Any, basic: BasicTypeInfo) -> Any:
         return value if type(value) is str else "".join(value)
     if not isinstance(value, Number):
         raise _NoSuchKeyError
+    number: Any = value  # what classes of numbers have in common is not in their types
     try:
-        whole = int(value.real)  # type: ignore[attr-defined]  # of all classes of numbers
-        return basic.coerce(whole if type(value) is not int and whole == value else value)
+        whole = int(number.real)
+        return basic.coerce(whole if type(value) is not int and whole == number else number)
     except (ValueError, OverflowError) as refused:
         raise _NoSuchKeyError from refused
 
