@@ -123,6 +123,8 @@ COLUMNS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
 row and are not about speed, are left out."""
 
 _ALWAYS = frozenset({"system", "keys", "records/ms", "s of a round", "worker MiB"})
+_IF_ANY = frozenset({"p50 ms", "p99 ms", "log MiB"})
+"""Columns that say something although they say the same in every row."""
 
 
 def _columns(results: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
@@ -130,7 +132,7 @@ def _columns(results: list[dict[str, Any]]) -> tuple[list[str], list[list[str]]]
     telling = {
         name: cells
         for name, cells in columns.items()
-        if name in _ALWAYS or len(set(cells)) > 1 or (name in {"p50 ms", "p99 ms"} and cells[0])
+        if name in _ALWAYS or len(set(cells)) > 1 or (name in _IF_ANY and cells[0])
     }
     return list(telling), [list(row) for row in zip(*telling.values(), strict=True)]
 

@@ -130,7 +130,7 @@ def _basic(value: Any, basic: BasicTypeInfo) -> Any:
     number: Any = value  # what classes of numbers have in common is not in their types
     try:
         whole = int(number.real)
-        return basic.coerce(whole if type(value) is not int and whole == number else number)
+        return basic.coerce(whole if type(number) is not int and whole == number else number)
     except (ValueError, OverflowError) as refused:
         raise _NoSuchKeyError from refused
 
