@@ -68,6 +68,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "metrics",
         "serde",
         "spark",
+        "state",  # what rows are stored in, for `coded-rows`
         "types",
         "version",
     },
