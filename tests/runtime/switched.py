@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from penstock.datastream import StreamExecutionEnvironment
@@ -12,6 +13,8 @@ from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import decode_report
 from penstock.serde import user_code
 from penstock.serde.frame import FrameKind, decode_records, read_header
+from penstock.state.backend import StateBackend
+from penstock.state.hash_backend import HashBackend
 from penstock.testing import Schedule
 from penstock.testing.batch_run import run_batch
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
@@ -28,7 +31,12 @@ class Switched:
         now: The wall clock of the live run.
     """
 
-    def __init__(self, env: StreamExecutionEnvironment) -> None:
+    def __init__(
+        self,
+        env: StreamExecutionEnvironment,
+        make_backend: Callable[[], StateBackend] = HashBackend,
+    ) -> None:
+        self._make_backend = make_backend
         plan = env.plan()
         batch, live = plan.runs
 
@@ -52,7 +60,9 @@ class Switched:
     def start_driver(self) -> None:
         """Go on in a new worker, as after the death of everything but the checkpoint."""
         program = user_code.dump(self._programs[1])
-        self._subtask = LiveSubtask(program, 0, now_ms=lambda: self.now)
+        self._subtask = LiveSubtask(
+            program, 0, make_backend=self._make_backend, now_ms=lambda: self.now
+        )
 
     def fail(self, *records: object) -> None:
         """Run a micro-batch that is never committed."""

@@ -6,6 +6,9 @@ moved by hand. The model is a set of (key, time); it shares no code with timers 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +17,11 @@ from penstock.common import Time
 from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
 from penstock.datastream.window import TumblingProcessingTimeWindows
 from penstock.serde.key_groups import KeyGroups
-from penstock.state import hash_backend
+from penstock.state import hash_backend, lmdb_writer
+from penstock.state.backend import StateBackend
 from penstock.state.blob import decode_blob, key_group_of
 from penstock.state.change_log import ChangeLog
+from penstock.state.lmdb_backend import LmdbBackend
 from penstock.testing import Schedule, run_in_process
 from penstock.testing import live_run as in_process
 from penstock.testing.memory_log import MemoryLog
@@ -101,16 +106,23 @@ def test_every_subtask_takes_its_state_over_in_the_first_micro_batch(monkeypatch
     assert sorted(key for log in logs for key in held(log)) == list(range(100))
 
 
-def test_the_first_live_record_decodes_the_state_of_its_key_group_alone(monkeypatch):
+@pytest.mark.parametrize("where", [hash_backend, lmdb_writer], ids=["hashmap", "lmdb"])
+def test_the_first_live_record_decodes_the_state_of_its_key_group_alone(
+    monkeypatch, tmp_path, where
+):
     history = [(f"key {number}", number) for number in range(500)]
-    world = Switched(sums(history, []))
+    makers: dict[Any, Callable[[], StateBackend]] = {
+        hash_backend: hash_backend.HashBackend,
+        lmdb_writer: lambda: LmdbBackend(tmp_path / "copy", "job"),
+    }
+    world = Switched(sums(history, []), makers[where])
     decoded = set()
 
     def noted(blob):
         decoded.add(key_group_of(blob))
         return decode_blob(blob)
 
-    monkeypatch.setattr(hash_backend, "decode_blob", noted)
+    monkeypatch.setattr(where, "decode_blob", noted)
     assert world.commit(("key 7", 1))[0] == [("key 7", 8)]
     assert decoded == {KeyGroups(128)["key 7"]}
     assert world.commit(("key 8", 1))[0] == [("key 8", 9)]

@@ -9,7 +9,7 @@ import pytest
 
 from penstock.errors import StateError
 from penstock.serde.key_bytes import encode_key
-from penstock.state import lmdb_apply, lmdb_directory, lmdb_file
+from penstock.state import lmdb_directory, lmdb_file, lmdb_writer
 from penstock.state.backend import CopyUse
 from penstock.state.change_log import ChangeLog
 from penstock.state.lmdb_format import group_prefix
@@ -171,7 +171,7 @@ class TestTrust:
         worker.read()
         worker.backend.close()
         data = (directory / "copy" / "data.mdb").read_bytes()
-        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 2', b'"format": 3'))
+        (directory / "copy" / "data.mdb").write_bytes(data.replace(b'"format": 3', b'"format": 4'))
         assert TimedWorker(directory, storage).read() == (CopyUse.REBUILD, {"a": 1})
 
     @pytest.mark.parametrize(
@@ -337,15 +337,15 @@ def test_the_map_is_as_large_as_the_disk(directory, worker):
 
 
 def test_catching_up_takes_bounded_transactions(tmp_path, storage, worker, monkeypatch):
-    monkeypatch.setattr(lmdb_apply, "_ENTRIES_PER_TRANSACTION", 10)
+    monkeypatch.setattr(lmdb_writer, "_ENTRIES_PER_TRANSACTION", 10)
     taken = []
-    finish = lmdb_apply.EntryWriter.finish
+    finish = lmdb_writer.EntryWriter.finish
 
     def counted(writer):
         taken.append(writer)
         finish(writer)
 
-    monkeypatch.setattr(lmdb_apply.EntryWriter, "finish", counted)
+    monkeypatch.setattr(lmdb_writer.EntryWriter, "finish", counted)
     worker.batch(**{f"k{number}": number for number in range(100)})
     assert len(worker.read()[1]) == 100
     assert len(taken) > 5

@@ -8,49 +8,40 @@ Entries are applied in transactions of bounded size: the pages a transaction cha
 memory until it is committed. While there are several, the header has a `target`, or no position
 in the case of a rebuild, so a copy left like that is continued or thrown away. To continue is
 right because entries say what is, not what to add: applying some of them again changes nothing.
+
+A copy that is built anew lets key groups sleep (`lmdb_sleepers`). To wake one changes how the
+file holds what it holds, not what that is, so the position stays, and it may be done whenever the
+file is where the micro-batch began.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import lmdb
 
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
-from penstock.serde.key_bytes import encode_key
 from penstock.state.backend import CopyUse
-from penstock.state.blob import Section, decode_blob, key_group_of, operator_of
 from penstock.state.change_log import ChangeLog, Position
-from penstock.state.key_coder import Coders
 from penstock.state.lmdb_directory import CopyDirectory
 from penstock.state.lmdb_file import EMPTY, Header, LocalFile, Transaction
-from penstock.state.lmdb_format import (
-    Catalog,
-    address_of,
-    entry_prefix,
-    nested_prefix,
-    pack_entry,
-    pack_timer,
-    timer_order,
-)
-from penstock.state.schema import StateKind, StateSchema
-
-CodersOf = Callable[[str, StateSchema], Coders]
-"""Operator and schema of a state to how its addresses are written."""
-
-_ENTRIES_PER_TRANSACTION = 32_768
-_BYTES_PER_TRANSACTION = 32 << 20
+from penstock.state.lmdb_writer import CodersOf, Declared, EntryWriter
 
 _ahead: dict[str, Position | None] = {}
 """Path of a copy to the position, beyond the log, at which this process last found it."""
 
 
 def catch_up(
-    directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf
+    directory: CopyDirectory, log: ChangeLog, coders_of: CodersOf, declared: Declared
 ) -> tuple[LocalFile, Transaction, CopyUse]:
     """Return a copy at the head of `log`, a read transaction on it, and what it was worth.
+
+    Args:
+        directory: Where the copy is.
+        log: Says what the copy should be.
+        coders_of: How addresses are written.
+        declared: Operator to the schemas of its states: of others nothing is known yet.
 
     Raises:
         StateError: The log is damaged, or the disk cannot be used.
@@ -63,12 +54,58 @@ def catch_up(
             return file, txn, CopyUse.HIT
         txn.abort()
     with directory.locked():
-        file, use = _advance(directory, log, wanted, coders_of)
+        file, use = _advance(directory, log, wanted, coders_of, declared)
         return file, file.begin(), use
 
 
+def rewrite(
+    directory: CopyDirectory,
+    file: LocalFile,
+    header: Header,
+    coders_of: CodersOf,
+    step: Callable[[EntryWriter], bool],
+) -> Transaction:
+    """Change how a copy holds what it holds; return a read transaction that sees it.
+
+    Args:
+        directory: Where the copy is.
+        file: The copy.
+        header: What the caller found in it.
+        coders_of: How addresses are written.
+        step: Changes something within a transaction; returns whether nothing is left.
+
+    Raises:
+        StateError: Another attempt has gone on with the copy, or the disk cannot be used.
+        lmdb.CorruptedError: The copy is damaged.
+    """
+    is_done = False
+    with directory.locked():
+        while not is_done:
+            with file.begin(write=True) as txn:
+                if file.header(txn) != header:
+                    raise StateError(
+                        f"the local copy of state in {directory.path} is in use by a later attempt",
+                        hint="Nothing needs to be done: what this attempt did does not count.",
+                    )
+                try:
+                    writer = EntryWriter(file, txn, coders_of)
+                    is_done = step(writer)
+                    writer.finish()
+                except lmdb.CorruptedError:
+                    raise
+                except lmdb.Error as cause:
+                    raise _full(directory, cause) from cause
+                failpoint("lmdb-in-waking")
+            file.settle()
+        return file.begin()
+
+
 def _advance(
-    directory: CopyDirectory, log: ChangeLog, wanted: Position, coders_of: CodersOf
+    directory: CopyDirectory,
+    log: ChangeLog,
+    wanted: Position,
+    coders_of: CodersOf,
+    declared: Declared,
 ) -> tuple[LocalFile, CopyUse]:
     file, header = directory.obtain()
     position = header.position
@@ -80,7 +117,7 @@ def _advance(
     if missing is not None and _is_known(log, header.target):
         during = Header(directory.owner, position, wanted)
         try:
-            _apply(file, log.blobs(missing), coders_of, during, final)
+            _apply(file, log.blobs(missing), coders_of, during, final, None)
         except lmdb.Error:
             file, _ = directory.recreate()
             use = CopyUse.REBUILD
@@ -92,13 +129,17 @@ def _advance(
     elif position != EMPTY:
         file, _ = directory.recreate()
     try:
-        _apply(file, log.all_blobs(), coders_of, Header(directory.owner, None), final)
+        _apply(file, log.all_blobs(), coders_of, Header(directory.owner, None), final, declared)
     except lmdb.Error as cause:
-        raise StateError(
-            f"the local copy of state in {directory.path} cannot be written: {cause}",
-            hint="Make space on the executors' local disk, or set state.backend.type to hashmap.",
-        ) from cause
+        raise _full(directory, cause) from cause
     return file, use
+
+
+def _full(directory: CopyDirectory, cause: Exception) -> StateError:
+    return StateError(
+        f"the local copy of state in {directory.path} cannot be written: {cause}",
+        hint="Make space on the executors' local disk, or set state.backend.type to hashmap.",
+    )
 
 
 def _worth(log: ChangeLog, header: Header) -> CopyUse:
@@ -137,128 +178,22 @@ def _apply(
     coders_of: CodersOf,
     during: Header,
     final: Header,
+    declared: Declared | None,
 ) -> None:
-    """Apply blobs; the last transaction, often the only one, writes `final`."""
+    """Apply blobs, or let them sleep if the file is new and it is known what is declared.
+
+    The last transaction, often the only one, writes `final`.
+    """
     file.free_dead_readers()
     left = iter(blobs)
     is_last = False
     while not is_last:
         with file.begin(write=True) as txn:
-            writer = EntryWriter(file, txn, coders_of)
-            is_last = writer.apply_some(left)
+            writer = EntryWriter(file, txn, coders_of, declared)
+            left, is_last = writer.apply_some(left)
             writer.finish()
             failpoint("lmdb-in-transaction")
             file.write_header(txn, final if is_last else during)
         file.settle()
         if not is_last:
             failpoint("lmdb-between-transactions")
-
-
-class EntryWriter:
-    """Applies blobs within one write transaction."""
-
-    def __init__(self, file: LocalFile, txn: Transaction, coders_of: CodersOf) -> None:
-        self._file = file
-        self._coders_of = coders_of
-        self._txn = txn
-        self._catalog = Catalog(file.catalog_bytes(txn))
-
-    def apply_some(self, blobs: Iterator[bytes]) -> bool:
-        """Apply blobs until the transaction is large enough; return whether these were all."""
-        n_entries = n_bytes = 0
-        for blob in blobs:
-            n_entries += self.apply(blob)
-            n_bytes += len(blob)
-            if n_entries >= _ENTRIES_PER_TRANSACTION or n_bytes >= _BYTES_PER_TRANSACTION:
-                return False
-        return True
-
-    def finish(self) -> None:
-        """Write what was learned about tables."""
-        if self._catalog.is_changed:
-            self._file.write_catalog(self._txn, self._catalog)
-
-    def apply(self, blob: bytes) -> int:
-        """Apply one blob and return how many entries it changed.
-
-        Raises:
-            StateError: The blob is damaged.
-        """
-        operator, group = operator_of(blob), key_group_of(blob)
-        n_entries = 0
-        for section in decode_blob(blob):
-            table, number = self._catalog.claim(operator, section.state, section.schema)
-            schema = StateSchema.parse(section.schema)
-            coders = self._coders_of(operator, schema)
-            if schema.kind is StateKind.TIMERS:
-                self._apply_timers(group, table, section, coders)
-            self._clear(group, table, section, coders)
-            if schema.kind.is_nested:
-                self._apply_nested(entry_prefix(group, table), number, section, coders)
-            else:
-                self._apply_single(entry_prefix(group, table), number, section, coders)
-            n_entries += len(section)
-        return n_entries
-
-    def _apply_single(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
-        rows = []
-        encode, is_decodable = coders.keys.encode, coders.keys.is_decodable
-        for key, value in zip(section.keys, section.values, strict=True):
-            encoded = encode(key)
-            address = None if is_decodable(key, encoded) else (key, None)
-            raw = prefix + encoded
-            rows.append((raw, pack_entry(raw, number, value, address)))
-        self._put(rows, self._file.entries)
-        delete = self._txn.delete
-        for key in section.removed:
-            delete(prefix + encode(key))
-
-    def _apply_nested(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
-        rows = []
-        subkeys = section.subkeys or ()
-        for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
-            raw, address = address_of(prefix, key, subkey, coders, is_nested=True)
-            rows.append((raw, pack_entry(raw, number, value, address)))
-        self._put(rows, self._file.entries)
-        delete = self._txn.delete
-        for key, subkey in zip(section.removed, section.removed_subkeys or (), strict=True):
-            raw, _ = address_of(prefix, key, subkey, coders, is_nested=True)
-            delete(raw)
-
-    def _clear(self, group: int, table: int, section: Section, coders: Coders) -> None:
-        cursor = self._txn.cursor()
-        for key in section.cleared:
-            prefix = nested_prefix(entry_prefix(group, table), coders.keys.encode(key))
-            if cursor.set_range(prefix):
-                while cursor.key().startswith(prefix) and cursor.delete():
-                    pass
-        cursor.close()
-
-    def _apply_timers(self, group: int, table: int, section: Section, coders: Coders) -> None:
-        """Keep the order of timers; called before the entries themselves change."""
-        order = self._file.timers
-        encode = coders.keys.encode
-        delete = self._txn.delete
-        cursor = self._txn.cursor()
-        for key in section.cleared:
-            encoded = encode(key)
-            prefix = nested_prefix(entry_prefix(group, table), encoded)
-            found = cursor.set_range(prefix)
-            while found and (raw := cursor.key()).startswith(prefix):
-                delete(timer_order(table, raw[len(prefix) :], group, encoded), db=order)
-                found = cursor.next()
-        cursor.close()
-        rows = []
-        for key, time in zip(section.keys, section.subkeys or (), strict=True):
-            encoded = encode(key)
-            raw = timer_order(table, encode_key(time), group, encoded)
-            rows.append((raw, pack_timer(raw, key, encoded, coders.keys)))
-        self._put(rows, order)
-        for key, time in zip(section.removed, section.removed_subkeys or (), strict=True):
-            delete(timer_order(table, encode_key(time), group, encode(key)), db=order)
-
-    def _put(self, rows: list[tuple[bytes, bytes]], database: Any) -> None:
-        # In order: neighbours share pages, and only the pages of one transaction are in memory.
-        rows.sort()
-        with self._txn.cursor(database) as cursor:
-            cursor.putmulti(rows)

@@ -5,7 +5,8 @@ those it touched. Any worker process of the host finds the file as the last one 
 does not matter which of them Spark hands a subtask to.
 
 A micro-batch changes memory only. The file follows when a later micro-batch finds the changes in
-the log: see `lmdb_apply`.
+the log: see `lmdb_apply`. Of a copy that is built anew, key groups nobody has touched stay encoded
+(`lmdb_sleepers`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from penstock.errors import StateError
@@ -69,11 +71,14 @@ class LmdbBackend:
         if found is None:
             found = LmdbTable(operator, state, schema, self._coders(operator, schema))
             if self._view is not None:
+                self._view.declare(operator, {state: schema})
                 found.begin(self._view)
             self._tables[operator, state] = found
             self._claim(operator, state)
         elif found.schema.text() != schema.text():
             migration_of(found.schema, schema, operator, state)
+            if self._view is not None:
+                self._view.declare(operator, {state: schema})
             found.declare(schema)
         return found
 
@@ -101,9 +106,11 @@ class LmdbBackend:
         """
         self._end()
         self._directory.owner = self._owner + self._addresses()
-        file, txn, use = catch_up(self._directory, log, self._coders)
-        self._view = View(self._directory, file, txn)
+        file, txn, use = catch_up(self._directory, log, self._coders, self._schemas_of)
+        self._view = View(self._directory, file, txn, self._coders)
         try:
+            for operator in {operator for operator, _ in self._tables}:
+                self._view.declare(operator, self._schemas_of(operator))
             for table in self._tables.values():
                 table.begin(self._view)
             for timers in self._timers.values():
@@ -156,20 +163,22 @@ class LmdbBackend:
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group, as it was when the micro-batch began."""
-        return self._snapshot_of(key_group, Overlay(self._coders))
+        return self._snapshot_of(key_group, ())
 
     def snapshot(self) -> Iterator[bytes]:
         """Yield all entries, those of this micro-batch included; after `drain`."""
-        overlay = Overlay(self._coders, self._drained)
-        for group in sorted(overlay.groups().union(self._current_view().groups())):
-            yield from self._snapshot_of(group, overlay)
+        changes: dict[int, list[bytes]] = {}
+        for blob in self._drained:
+            changes.setdefault(key_group_of(blob), []).append(blob)
+        for group in sorted(self._stored_groups().union(changes)):
+            yield from self._snapshot_of(group, changes.get(group, ()))
 
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending.
 
         A group whose entries were all removed in this micro-batch may be among them.
         """
-        found = set(self._current_view().groups())
+        found = self._stored_groups()
         for table in self._tables.values():
             found.update(group for group, part in table.parts() if part.has_entries())
         found.update(group for _, group, _ in self._unclaimed)
@@ -180,8 +189,21 @@ class LmdbBackend:
         self._end()
         self._directory.close()
 
-    def _snapshot_of(self, key_group: int, overlay: Overlay) -> Iterator[bytes]:
+    def _stored_groups(self) -> set[int]:
+        view = self._current_view()
+        return view.sleeping_groups().union(view.groups())
+
+    def _schemas_of(self, operator: str) -> dict[str, StateSchema]:
+        return {
+            state: table.schema
+            for (owner, state), table in self._tables.items()
+            if owner == operator
+        }
+
+    def _snapshot_of(self, key_group: int, changes: Iterable[bytes]) -> Iterator[bytes]:
         view, compression = self._current_view(), self.format.compression
+        # What sleeps is laid over what is stored, without waking it.
+        overlay = Overlay(self._coders, chain(view.sleeping_blobs(key_group), changes))
         return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
 
     def _addresses(self) -> str:

@@ -32,6 +32,7 @@ import lmdb
 from penstock.errors import StateError
 from penstock.state.lmdb_file import EMPTY, Header, LocalFile
 from penstock.state.lmdb_format import Catalog
+from penstock.state.lmdb_sleepers import Sleepers
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -95,6 +96,7 @@ class CopyDirectory:
                 header = file.header(txn)
                 # Everything that is not an entry; entries have checksums.
                 Catalog(file.catalog_bytes(txn))
+                Sleepers(file.sleepers_bytes(txn))
         except (lmdb.Error, StateError, ValueError, TypeError):
             return self.recreate()
         if not file.is_whole() or header is None or header.owner != self.owner:

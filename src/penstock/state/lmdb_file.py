@@ -21,17 +21,19 @@ import lmdb
 from penstock.errors import StateError
 from penstock.state.change_log import Position
 from penstock.state.lmdb_format import Catalog
+from penstock.state.lmdb_sleepers import Sleepers
 
 EMPTY: Position = (-1, "")
 """Position of a copy of a log in which nothing was ever written."""
 
 Transaction: TypeAlias = "lmdb.Transaction[bytes]"
 
-_FORMAT = 2
+_FORMAT = 3
 _MAX_READERS = 512
 _MAX_MAP_BYTES = 1 << 42
 _HEADER = b"header"
 _CATALOG = b"catalog"
+_SLEEPERS = b"sleepers"
 _FILES = ("data.mdb", "lock.mdb")
 
 Identity: TypeAlias = tuple[tuple[int, int], ...]
@@ -77,6 +79,7 @@ class LocalFile:
         path: Its directory.
         entries: Database of entries.
         timers: Database of the order of timers.
+        sleeping: Database of blobs that are applied when they are needed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,7 +94,7 @@ class LocalFile:
             str(path),
             map_size=_map_size(path),
             max_readers=_MAX_READERS,
-            max_dbs=3,
+            max_dbs=4,
             metasync=False,
             sync=False,
             readahead=False,
@@ -108,6 +111,7 @@ class LocalFile:
         self._meta = self._env.open_db(b"meta")
         self.entries = self._env.open_db(b"entries")
         self.timers = self._env.open_db(b"timers")
+        self.sleeping = self._env.open_db(b"sleeping")
 
     def begin(self, *, write: bool = False) -> Transaction:
         """Begin a transaction, on `entries` unless told otherwise."""
@@ -129,6 +133,14 @@ class LocalFile:
     def write_catalog(self, txn: Transaction, catalog: Catalog) -> None:
         """Replace the catalog."""
         txn.put(_CATALOG, catalog.encode(), db=self._meta)
+
+    def sleepers_bytes(self, txn: Transaction) -> bytes | None:
+        """Return the stored list of what sleeps."""
+        return txn.get(_SLEEPERS, None, self._meta)
+
+    def write_sleepers(self, txn: Transaction, sleepers: Sleepers) -> None:
+        """Replace the list of what sleeps."""
+        txn.put(_SLEEPERS, sleepers.encode(), db=self._meta)
 
     def is_whole(self) -> bool:
         """Return whether the files at the path are still these, and not cut short."""
@@ -153,7 +165,8 @@ class LocalFile:
         data = self.path / _FILES[0]
         expected = self._expected_bytes()
         with suppress(FileNotFoundError):  # private, or deleted: nobody will open it again
-            if data.stat().st_size < expected:
+            found = _stats(self.path)
+            if _identity(found) == self._identity and found[0].st_size < expected:
                 os.truncate(data, expected)
 
     def free_dead_readers(self) -> None:

@@ -1,13 +1,15 @@
 """What is stored in an LMDB copy of keyed state, byte by byte.
 
-Three databases:
+Four databases:
 
     meta      b"header"   JSON: format, owner, position and target (see `lmdb_file`)
               b"catalog"  JSON: operator, state and schema texts of every table; a table's id is its
                           place in the list, a schema's number its place among the table's
+              b"sleepers" what sleeps (see `lmdb_sleepers`)
     entries   u32 key group | u16 table id | key                                 single kinds
               u32 key group | u16 table id | u8 length of key | key | subkey     nested kinds
     timers    u16 table id | timestamp | u32 key group | key | u8 length of key: the order of timers
+    sleeping  u16 operator | u32 key group | u32 number: a state blob that is still to be applied
 
 Integers in keys are big-endian, so the entries of a key group are one range, those of a table in
 it a range within, those of a key with subkeys a range within that, and timers of a table sort by
@@ -68,6 +70,11 @@ def entry_prefix(key_group: int, table: int) -> bytes:
 def group_prefix(key_group: int) -> bytes:
     """Return what the entries of a key group begin with."""
     return _GROUP.pack(key_group)
+
+
+def group_of(raw: bytes) -> int:
+    """Return the key group of an entry, or of what it begins with."""
+    return int(_GROUP.unpack_from(raw)[0])
 
 
 def place_of(raw: bytes) -> tuple[int, int]:

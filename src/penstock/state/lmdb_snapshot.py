@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from penstock.state.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.blob import Section, decode_blob, encode_blobs, operator_of
 from penstock.state.coded_change import Migration
 from penstock.state.compression import Compression
 from penstock.state.key_coder import Coders
-from penstock.state.lmdb_apply import CodersOf
 from penstock.state.lmdb_format import (
     GROUP_BYTES,
     PREFIX_BYTES,
@@ -29,7 +28,8 @@ from penstock.state.lmdb_format import (
     unpack_entry,
 )
 from penstock.state.lmdb_view import Stored, View
-from penstock.state.schema import StateSchema
+from penstock.state.lmdb_writer import CodersOf
+from penstock.state.schema import StateKind, StateSchema
 
 _ENTRIES = 20_000
 _BYTES = 8 << 20
@@ -42,25 +42,29 @@ Current = Callable[[StoredTable], "tuple[str, list[Migration | None]] | None"]
 by schema number; None for a state nobody declared."""
 
 
+_Entry = tuple[str, Any, Any, Any]
+"""(schema text, key, subkey, plain value)."""
+
+
 @dataclass(slots=True)
 class _TableChanges:
     """What a micro-batch did to one state in one key group; by key behind the table's prefix.
 
     Attributes:
-        written: Key to (schema text, key, subkey, plain value).
+        written: What a key with subkeys begins with, to key, to entry; all
+            keys without subkeys are under b"".
         removed: Keys of entries that are gone.
         cleared: Beginnings of keys of which everything before `written` is gone.
     """
 
-    written: dict[bytes, tuple[str, Any, Any, Any]] = field(default_factory=dict)
+    written: dict[bytes, dict[bytes, _Entry]] = field(default_factory=dict)
     removed: set[bytes] = field(default_factory=set)
     cleared: set[bytes] = field(default_factory=set)
 
     def hides(self, key: bytes, *, is_nested: bool) -> bool:
         """Return whether a stored entry is no longer, or not as it is stored."""
-        if key in self.written or key in self.removed:
-            return True
-        return is_nested and bool(self.cleared) and key[: 1 + key[0]] in self.cleared
+        start = key[: 1 + key[0]] if is_nested else b""
+        return key in self.written.get(start, ()) or key in self.removed or start in self.cleared
 
     def add(self, section: Section, coders: Coders) -> None:
         """Take what a later section says."""
@@ -68,47 +72,44 @@ class _TableChanges:
         for key in section.cleared:
             start = nested_prefix(b"", coders.keys.encode(key))
             self.cleared.add(start)
-            for known in [known for known in self.written if known.startswith(start)]:
-                del self.written[known]
+            self.written.pop(start, None)
         subkeys = section.subkeys or [None] * len(section.keys)
         for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
             place, _ = address_of(b"", key, subkey, coders, is_nested=is_nested)
-            self.written[place] = section.schema, key, subkey, value
+            start = place[: 1 + place[0]] if is_nested else b""
+            self.written.setdefault(start, {})[place] = section.schema, key, subkey, value
         subkeys = section.removed_subkeys or [None] * len(section.removed)
         for key, subkey in zip(section.removed, subkeys, strict=True):
             place, _ = address_of(b"", key, subkey, coders, is_nested=is_nested)
-            self.written.pop(place, None)
+            start = place[: 1 + place[0]] if is_nested else b""
+            self.written.get(start, {}).pop(place, None)
             self.removed.add(place)
 
     def sections(self, state: str) -> Iterator[Section]:
         """Yield the entries that were written."""
-        by_schema: dict[str, list[tuple[str, Any, Any, Any]]] = {}
-        for entry in self.written.values():
-            by_schema.setdefault(entry[0], []).append(entry)
+        by_schema: dict[str, list[_Entry]] = {}
+        for of_start in self.written.values():
+            for entry in of_start.values():
+                by_schema.setdefault(entry[0], []).append(entry)
         for schema, entries in by_schema.items():
             _, keys, subkeys, values = map(list, zip(*entries, strict=True))
             yield _section(state, schema, keys, subkeys, values)
 
 
 class Overlay:
-    """The changes of one micro-batch, from the blobs it drained."""
+    """What is laid over the stored entries of a key group, from blobs in order.
 
-    def __init__(self, coders_of: CodersOf, blobs: Iterable[bytes] = ()) -> None:
-        self._changes: dict[int, dict[Address, _TableChanges]] = {}
+    Attributes:
+        changes: What there is of each state.
+    """
+
+    def __init__(self, coders_of: CodersOf, blobs: Iterable[bytes]) -> None:
+        self.changes: dict[Address, _TableChanges] = {}
         for blob in blobs:
-            tables = self._changes.setdefault(key_group_of(blob), {})
             for section in decode_blob(blob):
                 address = operator_of(blob), section.state
                 coders = coders_of(address[0], StateSchema.parse(section.schema))
-                tables.setdefault(address, _TableChanges()).add(section, coders)
-
-    def groups(self) -> set[int]:
-        """Return the key groups that changed."""
-        return set(self._changes)
-
-    def of_group(self, key_group: int) -> dict[Address, _TableChanges]:
-        """Return the changes of one key group."""
-        return self._changes.get(key_group, {})
+                self.changes.setdefault(address, _TableChanges()).add(section, coders)
 
 
 def snapshot_group(
@@ -121,32 +122,39 @@ def snapshot_group(
 ) -> Iterator[bytes]:
     """Yield the entries of one key group as blobs.
 
+    Timers have blobs of their own, because those of other states may sleep when they are loaded.
+
     Raises:
         StateError: The copy is damaged.
     """
-    changes = overlay.of_group(key_group)
+    changes = overlay.changes
     entries = view.scan(group_prefix(key_group))
     while some := _bounded(entries):
-        sections: dict[str, list[Section]] = {}
+        sections: list[tuple[str, Section]] = []
         for table_id, rows in _by_table(some).items():
             table = view.catalog.tables[table_id]
             change = changes.get((table.operator, table.state))
             coders = coders_of(table.operator, StateSchema.parse(table.schemas[0]))
             found = _stored_sections(table, rows, change, current(table), coders)
-            sections.setdefault(table.operator, []).extend(found)
+            sections += [(table.operator, section) for section in found]
         yield from _blobs(key_group, sections, compression)
-    written: dict[str, list[Section]] = {}
-    for (operator, state), change in changes.items():
-        written.setdefault(operator, []).extend(change.sections(state))
+    written = [
+        (operator, section)
+        for (operator, state), change in changes.items()
+        for section in change.sections(state)
+    ]
     yield from _blobs(key_group, written, compression)
 
 
 def _blobs(
-    key_group: int, sections: dict[str, list[Section]], compression: Compression
+    key_group: int, sections: list[tuple[str, Section]], compression: Compression
 ) -> Iterator[bytes]:
-    for operator, own in sections.items():
-        if own:
-            yield from encode_blobs(operator, key_group, own, compression)
+    together: dict[tuple[str, bool], list[Section]] = {}
+    for operator, section in sections:
+        is_timers = StateSchema.parse(section.schema).kind is StateKind.TIMERS
+        together.setdefault((operator, is_timers), []).append(section)
+    for (operator, _), own in together.items():
+        yield from encode_blobs(operator, key_group, own, compression)
 
 
 def _bounded(entries: Iterator[Stored]) -> list[Stored]:

@@ -1,5 +1,8 @@
 """What one micro-batch sees of an LMDB copy: one read transaction, whatever others do.
 
+Waking a key group that sleeps goes on to a later transaction, in which the file holds the same in
+another way. What was read, or is being read, from an earlier one stays right.
+
 Entries and timers have checksums over key and value, but a damaged key is not found in the first
 place, and a damaged inner page leads past it. So where an entry is not found its neighbours are
 looked at: keys must ascend there, and be what was written. A key that was damaged is itself one
@@ -9,12 +12,13 @@ a page whose own count of entries is damaged so that its last ones are never see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 import lmdb
 
 from penstock.errors import StateError
+from penstock.state.lmdb_apply import rewrite
 from penstock.state.lmdb_directory import CopyDirectory
 from penstock.state.lmdb_file import LocalFile, Transaction
 from penstock.state.lmdb_format import (
@@ -27,6 +31,9 @@ from penstock.state.lmdb_format import (
     place_of,
     timers_prefix,
 )
+from penstock.state.lmdb_sleepers import Sleepers
+from penstock.state.lmdb_writer import CodersOf, EntryWriter
+from penstock.state.schema import StateSchema
 
 Stored = tuple[bytes, bytes]
 """Key and value of an entry in the database."""
@@ -36,24 +43,77 @@ Intact = Callable[[bytes, bytes], bool]
 
 
 class View:
-    """A read transaction on a copy.
+    """A state of a copy.
 
     Attributes:
         catalog: The tables of the copy.
-        get: Returns the stored value of an entry, None if there is none.
+        get: Returns the stored value of an entry, None if there is none; another one behind `wake`
+            and `declare`, which do nothing if the view is settled.
+        is_settled: Nothing sleeps.
     """
 
-    def __init__(self, directory: CopyDirectory, file: LocalFile, txn: Transaction) -> None:
+    def __init__(
+        self, directory: CopyDirectory, file: LocalFile, txn: Transaction, coders_of: CodersOf
+    ) -> None:
         self._directory = directory
+        self._coders_of = coders_of
         self._file = file
         self._txn = txn
-        self.get: Callable[[bytes], bytes | None] = txn.get
-        self.catalog = Catalog(file.catalog_bytes(txn))
-        self._probe = txn.cursor()
+        header = file.header(txn)
+        assert header is not None, "a copy was found to be where the micro-batch begins"
+        self._header = header
+        self._first = txn
+        self._asleep: dict[str, set[bytes]] = {}
+        self._see(txn)
+        self.is_settled = not any(self._asleep.values())
 
     def close(self) -> None:
-        """End the transaction, so that the pages it saw can be used again."""
+        """End the transactions, so that the pages they saw can be used again."""
         self._txn.abort()
+        self._first.abort()
+
+    def asleep(self, operator: str) -> set[bytes]:
+        """Return `group_prefix` of the key groups of an operator that sleep; it follows `wake`."""
+        return self._asleep.setdefault(operator, set())
+
+    def sleeping_groups(self) -> set[int]:
+        """Return the key groups of which something sleeps."""
+        return {group for one in self._sleepers.all() for group in one.groups}
+
+    def sleeping_blobs(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of a key group that are still to be applied, in order.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        for one in self._sleepers.all():
+            for key in one.keys(key_group):
+                blob = self._txn.get(key, None, self._file.sleeping)
+                if blob is None or not one.is_intact(key_group, blob):
+                    self.damaged(f"blob {key.hex()} does not match its checksum or place")
+                yield blob
+
+    def wake(self, operator: str, key_group: int) -> None:
+        """Apply what sleeps of a key group, before anything of it is read.
+
+        Raises:
+            StateError: What sleeps cannot be decoded, the disk cannot be used, the copy is
+                damaged, or another attempt has gone on with it.
+        """
+        self._rewrite(lambda writer: writer.wake(operator, key_group))
+
+    def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> None:
+        """Wake what may not sleep: it holds entries of these states that are of other schemas.
+
+        Raises:
+            StateError: As for `wake`.
+        """
+        found = self._sleepers.of(operator)
+        if found is None:
+            return
+        texts = {state: schema.text() for state, schema in declared.items()}
+        if not texts.items() <= found.declared.items():
+            self._rewrite(lambda writer: writer.declare(operator, declared))
 
     def scan(self, prefix: bytes) -> Iterator[Stored]:
         """Yield all entries that begin with `prefix`, in order, intact.
@@ -131,6 +191,29 @@ class View:
             hint="Nothing needs to be done: it was thrown away and the next attempt builds it "
             "again from the log. If it happens again, check the disk.",
         )
+
+    def _rewrite(self, step: Callable[[EntryWriter], bool]) -> None:
+        try:
+            txn = rewrite(self._directory, self._file, self._header, self._coders_of, step)
+        except lmdb.CorruptedError as cause:
+            self.damaged(str(cause))
+        before, self._txn = self._txn, txn
+        if before is not self._first:  # iterators and tables may still read from the first
+            before.abort()
+        self._see(txn)
+
+    def _see(self, txn: Transaction) -> None:
+        self.get: Callable[[bytes], bytes | None] = txn.get
+        self.catalog = Catalog(self._file.catalog_bytes(txn))
+        self._probe = txn.cursor()
+        try:
+            self._sleepers = Sleepers(self._file.sleepers_bytes(txn))
+        except ValueError as cause:
+            self.damaged(str(cause))
+        for operator in self._asleep:
+            self._asleep[operator].clear()
+        for one in self._sleepers.all():
+            self.asleep(one.operator).update(map(group_prefix, one.groups))
 
     def _range(self, prefix: bytes, database: object, intact: Intact) -> Iterator[Stored]:
         try:
