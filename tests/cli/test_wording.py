@@ -8,6 +8,7 @@ import pytest
 
 from penstock.cli.wording import human_duration, instant, sentence
 from penstock.metrics.listener import (
+    AdmissionChanged,
     BatchProgress,
     JobEvent,
     MetricsReported,
@@ -45,6 +46,14 @@ SENTENCES = [
     ),
     (Switched(0.8, None), "switched in 0.8 s"),
     (Switched(0.8, MAX_WATERMARK), "switched in 0.8 s at watermark end of input"),
+    (
+        AdmissionChanged("flights", 32, 1_200),
+        "history: micro-batches take up to 32 files of flights, 1,200 behind",
+    ),
+    (
+        AdmissionChanged("flights", 1, 0),
+        "history: micro-batches take up to 1 file of flights, 0 behind",
+    ),
     (Resumed("history was done"), "resumed: history was done"),
     (
         Restarting(2, 3, 1.0, "'count' raised"),

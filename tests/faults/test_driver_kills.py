@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.drivers import MIXED, Drivers
 from tests.faults.visits_job import VisitsJob
+from tests.spark.jobs import enriched
+from tests.spark.test_clients import written
 
 BATCH_RUN = [
     "file.job.json:1",
@@ -47,6 +50,16 @@ LIVE_RUN = [
     "job.finished:1",
 ]
 
+BOUNDED_REGION = [
+    "batch.ran:1",  # in the region: it is repeated
+    "file.run-0.staged.json:1",
+    "batch.done:1",  # behind it: its results are read from here on
+    "batch.ran:1",
+    "file.run-1.done.json:1",
+    "live.started:1",
+    "live.committed:2",
+]
+
 
 @pytest.mark.parametrize("part", ["batch run", "switch", "live run"])
 def test_a_kill_at_every_step_boundary_loses_and_repeats_nothing(tmp_path: Path, part: str) -> None:
@@ -69,3 +82,15 @@ def test_a_kill_in_the_batch_run_at_the_switch_and_in_the_live_run(tmp_path: Pat
         job.drivers.is_killed_at(place)
     job.drivers.succeeds()
     job.assert_complete()
+
+
+def test_a_kill_in_a_bounded_region_and_behind_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    settings = MIXED | {"execution.live.max-records-per-batch": "40"}
+    out = tmp_path / "out"
+    job = Path(enriched.__file__)
+    drivers = Drivers(job, (str(out),), tmp_path / "job", tmp_path / "markers", settings)
+    for place in BOUNDED_REGION:
+        drivers.is_killed_at(place)
+    output = drivers.succeeds()
+    assert "bounded: " not in output
+    assert enriched.answer(written(out)) == enriched.expected()

@@ -12,6 +12,7 @@ from functools import singledispatch
 
 from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.listener import (
+    AdmissionChanged,
     BatchProgress,
     JobEvent,
     MetricsReported,
@@ -95,6 +96,13 @@ def _(event: RunFinished, run: str) -> str:
 def _(event: Switched, run: str) -> str:  # noqa: ARG001
     at = "" if event.watermark_ms is None else f" at watermark {instant(event.watermark_ms)}"
     return f"switched in {human_duration(event.seconds)}{at}"
+
+
+@sentence.register
+def _(event: AdmissionChanged, run: str) -> str:
+    files = f"{event.files:,} file{'' if event.files == 1 else 's'}"
+    behind = f"{event.files_behind:,} behind"
+    return f"{run}: micro-batches take up to {files} of {event.source}, {behind}"
 
 
 @sentence.register

@@ -38,9 +38,9 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     description=(
         "While more records or files wait than this many micro-batches usually take, as after a "
         "long outage, a micro-batch takes up to so many times `execution.live.max-records-per-batch` "
-        "or `execution.live.max-files-per-batch`. Of files it does so if the job starts with them "
-        "waiting, and as long as those of a micro-batch have less than 512 MiB. Workers need "
-        "memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
+        "or `execution.live.max-files-per-batch`. Of files it does so as long as those of a "
+        "micro-batch have less than 512 MiB, and while the job runs the query begins anew for it. "
+        "Workers need memory for it. 1 never takes more than usual. When unset it is 4, but 1 where the usual "
         "number is set: that is a limit then."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),

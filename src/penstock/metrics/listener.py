@@ -124,6 +124,21 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionChanged:
+    """Micro-batches of a live run take more files of a source from now on, or fewer.
+
+    Attributes:
+        source: Name of the source.
+        files: Largest number of files a micro-batch takes of it.
+        files_behind: Files that wait.
+    """
+
+    source: str
+    files: int
+    files_behind: int
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed:
     """A job continues from its checkpoint directory.
 
@@ -184,6 +199,7 @@ JobEvent = (
     | MetricsReported
     | RunFinished
     | Switched
+    | AdmissionChanged
     | Resumed
     | Restarting
     | SavepointTaken

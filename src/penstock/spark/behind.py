@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -46,6 +46,8 @@ _CATCH_UP_BYTES = 512 << 20
 _USUAL_FILE_BYTES = 128 << 20
 """What a file elsewhere than on a local disk is taken for."""
 
+_FILE_KINDS = frozenset({StreamKind.FILES.name, StreamKind.BOUNDED_FILES.name})
+
 _NOTABLE_LAG_SECONDS = 10.0
 """Event time that is closer to the clock than this is not behind."""
 
@@ -70,6 +72,7 @@ class Behind:
 
     Attributes:
         distance: What the last look found.
+        looks: Number of looks.
     """
 
     def __init__(self, job: JobContext, outline: RunOutline, pinned: Pinned, run: Path) -> None:
@@ -87,7 +90,9 @@ class Behind:
         self._checkpoint = run / "spark"
         self._estimates = CatchUp(), CatchUp(), CatchUp()
         self._next_look = 0.0
+        self._files_waiting: dict[int, set[str]] = {}
         self.distance = Distance()
+        self.looks = 0
 
     def look(self, lag_ms: int | None) -> None:
         """Look, unless the last look was only just.
@@ -109,9 +114,13 @@ class Behind:
     def _look(self, now: float, batch: int, lag_ms: int | None) -> None:
         try:
             offsets = stream_offsets(self._checkpoint, batch)
-            records, files = self._records(offsets[0]), self._files(offsets)
+            records = self._records(offsets[0])
+            self._files_waiting = self._waiting(offsets)
         except StateError:
             return  # Spark has just removed a file; one that is damaged stops the query itself
+        self.looks += 1
+        waiting = self._files_waiting.values()
+        files = sum(map(len, waiting)) if waiting else None
         lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
         lefts = records, files, lag
         pairs = zip(self._estimates, lefts, strict=True)
@@ -127,27 +136,33 @@ class Behind:
         self.distance = Distance(records, files, seconds)
 
     def files_per_batch(self) -> dict[int, int]:
-        """Return how many files a micro-batch takes of each file source, given what waits now.
+        """Return how many files a micro-batch should take of each file source, given what waits.
 
         More than the configured number only if many micro-batches wait, and then so many that the
-        largest of them stay within a bound together.
+        largest of them stay within a bound together. What waits is what the last look found; before
+        the first one it is looked up.
         """
         usual = self._job.configuration.get(MAX_FILES_PER_BATCH)
         factor = catch_up_factor(self._job.configuration, MAX_FILES_PER_BATCH)
-        _, batch = last_batches(self._checkpoint)
-        offsets = [] if batch is None else stream_offsets(self._checkpoint, batch)
         found: dict[int, int] = {}
         if factor == 1:
             return found  # nothing is to be looked up
-        for source in self._sources(StreamKind.FILES, StreamKind.BOUNDED_FILES):
-            waiting = self._waiting(source, offsets)
+        if not self.looks:
+            _, batch = last_batches(self._checkpoint)
+            offsets = [] if batch is None else stream_offsets(self._checkpoint, batch)
+            self._files_waiting = self._waiting(offsets)
+        for source, waiting in self._files_waiting.items():
             wanted = taken_at_once(len(waiting), usual, factor)
             if wanted > usual:
                 largest = sorted(map(_size_of, waiting), reverse=True)[:wanted]
                 fitting = sum(total <= _CATCH_UP_BYTES for total in accumulate(largest))
                 wanted = max(usual, fitting)
-            found[source.id] = wanted
+            found[source] = wanted
         return found
+
+    def files_waiting(self) -> dict[int, int]:
+        """Return how many files of each file source waited when it was last looked up."""
+        return {source: len(waiting) for source, waiting in self._files_waiting.items()}
 
     def _records(self, offset: str | None) -> int | None:
         at = {} if offset is None else json.loads(offset)
@@ -160,17 +175,15 @@ class Behind:
             left = (left or 0) + sum(ends) - sum(positions)
         return left
 
-    def _files(self, offsets: list[str | None]) -> int | None:
-        sources = list(self._sources(StreamKind.FILES, StreamKind.BOUNDED_FILES))
-        if not sources:
-            return None
-        return sum(len(self._waiting(source, offsets)) for source in sources)
+    def _waiting(self, offsets: list[str | None]) -> dict[int, set[str]]:
+        """Return source id to the files of it that wait."""
+        return {
+            source.id: self._waiting_of(source, offsets)
+            for source in self._outline.sources
+            if source.kind in _FILE_KINDS
+        }
 
-    def _sources(self, *kinds: StreamKind) -> Iterator[SourceOutline]:
-        names = {kind.name for kind in kinds}
-        return (source for source in self._outline.sources if source.kind in names)
-
-    def _waiting(self, source: SourceOutline, offsets: list[str | None]) -> set[str]:
+    def _waiting_of(self, source: SourceOutline, offsets: list[str | None]) -> set[str]:
         stream = source.first_stream
         offset = offsets[stream] if offsets else None
         read = {metadata_path(uri) for uri in files_read(self._checkpoint, stream, offset)}

@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.job import RunSummary
-from penstock.config.options import JOB_NAME, STATE_BACKEND
+from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import MicroBatch, Switched, publish
+from penstock.metrics.listener import AdmissionChanged, MicroBatch, Switched, publish
 from penstock.plan.backlog import checkpoint_interval
 from penstock.plan.physical import RunPlan
 from penstock.plan.programs import HandOver
@@ -32,6 +32,7 @@ from penstock.plan.regions import region_of
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
+from penstock.spark.admission import FileAdmission
 from penstock.spark.behind import Behind, Distance
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.checkpoint_files import check_checkpoint
@@ -46,7 +47,7 @@ from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import outline_of
 from penstock.spark.savepoint_taker import SavepointTaker
 from penstock.spark.session import shuffle_partitions
-from penstock.spark.source_reads import live_frames
+from penstock.spark.source_reads import ReadContext, live_frames
 
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
@@ -98,6 +99,7 @@ class LiveRun:
         self._savepoints = SavepointTaker(job, run, self._control, outline)
         self._outline = outline
         self._behind: Behind | None = None
+        self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
         self._lag_ms: int | None = None
         self.report = Report()
         self._failure: BaseException | None = None
@@ -121,25 +123,14 @@ class LiveRun:
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         job.session.dataSource.register(PositionsSource)
-        behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
-        self._behind = behind
+        self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
         reads = replace(
-            job.read_context(run, programs, pinned),
-            files_per_batch=behind.files_per_batch(),
-            first_records=self._first_records(),
+            job.read_context(run, programs, pinned), first_records=self._first_records()
         )
-        frames = live_frames(reads)
-        for program in programs[1:]:
-            frames = self._level(frames, program)
-        query = self._start(frames)
         try:
-            if self._predecessor_ended is not None:
-                seconds = time.monotonic() - self._predecessor_ended
-                publish(Switched(seconds, greatest_watermark(self._handed)))
-            failpoint("live.started")
-            self._follow(query, pinned.splits)
+            while self._query(reads, programs, self._behind):
+                pass  # what waits asks for other micro-batches
         finally:
-            query.stop()
             backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
             remove_local_copies(job.session, self._run_id, backend)
         if run.hands_over and not self._savepoints.has_stopped:
@@ -147,6 +138,26 @@ class LiveRun:
         failpoint("live.done")
         records = self.report.records_read
         return RunSummary(run.name, "live", records, time.monotonic() - started)
+
+    def _query(self, reads: ReadContext, programs: Sequence[LevelProgram], behind: Behind) -> bool:
+        """Run one query to its end; return whether another one goes on."""
+        files = behind.files_per_batch()
+        for source, most in self._admission.begin(files).items():
+            name = self._job.plan.source(source).name
+            publish(AdmissionChanged(name, most, behind.files_waiting()[source]))
+        frames = live_frames(replace(reads, files_per_batch=files))
+        for program in programs[1:]:
+            frames = self._level(frames, program)
+        query = self._start(frames)
+        try:
+            if self._predecessor_ended is not None:
+                seconds = time.monotonic() - self._predecessor_ended
+                self._predecessor_ended = None
+                publish(Switched(seconds, greatest_watermark(self._handed)))
+            failpoint("live.started")
+            return self._follow(query, reads.pinned.splits)
+        finally:
+            query.stop()
 
     def _first_records(self) -> int:
         """Return how much the first micro-batch takes: little, if much state is to be decoded.
@@ -197,6 +208,8 @@ class LiveRun:
         started = time.monotonic()
         if self._savepoints.has_stopped:  # nothing may become visible behind the savepoint
             raise _MicroBatchFailedError("the job was stopped with a savepoint")
+        if self._admission.is_due:  # nothing of the micro-batch was computed yet
+            raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
@@ -239,24 +252,38 @@ class LiveRun:
 
     def _follow(
         self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
-    ) -> None:
-        """Watch the query until it is complete, stopped or fails, or the job is cancelled."""
+    ) -> bool:
+        """Watch the query until it is complete, stopped or fails, or the job is cancelled.
+
+        Returns:
+            Whether it should begin anew.
+        """
+        looks = 0
         inputs = BoundedInputs(self._job.plan, self._run, splits, self._control)
         while not self._savepoints.has_stopped:
             if query.exception() is not None or not query.isActive:
                 if self._savepoints.has_stopped:
-                    return
+                    return False
+                if self._admission.is_due and self._failure is None:
+                    return True
                 self._raise_failure(query)
             self._job.check_cancelled()
             self._savepoints.poll()
             self._call_for_timers()
             if self._behind is not None:
                 self._behind.look(self._lag_ms)
+                if self._behind.looks > looks:
+                    looks = self._behind.looks
+                    wanted, waiting = self._behind.files_per_batch(), self._behind.files_waiting()
+                    self._admission.note(wanted, waiting)
+            if self._admission.is_due and not query.status["isTriggerActive"]:
+                return True  # what comes now finds that it is due, and does nothing
             progress = query.lastProgress
             # A savepoint that was begun comes first: it must not meet the hand-over.
             if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
-                return
+                return False
             time.sleep(_POLL_SECONDS)
+        return False
 
     def _call_for_timers(self) -> None:
         """Have subtasks called whose processing-time timers are due."""
