@@ -33,6 +33,11 @@ _STATIC = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    # The JVM carries bytes and plans; Python works. The second compiler, C2, would take a third of a
+    # core for minutes and gain nothing.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # With one task per path, to list many of them would take longer than to do it in place.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
 """For a session we make ourselves; the user's `spark.*` keys win."""
 
