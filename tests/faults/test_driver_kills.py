@@ -52,11 +52,8 @@ LIVE_RUN = [
 
 BOUNDED_REGION = [
     "batch.ran:1",  # in the region: it is repeated
-    "file.run-0.staged.json:1",
     "batch.done:1",  # behind it: its results are read from here on
-    "batch.ran:1",
     "file.run-1.done.json:1",
-    "live.started:1",
     "live.committed:2",
 ]
 
