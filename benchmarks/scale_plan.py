@@ -32,7 +32,7 @@ from penstock.serde.frame import FrameKind, payload_of, read_header
 from penstock.spark.sink_task import SinkMessage
 
 SAMPLE_RECORDS = 524_288
-"""What waits in the buckets of a task when it sends them: 16 frames of the largest size."""
+"""What waits in the buckets of a task when it sends them: 4 frames of the largest size."""
 
 _STEP = 1000
 _BATCH = 8192
@@ -85,7 +85,7 @@ class Cluster:
     executors: int = 100
     cores: int = 16
     key_groups: int = 8192
-    frame_records: int = 32_768
+    frame_records: int = 131_072
     splits: int = 8000
     network_bytes_s: float = 1.25e9
     worker_records_ms: float = 250.0
@@ -241,7 +241,7 @@ _CLAIMS: tuple[tuple[str, Callable[[Sizes, Cluster], str]], ...] = (
     ),
     (
         "records waiting in the buckets of a task",
-        lambda _, c: f"{16 * c.frame_records:,}",
+        lambda _, c: f"{4 * c.frame_records:,}",
     ),
     (
         "control frames",
