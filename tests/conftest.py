@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import signal
+
 from hypothesis import settings
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer.
 settings.register_profile("penstock", derandomize=True, deadline=None)
 settings.load_profile("penstock")
+
+# A shell starts what runs in the background with SIGINT ignored, and children inherit that: tests
+# that interrupt a job would wait for nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
