@@ -199,6 +199,17 @@ def test_a_full_table_of_keys_that_come_again_is_of_use():
     assert not table.is_full
 
 
+def test_records_that_hardly_share_keys_are_not_combined_for_long():
+    table = combiner(1 << 30)
+    batch = 1 << 14
+    for start in range(0, 1 << 18, batch):
+        assert not table.is_full
+        add(table, [(i, "a") for i in range(start, start + batch)])
+    assert table.is_full
+    assert sum(len(some) for some in table.take(batch)) == 1 << 18
+    assert not table.is_useful
+
+
 def test_values_that_grow_fill_the_table():
     table = combiner(200_000)
     add(table, [(i % 10, "a" * 100) for i in range(4096)])

@@ -2,12 +2,13 @@
 
     records ──▶ table: key to what its records gave so far ──▶ (key, value) pairs
                   │
-                  └ memory is used up: all pairs leave. If they were more than half as many as
-                    the records, nothing is combined from then on.
+                  ├ memory is used up: all pairs leave
+                  └ after a quarter of a million records, and whenever pairs leave early: if they
+                    are more than half as many as the records, nothing is combined any more
 
-Per key, pairs leave in the order of their records. The table may hold as many keys as memory
-allows before it is judged: looking at some of the first records would not tell a million keys that
-come again from records that never do.
+Per key, pairs leave in the order of their records. A table that does not fit in the processor's
+cache waits for memory at every record; with a hundred thousand keys combining saves little more than
+it costs (`docs/decisions/0013-limits-of-batch.md`), so it is not tried for longer.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ RECORDS_IN = "combine.numRecordsIn"
 RECORDS_OUT = "combine.numRecordsOut"
 
 _FIRST_LOOK = 4096  # records after which their size is looked at, and then twice as many
+_JUDGED_AFTER = 1 << 18  # records
 _SLOT_BYTES = 48  # of an entry in a dictionary, beside the pair
 _SAMPLE = 32
 
@@ -50,6 +52,7 @@ class Combiner:
         self._taken = 0
         self._look_at = _FIRST_LOOK
         self._most = spec.memory_bytes  # an entry has a byte at least
+        self._is_waste = False
         self._records_in = 0
         self._records_out = 0
 
@@ -71,12 +74,13 @@ class Combiner:
     @property
     def is_full(self) -> bool:
         """Whether what is in the table has to leave."""
-        return len(self._table) >= self._most
+        return self._is_waste or len(self._table) >= self._most
 
     def take(self, size: int) -> Iterator[list[tuple[Any, Any]]]:
         """Empty the table: yield (key, value) pairs, up to `size` at a time."""
+        was_full = self.is_full
         table, self._table = self._table, {}
-        if len(table) >= self._most:
+        if was_full:
             self.is_useful = 2 * len(table) <= self._taken
         self._records_in += self._taken
         self._records_out += len(table)
@@ -102,6 +106,7 @@ class Combiner:
         each = bytes_per_record(list(islice(self._table.items(), 0, None, step))) + _SLOT_BYTES
         self._most = max(1, self._spec.memory_bytes // each)
         self._look_at = 2 * self._taken
+        self._is_waste = self._taken >= _JUDGED_AFTER and 2 * len(self._table) > self._taken
 
     def failed(
         self, cause: Exception, key: Any, values: list[Any], position: Iterator[Any]
