@@ -13,6 +13,7 @@ from penstock.metrics.listener import (
     JobEvent,
     MetricsReported,
     MicroBatch,
+    Repeating,
     Restarting,
     Resumed,
     RunFinished,
@@ -58,6 +59,10 @@ SENTENCES = [
     (
         Restarting(2, 3, 1.0, "'count' raised"),
         "history: restarting (2 of 3) in 1.0 s because 'count' raised",
+    ),
+    (
+        Repeating(2, 4),
+        "history: again from the last commit (2 of 4) because lost output came out different",
     ),
     (Restarting(4, None, 90.0, "x"), "history: restarting (4) in 1 min 30 s because x"),
     (SavepointTaken("/sp/1", 0.41, stops=False), "history: savepoint /sp/1 in 0.4 s"),

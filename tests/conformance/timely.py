@@ -210,11 +210,14 @@ def the_last_watermark_is_the_end_of_time(env):
     return env.from_collection([1]).key_by(lambda _: 0).process(AtEnd())
 
 
+YEAR_2100 = 4_102_444_800_000
+
+
 class Later(KeyedProcessFunction):
     def process_element(self, value, ctx):
         service = ctx.timer_service()
         assert abs(service.current_processing_time() - time.time() * 1000) < 60_000
-        service.register_processing_time_timer(service.current_processing_time() + 3_600_000)
+        service.register_processing_time_timer(YEAR_2100)
 
     def on_timer(self, timestamp, ctx):
         assert ctx.time_domain() is TimeDomain.PROCESSING_TIME

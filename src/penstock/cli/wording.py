@@ -17,6 +17,7 @@ from penstock.metrics.listener import (
     JobEvent,
     MetricsReported,
     MicroBatch,
+    Repeating,
     Restarting,
     Resumed,
     RunFinished,
@@ -108,6 +109,12 @@ def _(event: AdmissionChanged, run: str) -> str:
 @sentence.register
 def _(event: Resumed, run: str) -> str:  # noqa: ARG001
     return f"resumed: {event.step}"
+
+
+@sentence.register
+def _(event: Repeating, run: str) -> str:
+    what = "lost output came out different"
+    return f"{run}: again from the last commit ({event.number} of {event.limit}) because {what}"
 
 
 @sentence.register

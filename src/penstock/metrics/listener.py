@@ -150,6 +150,19 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeating:
+    """Spark lost output that comes out different again; the work since the last commit is repeated.
+
+    Attributes:
+        number: How often in a row, from 1.
+        limit: After so many the job fails.
+    """
+
+    number: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Restarting:
     """The job failed and will be started again in this process.
 
@@ -201,6 +214,7 @@ JobEvent = (
     | Switched
     | AdmissionChanged
     | Resumed
+    | Repeating
     | Restarting
     | SavepointTaken
     | SavepointFailed

@@ -11,6 +11,7 @@ is the time of the batch it was called for.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from time import perf_counter_ns
 
 WAIT = "wait"
@@ -63,14 +64,18 @@ def level_place(level: int) -> str:
 class TaskClock:
     """Measures one task, or one subtask of a live run. Not thread-safe."""
 
-    __slots__ = ("_nanoseconds", "_section", "_since")
+    __slots__ = ("_nanoseconds", "_section", "_since", "_tell")
 
-    def __init__(self, section: str = OTHER) -> None:
+    def __init__(
+        self, section: str = OTHER, tell: Callable[[dict[str, int]], None] | None = None
+    ) -> None:
         """Start.
 
         Args:
             section: What begins.
+            tell: Gets what `take` would return; None returns it.
         """
+        self._tell = tell
         self._nanoseconds: defaultdict[str, int] = defaultdict(int)
         self._section = section
         self._since = perf_counter_ns()
@@ -102,4 +107,7 @@ class TaskClock:
         self.switch(self._section)
         taken = {f"{place}.{name}": spent for name, spent in self._nanoseconds.items() if spent}
         self._nanoseconds.clear()
-        return taken
+        if self._tell is None:
+            return taken
+        self._tell(taken)
+        return {}

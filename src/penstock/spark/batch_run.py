@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.job import RunSummary
+from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress, publish
 from penstock.metrics.values import CounterValue
@@ -30,14 +31,16 @@ from penstock.plan.physical import RunPlan
 from penstock.plan.programs import HandOver
 from penstock.runtime.report import Report
 from penstock.runtime.spill_space import SPILLED_BYTES, SPILLED_FILES
+from penstock.spark.batch_costs import make_batch_costs
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over
 from penstock.spark.level_tasks import BatchLevelTask
+from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
 from penstock.spark.run_context import JobContext
 from penstock.spark.sink_stage import StagedEpoch
-from penstock.spark.source_reads import batch_frames
+from penstock.spark.source_reads import Pinned, batch_frames
 
 _POLL_SECONDS = 0.2
 _logger = logging.getLogger("penstock")
@@ -110,21 +113,35 @@ class BatchRun:
         job, run = self._job, self._run
         pinned = job.pin(run)
         failpoint("batch.pinned")
-        job.directory.forget_run_files(run.index, "snapshot")
-        snapshot = job.directory.run_directory(run.index, "snapshot")
-        programs = job.programs(run, self._tasks, HandOver(), pinned)
-        frames = batch_frames(job.read_context(run, programs, pinned))
-        for program in programs[1:]:
-            frames = self._exchanged(frames).mapInArrow(
-                BatchLevelTask(Payload.of(program, job.workers)), DDL
-            )
-        staged = self._run_spark_job(frames, snapshot)
+        lost = LostOutput()
+        while True:
+            try:
+                staged = self._attempt(pinned)
+                break
+            except PenstockError as failure:
+                if not lost.is_cause_of(failure):
+                    raise
+                job.sinks.recover()  # what the attempt staged
         failpoint("batch.ran")
         job.check_pinned(run, pinned)
         recorded = _staged_to(staged)
         job.directory.record(f"run-{run.index}.staged", recorded)
         failpoint("batch.staged")
         return recorded
+
+    def _attempt(self, pinned: Pinned) -> StagedEpoch:
+        job, run = self._job, self._run
+        job.directory.forget_run_files(run.index, "snapshot")
+        snapshot = job.directory.run_directory(run.index, "snapshot")
+        programs = job.programs(run, self._tasks, HandOver(), pinned)
+        times = make_batch_costs(job.session.sparkContext)
+        frames = batch_frames(job.read_context(run, programs, pinned), times)
+        for program in programs[1:]:
+            task = BatchLevelTask(Payload.of(program, job.workers), times)
+            frames = self._exchanged(frames).mapInArrow(task, DDL)
+        staged = self._run_spark_job(frames, snapshot)
+        staged.report.merge(Report(times=times.value))
+        return staged
 
     def _exchanged(self, frames: DataFrame) -> DataFrame:
         """Bring frames to their task, one key group after the other, in order of writing."""

@@ -71,6 +71,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         "Restore the checkpoint directory from a copy, or start the job in a new one.",
     ),
     (
+        re.compile(r"A shuffle map stage with indeterminate output[^.\n]*"),
+        JobFailedError,
+        "Executors died again and again. Keep them alive, or functions free of clocks and chance.",
+    ),
+    (
         re.compile(r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*"),
         JobFailedError,
         "Another driver uses this checkpoint directory; stop it first.",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, TaskClock
@@ -24,15 +25,17 @@ class BatchLevelTask:
 
     Attributes:
         payload: Packs the level's program.
+        times: Where times go, see `batch_costs`.
     """
 
     payload: Payload
+    times: Accumulator[dict[str, int]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the level."""
         with carrying(), rare_for_records():
             task = task_id()
-            clock = TaskClock(START)
+            clock = TaskClock(START, self.times.add)
             level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
             yield from to_batches(level.run(from_batches(batches, clock)), clock)
             failpoint("batch.worker.level")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SplitSource
@@ -66,12 +67,17 @@ it out and puts it back when it has succeeded, so one that failed leaves nothing
 _MOST_KEPT = 32
 
 
-def _take(payload: Payload, parts: Callable[[Any], tuple[Any, ...]]) -> _Kept:
+def _take(
+    payload: Payload,
+    parts: Callable[[Any], tuple[Any, ...]],
+    times: Accumulator[dict[str, int]] | None,
+) -> _Kept:
     """Return level 0 for a task: kept from the micro-batch before, or new.
 
     Args:
         payload: The task's.
         parts: Unpacked payload to a tuple that begins with the program.
+        times: Where times go in a batch run; None is into the report.
     """
     key = (payload.digest, task_id())
     found = _kept.pop(key, None)
@@ -79,7 +85,7 @@ def _take(payload: Payload, parts: Callable[[Any], tuple[Any, ...]]) -> _Kept:
         payload.enter()
         found.level.clock.resume(OTHER)
         return found
-    clock = TaskClock(START)
+    clock = TaskClock(START, None if times is None else times.add)
     unpacked = parts(payload.unpack_anew())
     level = LevelZero(unpacked[0], task_id(), clock)
     clock.switch(OTHER)
@@ -94,16 +100,18 @@ class ColumnsTask:
         payload: Packs the level-0 program.
         source: Id of the source.
         unwrap: Records are the values of the only column, not rows (text files).
+        times: Where times go in a batch run, see `batch_costs`; None in a live run.
     """
 
     payload: Payload
     source: int
     unwrap: bool
+    times: Accumulator[dict[str, int]] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, lambda program: (program,))
+            kept = _take(self.payload, lambda program: (program,), self.times)
             yield from to_batches(self._run(kept, batches), kept.level.clock)
 
     def _run(
@@ -132,14 +140,16 @@ class PositionsTask:
 
     Attributes:
         payload: Packs (level-0 program, {source id: part}, number of levels).
+        times: As of `ColumnsTask`.
     """
 
     payload: Payload
+    times: Accumulator[dict[str, int]] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, tuple)
+            kept = _take(self.payload, tuple, self.times)
             yield from to_batches(self._run(kept, batches), kept.level.clock)
 
     def _run(

@@ -41,6 +41,7 @@ from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
 from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
+from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
 from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
@@ -103,6 +104,7 @@ class LiveRun:
         self._lag_ms: int | None = None
         self.report = Report()
         self._failure: BaseException | None = None
+        self._lost = LostOutput()
         self._last_tick_ms = 0
         self._run_id = f"{job.directory.job_id}-{run.index}"
         self._name = f"run {run.index} ({run.name})"
@@ -129,7 +131,7 @@ class LiveRun:
         )
         try:
             while self._query(reads, programs, self._behind):
-                pass  # what waits asks for other micro-batches
+                pass  # other micro-batches are wanted, or the last one once more
         finally:
             backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
             remove_local_copies(job.session, self._run_id, backend)
@@ -218,6 +220,7 @@ class LiveRun:
             if staged.report.snapshot == "handover":
                 hand_over = describe_hand_over(staged.report, staged.state_files)
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
+            self._lost.succeeded()
             self.report.merge(staged.report)
             self._job.report_metrics(self._run.index, number, staged.report)
             self._publish(number, staged.report, time.monotonic() - started)
@@ -265,6 +268,10 @@ class LiveRun:
                 if self._savepoints.has_stopped:
                     return False
                 if self._admission.is_due and self._failure is None:
+                    return True
+                if self._failure is not None and self._lost.is_cause_of(self._failure):
+                    self._failure = None
+                    self._job.sinks.recover()  # what the micro-batch staged
                     return True
                 self._raise_failure(query)
             self._job.check_cancelled()

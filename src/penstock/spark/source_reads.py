@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
@@ -121,10 +122,14 @@ class ReadContext:
         ]
 
 
-def batch_frames(context: ReadContext) -> DataFrame:
+def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
     """Return the frames of level 0 of a batch run.
 
     Branches are united in order of parts, so their tasks are numbered in that order.
+
+    Args:
+        context: What reading needs.
+        times: Where tasks tell their times.
     """
     columns = Payload.of(context.program, context.workers)
     branches = []
@@ -140,10 +145,10 @@ def batch_frames(context: ReadContext) -> DataFrame:
             )
             shipped = (context.program, {source: described}, context.levels)
             payload = Payload.of(shipped, context.workers)
-            branches.append(frame.mapInArrow(PositionsTask(payload), DDL))
+            branches.append(frame.mapInArrow(PositionsTask(payload, times), DDL))
         else:
             frame = _batch_rows(context, source, part, described)
-            task = ColumnsTask(columns, source, unwrap=_is_text(described))
+            task = ColumnsTask(columns, source, unwrap=_is_text(described), times=times)
             branches.append(frame.mapInArrow(task, DDL))
     return reduce(DataFrame.union, branches)
 

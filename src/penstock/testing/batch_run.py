@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from penstock.errors import SourceError
+from penstock.metrics.task_clock import WAIT, TaskClock
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.level_zero import LevelZero
@@ -27,15 +30,44 @@ def run_batch(
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
-    shipped = [user_code.dump(program) for program in programs]
-    rows = _level_zero(plan, run, shipped[0], programs[0].settings.parallelism, schedule)
-    for program, data in zip(programs[1:], shipped[1:], strict=True):
-        rows = _level(program, data, rows)
+    *_, rows = level_outputs(plan, run, programs, schedule)
     sinks.commit([frame for _, frame in rows])
 
 
+def level_outputs(
+    plan: PhysicalPlan,
+    run: RunPlan,
+    programs: tuple[LevelProgram, ...],
+    schedule: Schedule,
+    tell: Callable[[dict[str, int]], None] | None = None,
+) -> Iterator[list[Row]]:
+    """Yield what each level writes; the last goes to the sinks.
+
+    Args:
+        plan: The job.
+        run: The batch run.
+        programs: Of its levels.
+        schedule: How to cut the work.
+        tell: Gets the times of tasks; None leaves them in reports.
+
+    Raises:
+        PenstockError: A user function failed, or a source cannot be read in process.
+    """
+    shipped = [user_code.dump(program) for program in programs]
+    rows = _level_zero(plan, run, shipped[0], programs[0].settings.parallelism, schedule, tell)
+    yield rows
+    for program, data in zip(programs[1:], shipped[1:], strict=True):
+        rows = _level(program, data, rows, tell)
+        yield rows
+
+
 def _level_zero(
-    plan: PhysicalPlan, run: RunPlan, program: bytes, tasks: int, schedule: Schedule
+    plan: PhysicalPlan,
+    run: RunPlan,
+    program: bytes,
+    tasks: int,
+    schedule: Schedule,
+    tell: Callable[[dict[str, int]], None] | None,
 ) -> list[Row]:
     pieces = list(splits_of(plan, run))
     endless = [piece for piece in pieces if piece.end is None]
@@ -46,7 +78,7 @@ def _level_zero(
         )
     rows: list[Row] = []
     for task, share in enumerate(cut_evenly(pieces, tasks)):
-        level = LevelZero(user_code.load(program), task)
+        level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
         for piece in share:
             piece.feed(level, schedule.frame_records)
         level.close()
@@ -54,7 +86,12 @@ def _level_zero(
     return rows
 
 
-def _level(program: LevelProgram, data: bytes, rows: list[Row]) -> list[Row]:
+def _level(
+    program: LevelProgram,
+    data: bytes,
+    rows: list[Row],
+    tell: Callable[[dict[str, int]], None] | None,
+) -> list[Row]:
     settings = program.settings
     arriving: list[list[Row]] = [[] for _ in range(settings.parallelism)]
     for route, frame in rows:
@@ -62,6 +99,7 @@ def _level(program: LevelProgram, data: bytes, rows: list[Row]) -> list[Row]:
         arriving[task].append((route, frame))
     leaving: list[Row] = []
     for task, own in enumerate(arriving):
-        for written in BatchLevel(user_code.load(data), task).run(sorted(own)):
+        level = BatchLevel(user_code.load(data), task, clock=TaskClock(WAIT, tell))
+        for written in level.run(sorted(own)):
             leaving += written
     return leaving
