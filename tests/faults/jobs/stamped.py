@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.common import Types, WatermarkStrategy
@@ -28,7 +28,8 @@ class Stamp(MapFunction):
     """Takes long enough to begin that each of two executors gets a task."""
 
     def __init__(self, clock: str) -> None:
-        self.now = {"clock": time.time_ns, "zero": int}[clock]
+        clocks: dict[str, Callable[[], int]] = {"clock": time.time_ns, "zero": int}
+        self.now = clocks[clock]
 
     def open(self, runtime_context: Any) -> None:
         time.sleep(1)
