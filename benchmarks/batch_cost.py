@@ -22,8 +22,9 @@ from penstock.bench.shape import BATCH, Shape
 from penstock.common import Configuration
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.level_zero import LevelZero

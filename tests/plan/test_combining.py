@@ -18,7 +18,8 @@ from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWind
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
 from penstock.plan.combining import combined_in
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 
 BATCH = {"execution.runtime-mode": "BATCH"}
 MIXED = {

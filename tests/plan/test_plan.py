@@ -16,11 +16,12 @@ from penstock.datastream.connectors import HybridSource
 from penstock.errors import EmptyGraphError, GraphError, PenstockError, UnboundedBatchError
 from penstock.graph.logical import NodeKind
 from penstock.plan.fingerprint import describe_shape, fingerprint, first_difference
+from penstock.plan.hand_over import HandOver
 from penstock.plan.levels import OPERATOR_KINDS
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.plan.render import render_mermaid, render_text
 from penstock.runtime.operators import KEYED, UNKEYED
 from penstock.runtime.program import SINK_LEVEL, OperatorKind, RunKind

@@ -25,7 +25,8 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import CollectionSource
 from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.program import LevelProgram
 from penstock.serde.frame import (

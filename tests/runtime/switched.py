@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.plan.programs import HandOver, programs_of
-from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
+from penstock.runtime.channel_writer import ChannelWriter
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.live_subtask import LiveSubtask
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import decode_report

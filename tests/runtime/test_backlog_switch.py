@@ -28,7 +28,8 @@ from penstock.datastream import (
 from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import ConfigError, GraphError, SourceError
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.level_backlog import LevelBacklog
 from penstock.runtime.level_watermarks import LevelWatermarks
 from penstock.runtime.program import RunKind

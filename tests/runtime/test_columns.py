@@ -15,7 +15,8 @@ from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream.connectors import FileSource
 from penstock.errors import DecodeError, KeyTypeError
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.selected_field import field_position
 from penstock.serde.frame import FrameKind, decode_records, read_header

@@ -185,7 +185,7 @@ def test_a_full_table_leaves_and_combining_ends_if_it_was_no_use():
     table = combiner(10_000)
     add(table, [(i, "a") for i in range(5000)])
     assert table.is_full
-    pairs = [pair for some in table.take(1000) for pair in some]
+    pairs = [pair for some in table.take(1000) for pair in zip(*some, strict=True)]
     assert pairs == [(i, (i, "a")) for i in range(5000)]
     assert not table.is_useful
 
@@ -194,7 +194,7 @@ def test_a_full_table_of_keys_that_come_again_is_of_use():
     table = combiner(10_000)
     add(table, [(i % 100, "a") for i in range(5000)])
     assert table.is_full
-    assert sum(len(some) for some in table.take(64)) == 100
+    assert sum(len(keys) for keys, _ in table.take(64)) == 100
     assert table.is_useful
     assert not table.is_full
 
@@ -206,7 +206,7 @@ def test_records_that_hardly_share_keys_are_not_combined_for_long():
         assert not table.is_full
         add(table, [(i, "a") for i in range(start, start + batch)])
     assert table.is_full
-    assert sum(len(some) for some in table.take(batch)) == 1 << 18
+    assert sum(len(keys) for keys, _ in table.take(batch)) == 1 << 18
     assert not table.is_useful
 
 

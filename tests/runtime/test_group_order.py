@@ -15,7 +15,8 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
 from penstock.datastream.connectors import FileSource
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime import group_order
 from penstock.runtime.group_order import KeyedRows, in_group_order, rows_of_columns
 from penstock.runtime.level_zero import LevelZero

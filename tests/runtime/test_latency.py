@@ -19,8 +19,9 @@ from penstock.datastream import (
     WatermarkStrategy,
 )
 from penstock.metrics import HistogramValue
-from penstock.plan.programs import HandOver, programs_of
-from penstock.runtime.channel_writer import FrameSequence
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.latency import LatencyTracker, SourceLatency, SourceMarker
 from penstock.runtime.program import RunKind
 from penstock.runtime.value_channel_writer import make_channel_writer

@@ -9,8 +9,10 @@ import pytest
 
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
 from penstock.errors import StateError, UserFunctionError
-from penstock.plan.programs import HandOver, programs_of
-from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
+from penstock.runtime.channel_writer import ChannelWriter
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.live_subtask import LiveSubtask
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import decode_report

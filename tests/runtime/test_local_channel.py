@@ -14,7 +14,8 @@ import pytest
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import MapFunction, OutputTag, ProcessFunction, WatermarkStrategy
 from penstock.errors import UserCodeError
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.local_channel import LocalChannel
 from penstock.runtime.program import ChannelTime

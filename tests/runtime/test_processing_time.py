@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from penstock.connectors.collection import CollectionSource
 from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
-from penstock.plan.programs import HandOver, programs_of
-from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
+from penstock.runtime.channel_writer import ChannelWriter
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.live_subtask import LiveSubtask
 from penstock.runtime.report import decode_report
 from penstock.serde import user_code

@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.connectors.discard import DiscardingSink
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.testing import Schedule
 from penstock.testing.batch_run import level_outputs
 from tests.conformance.catalog import PROGRAMS

@@ -20,9 +20,10 @@ from penstock.errors import (
     TypeMismatchError,
     WatermarkUnsupportedError,
 )
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.chain import OperatorChain
-from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.value_channel_writer import ValueChannelWriter, make_channel_writer
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
 from penstock.serde.frame import FrameKind, load_payload, read_header

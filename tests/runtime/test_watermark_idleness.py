@@ -14,7 +14,8 @@ from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.errors import ArgumentError
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.context import OperatorContext
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.live_level import LiveLevel

@@ -11,6 +11,7 @@ from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.keyed_window import KeyedWindowOperator
 from penstock.runtime.output import TaggedOutput
 from penstock.runtime.program import OperatorKind, RunKind, RunSettings
+from penstock.runtime.spill_space import SpillSpace
 from penstock.serde.key_groups import KeyGroups
 from penstock.state.backend import StateBackend
 from penstock.state.hash_backend import HashBackend
@@ -101,6 +102,7 @@ class WindowHarness:
 
     def batch(self, final_watermark: int = MAX, *, is_last_run: bool = True) -> None:
         """Process keys as a batch run does."""
+        self.operator.spill_space = SpillSpace(1 << 28)
         self.operator.use_batch_order(final_watermark, is_last_run=is_last_run)
 
     def fired(self) -> list[Any]:

@@ -17,9 +17,10 @@ from penstock.datastream.connectors import (
     HybridSource,
 )
 from penstock.errors import PenstockError, SavepointMismatchError
+from penstock.plan.hand_over import HandOver
 from penstock.plan.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.runtime.program import WatermarkGroup
 from penstock.runtime.report import Report
 from penstock.spark.pinned_files import PinnedFiles

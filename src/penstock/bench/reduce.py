@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.bench.flink_peers import flink_java, pyflink
-from penstock.bench.pipeline import Pipeline, all_modes, only_if_named, peer
+from penstock.bench.pipeline import Pipeline, all_modes, only_if_named, ours, peer
 from penstock.bench.program import Point
 from penstock.bench.reduce_records import combine, expected, is_output, key_of, record_maker
-from penstock.bench.shape import STREAMING, Shape
+from penstock.bench.shape import MIXED, STREAMING, Shape
 from penstock.bench.sources import generated
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 
 RECORDS = 10_000_000
 MANY_KEYS = 1_000_000
 FEW_KEYS = 1000
+
+_LATEST: dict[str, Any] = {"pipeline.backlog.output": "latest"}
 
 
 def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Any]:
@@ -34,6 +36,13 @@ PROGRAM = Pipeline(
     is_output=is_output,
     systems=(
         *all_modes("Python lambdas; the generator is one of them. MIXED adds the live records."),
+        ours(
+            MIXED,
+            "latest",
+            note="Gives of history the last result of each key, as BATCH does, and as the "
+            "operator did that FLIP-327 was measured with; MIXED alone gives all, as STREAMING.",
+            **_LATEST,
+        ),
         peer(
             "loop",
             "loop.py",

@@ -2,14 +2,15 @@
 
 Rows arrive sorted by route and frame: first the control frames for this task (negative
 routes), then the frames of each key group in the order they were written. Memory holds one
-key group at a time, and of an operator without a key, or of a broadcast input, one frame at a
-time. A key group that does not fit in memory is spilled (`spilled_group`). Frames for later
-levels and sinks pass through unread.
+key group at a time; where records were combined, what its keys gave so far; of an operator without
+a key, or of a broadcast input, one frame. A key group that does not fit in memory is spilled
+(`spilled_group`). Frames for later levels and sinks pass through unread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from penstock.metrics.task_clock import DECODE, OTHER, TaskClock, level_place
 from penstock.runtime.chain import OperatorChain
-from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.held_memory import HeldMemory
 from penstock.runtime.large_key import LargeKey
 from penstock.runtime.level_backlog import LevelBacklog
@@ -30,8 +31,15 @@ from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_group import SpilledGroup
 from penstock.runtime.spilled_portions import Portion
 from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
-from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
+from penstock.serde.frame import (
+    FrameHeader,
+    FrameKind,
+    encode_pairs,
+    encode_payload,
+    read_header,
+)
 from penstock.serde.key_groups import KeyGroups
+from penstock.serde.pair_parts import pack_pairs
 from penstock.state.hash_backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState
 from penstock.state.schema import BROADCAST_GROUP
@@ -132,13 +140,15 @@ class BatchLevel:
     def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
         keyed = LevelInput(self._program)
         spilled: SpilledGroup | None = None
-        hold = self._keyed if route >= 0 else ()  # a broadcast input is read as it comes
+        # A broadcast input is read as it comes, and what is folded as well.
+        hold = {key for key, op in self._keyed.items() if route >= 0 and not op.folds_frames}
         self._group.group = route
         self._held.start_group()
         for frame in frames:
             operator = keyed.add(frame, hold=hold)
             if operator is not None:
                 self._feed(keyed, operator)
+                hold |= self._take_back(keyed, operator, frame)
             elif spilled is not None:
                 spilled.take(keyed)
             elif self._held.is_exceeded_by(keyed):
@@ -158,6 +168,26 @@ class BatchLevel:
             self._feed(keyed, operator)
         self._end_keys(route)
         yield self._take()
+
+    def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
+        """Hold what an operator has folded of a key group, if memory is used up.
+
+        Args:
+            keyed: Where it is held, before the records that follow.
+            operator: Its id.
+            frame: The last one it was fed; what it has folded takes its place in order.
+
+        Returns:
+            The operator, if its records are to be held from now on.
+        """
+        found = self._keyed.get(operator)
+        if found is None or found.folded is None or not found.folded.is_full:
+            return set()
+        table = found.folded.take()
+        header = replace(read_header(frame), count=len(table))
+        part = pack_pairs(list(table.keys()), list(table.values()))
+        keyed.add(encode_pairs(header, [part]))
+        return {operator}
 
     def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:
         for operator, portion in spilled.portions():
@@ -250,7 +280,7 @@ class BatchLevel:
             self._chain.entries[operator].advance_watermark(mark)
         self._chain.finish_batch()
         for writer in self._chain.writers.values():
-            ended = writer.greatest_watermark == MAX_WATERMARK
+            ended = writer.timeline.greatest == MAX_WATERMARK
             writer.send_watermark(self._task, 0, finished=ended)
         self._chain.close()
         report = Report(

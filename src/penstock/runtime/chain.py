@@ -14,8 +14,9 @@ from typing import Any
 
 from penstock.metrics.task_clock import TaskClock, operator_section
 from penstock.metrics.values import MetricValue, merge_metrics
-from penstock.runtime.channel_writer import Emit, FrameSequence
+from penstock.runtime.channel_writer import Emit
 from penstock.runtime.coercion import CoercingOutput
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.input_speakers import InputSpeakers
 from penstock.runtime.latency import LatencyTracker
 from penstock.runtime.level_input import Batch

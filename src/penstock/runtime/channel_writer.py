@@ -18,29 +18,27 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from operator import itemgetter, length_hint
+from operator import length_hint
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.metrics.task_clock import ENCODE, EXCHANGE, TaskClock
+from penstock.metrics.task_clock import ENCODE, EXCHANGE
 from penstock.metrics.values import MetricValue
 from penstock.runtime.channel_errors import no_key, unpicklable
+from penstock.runtime.channel_timeline import ChannelTimeline
 from penstock.runtime.column_buckets import ColumnBuckets
 from penstock.runtime.combiner import Combiner
+from penstock.runtime.frame_sequence import FrameSequence
+from penstock.runtime.pair_buckets import PairBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes
-from penstock.serde.elements import (
-    MIN_TIMESTAMP,
-    BacklogStatus,
-    ControlElement,
-    Watermark,
-    WatermarkStatus,
-)
+from penstock.serde.elements import BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
     encode_columns,
+    encode_pairs,
     encode_payload,
     encode_records,
 )
@@ -54,40 +52,12 @@ Emit = Callable[[int, bytes], None]
 _BUCKETS_TOTAL = 4
 
 
-class FrameSequence:
-    """What the writers of one task share: the number of the next frame, and the task's clock.
-
-    Attributes:
-        task: Index of the task.
-        clock: Measures the task.
-    """
-
-    __slots__ = ("_next", "clock", "task")
-
-    def __init__(self, task: int, clock: TaskClock | None = None) -> None:
-        """Start at 0.
-
-        Args:
-            task: Index of the task.
-            clock: Of the task; None makes one nobody reads.
-        """
-        self.task = task
-        self.clock = TaskClock() if clock is None else clock
-        self._next = 0
-
-    def take(self) -> int:
-        """Return the next number."""
-        number = self._next
-        self._next = number + 1
-        return number
-
-
 class ChannelWriter:
     """Writes one channel from one task.
 
     Attributes:
         is_to_sink: Nobody reads watermarks at its end.
-        greatest_watermark: Over all splits written so far.
+        timeline: What it says about time.
     """
 
     def __init__(
@@ -95,7 +65,7 @@ class ChannelWriter:
     ) -> None:
         self._spec = spec
         self.is_to_sink = spec.target_level == SINK_LEVEL
-        self.greatest_watermark = MIN_TIMESTAMP
+        self.timeline = ChannelTimeline()
         self._emit = emit
         self._sequence = sequence
         self._clock = sequence.clock
@@ -111,11 +81,6 @@ class ChannelWriter:
         self._stamps: dict[int, list[int]] = defaultdict(list)
         self._buffered = 0
         self._has_timestamps = False
-        self._watermark = MIN_TIMESTAMP
-        self._sent_watermark = MIN_TIMESTAMP
-        self._idle: bool | None = None
-        self._sent_idle: bool | None = None
-        self._speaker: tuple[int, int] | None = None
         self._punctuates = settings.kind is RunKind.LIVE and not self.is_to_sink
         self._backlog: bool | None = None
         self._has_spoken = False
@@ -125,6 +90,7 @@ class ChannelWriter:
         if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
             self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
         self._combiner = None if spec.combine is None else Combiner(spec.combine)
+        self._pairs = PairBuckets(self._max_records, spec.origin)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
@@ -173,17 +139,17 @@ class ChannelWriter:
 
     def advance_watermark(self, watermark: int) -> None:
         """Remember a watermark for `send_watermark`."""
-        self._watermark = max(watermark, self._watermark)
-        self.greatest_watermark = max(watermark, self.greatest_watermark)
+        self.timeline.advance(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
         """Set the watermark that was already sent."""
-        self._watermark = self._sent_watermark = watermark
+        self.timeline.restore(watermark)
 
     def flush(self) -> None:
         """Send every waiting record."""
         if self._combiner is not None:
             self._send_combined(self._combiner)
+            self._send_frames(rest=True)
         self._flush_buckets()
 
     def take_metrics(self) -> dict[str, MetricValue]:
@@ -192,7 +158,7 @@ class ChannelWriter:
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
         """Remember whether records are expected, for `send_watermark`."""
-        self._idle = idle
+        self.timeline.set_idle(idle)
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
         """Tell every destination, now and at the begin of each micro-batch that follows."""
@@ -205,9 +171,10 @@ class ChannelWriter:
         Nothing happens in a batch run, whose watermark counts at its end only, and where it is
         unknown who speaks: the records of a task that reads files have no order among tasks.
         """
-        if self._punctuates and self._speaker is not None:
+        speaker = self.timeline.speaker
+        if self._punctuates and speaker is not None:
             self._flush_buckets()
-            self._send_time(*self._speaker, finished=False, kind=FrameKind.PUNCTUATION)
+            self._send_time(*speaker, finished=False, kind=FrameKind.PUNCTUATION)
 
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
         """Send the watermark, if it advanced or the split finished, to every destination.
@@ -219,9 +186,7 @@ class ChannelWriter:
 
     def start_split(self, group: int | None = None, split: int | None = None) -> None:
         """Forget the watermark: another split of the source begins, if given this one."""
-        self._watermark = self._sent_watermark = MIN_TIMESTAMP
-        self._idle = self._sent_idle = None
-        self._speaker = None if group is None or split is None else (group, split)
+        self.timeline.start_split(None if group is None or split is None else (group, split))
 
     def send_control(
         self,
@@ -253,15 +218,9 @@ class ChannelWriter:
         self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
 
     def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
-        elements: list[ControlElement] = []
-        if self._watermark != self._sent_watermark or finished:
-            elements.append(Watermark(group, split, self._watermark, finished))
-            self._sent_watermark = self._watermark
-        if self._idle is not None and self._idle != self._sent_idle and not finished:
-            elements.append(WatermarkStatus(group, split, self._idle))
-            self._sent_idle = self._idle
-        if elements:
-            self.send_control(elements, kind)
+        news = self.timeline.take_news(group, split, finished=finished)
+        if news:
+            self.send_control(news, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
         keys = self._keys_of(values)
@@ -273,7 +232,7 @@ class ChannelWriter:
 
     def _combine(self, combiner: Combiner, keys: list[Any], values: list[Any]) -> None:
         if not combiner.is_useful:
-            self._send_by_key(keys, list(zip(keys, values, strict=True)), None)
+            self._send_pairs(keys, values)
             return
         position = iter(values)
         try:
@@ -300,8 +259,20 @@ class ChannelWriter:
 
     def _send_combined(self, combiner: Combiner) -> None:
         before = self._clock.switch(EXCHANGE)
-        for pairs in combiner.take(self._max_records * _BUCKETS_TOTAL):
-            self._send_by_key(list(map(itemgetter(0), pairs)), pairs, None)
+        for keys, values in combiner.take(self._max_records * _BUCKETS_TOTAL):
+            self._send_pairs(keys, values)
+        self._clock.switch(before)
+
+    def _send_pairs(self, keys: list[Any], values: list[Any]) -> None:
+        self._pairs.add(self._routes_of(keys, values), keys, values)
+        if self._pairs.is_full:
+            self._send_frames(rest=False)
+
+    def _send_frames(self, *, rest: bool) -> None:
+        before = self._clock.switch(ENCODE)
+        for pairs in self._pairs.take_frames(rest=rest):
+            header = self._header(FrameKind.RECORDS, pairs.count)
+            self._emit(pairs.route, encode_pairs(header, pairs.parts))
         self._clock.switch(before)
 
     def _keys_of(self, values: list[Any]) -> list[Any]:

@@ -1,6 +1,6 @@
 """Combines the records of one task by key, before they are exchanged.
 
-    records ──▶ table: key to what its records gave so far ──▶ (key, value) pairs
+    records ──▶ table: key to what its records gave so far ──▶ keys and values
                   │
                   ├ memory is used up: all pairs leave
                   └ after a quarter of a million records, and whenever pairs leave early: if they
@@ -20,18 +20,15 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.metrics.values import CounterValue, MetricValue
 from penstock.runtime.coercion import coercing_function
+from penstock.runtime.entry_limit import EntryLimit
 from penstock.runtime.fold_by_key import reduce_by_key
-from penstock.runtime.record_size import bytes_per_record
 from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.types.combine_spec import CombineSpec
 
 RECORDS_IN = "combine.numRecordsIn"
 RECORDS_OUT = "combine.numRecordsOut"
 
-_FIRST_LOOK = 4096  # records after which their size is looked at, and then twice as many
 _JUDGED_AFTER = 1 << 18  # records
-_SLOT_BYTES = 48  # of an entry in a dictionary, beside the pair
-_SAMPLE = 32
 
 
 class Combiner:
@@ -50,8 +47,7 @@ class Combiner:
             self._call = coercing_function(self._call, spec.result_type, self._subject, spec.origin)
         self._table: dict[Any, Any] = {}
         self._taken = 0
-        self._look_at = _FIRST_LOOK
-        self._most = spec.memory_bytes  # an entry has a byte at least
+        self._limit = EntryLimit(spec.memory_bytes)
         self._is_waste = False
         self._records_in = 0
         self._records_out = 0
@@ -68,16 +64,15 @@ class Combiner:
         """
         self._taken += len(keys)
         reduce_by_key(self._table, keys, values, self._call)
-        if self._taken >= self._look_at:
-            self._measure()
+        self._is_waste = self._taken >= _JUDGED_AFTER and 2 * len(self._table) > self._taken
 
     @property
     def is_full(self) -> bool:
         """Whether what is in the table has to leave."""
-        return self._is_waste or len(self._table) >= self._most
+        return self._is_waste or self._limit.is_reached(self._table, self._taken)
 
-    def take(self, size: int) -> Iterator[list[tuple[Any, Any]]]:
-        """Empty the table: yield (key, value) pairs, up to `size` at a time."""
+    def take(self, size: int) -> Iterator[tuple[list[Any], list[Any]]]:
+        """Empty the table: yield keys and values, up to `size` at a time."""
         was_full = self.is_full
         table, self._table = self._table, {}
         if was_full:
@@ -85,10 +80,10 @@ class Combiner:
         self._records_in += self._taken
         self._records_out += len(table)
         self._taken = 0
-        self._look_at = _FIRST_LOOK
-        pairs = iter(table.items())
-        while some := list(islice(pairs, size)):
-            yield some
+        self._limit.start()
+        keys, values = iter(table.keys()), iter(table.values())
+        while some := list(islice(keys, size)):
+            yield some, list(islice(values, size))
 
     def take_metrics(self) -> dict[str, MetricValue]:
         """Return what it combined since the last call, by full name."""
@@ -99,14 +94,6 @@ class Combiner:
         }
         self._records_in = self._records_out = 0
         return taken
-
-    def _measure(self) -> None:
-        """Estimate how many entries fit in memory. Values may grow as they are combined."""
-        step = max(1, len(self._table) // _SAMPLE)
-        each = bytes_per_record(list(islice(self._table.items(), 0, None, step))) + _SLOT_BYTES
-        self._most = max(1, self._spec.memory_bytes // each)
-        self._look_at = 2 * self._taken
-        self._is_waste = self._taken >= _JUDGED_AFTER and 2 * len(self._table) > self._taken
 
     def failed(
         self, cause: Exception, key: Any, values: list[Any], position: Iterator[Any]

@@ -32,7 +32,7 @@ Keyed = tuple[list[Any], list[int], list[Any], list[int] | None]
 
 
 class KeyedRows(list[Any]):
-    """Rows that came as columns.
+    """Records that came with their keys: rows that were columns, values that were combined.
 
     Attributes:
         keys: Key of each.

@@ -9,13 +9,14 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.errors import StateError
-from penstock.runtime.group_order import rows_of_columns
+from penstock.runtime.group_order import KeyedRows, rows_of_columns
 from penstock.runtime.program import LevelProgram
 from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
     decode_columns,
+    decode_pairs,
     decode_records,
     load_payload,
     read_header,
@@ -171,6 +172,13 @@ class LevelInput:
             if all(part.schema == parts[0].schema for part in parts):
                 values = rows_of_columns(parts, self._selectors.get(target), self._groups)
                 return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
+        if all(header.has_pairs for header, _ in frames):
+            keys, values = [], []
+            for header, frame in frames:
+                some_keys, some_values = decode_pairs(header, frame)
+                keys += some_keys
+                values += some_values
+            return KeyedRows(values, keys, None), None
         batches = [decode_records(header, frame) for header, frame in frames]
         is_stamped = target in self._stamped
         if len(batches) == 1 and not (is_stamped and batches[0][1] is None):

@@ -12,8 +12,9 @@ from typing import Any
 from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
 from penstock.metrics.values import merge_metrics
 from penstock.runtime.chain import OperatorChain, reachable
-from penstock.runtime.channel_writer import ChannelWriter, FrameSequence
+from penstock.runtime.channel_writer import ChannelWriter
 from penstock.runtime.coercion import CoercingOutput
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.latency import SourceLatency
 from penstock.runtime.output import Output
 from penstock.runtime.program import NO_COPIES, LevelProgram
@@ -193,7 +194,7 @@ class LevelZero:
             merge_metrics(report.metrics, chain.chain.take_metrics())
             for uid, count in chain.chain.take_counts().items():
                 report.operator_records[uid] = report.operator_records.get(uid, 0) + count
-            marks = [w.greatest_watermark for w in chain.fed]
+            marks = [w.timeline.greatest for w in chain.fed]
             report.merge(Report(greatest_timestamp_ms=max(marks, default=MIN_TIMESTAMP)))
         if report.greatest_timestamp_ms == MIN_TIMESTAMP:
             report.greatest_timestamp_ms = None

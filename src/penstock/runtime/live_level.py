@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from penstock.metrics.task_clock import DECODE, TaskClock, level_place
 from penstock.runtime.chain import OperatorChain
-from penstock.runtime.channel_writer import FrameSequence
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.latency import SourceMarker
 from penstock.runtime.level_backlog import LevelBacklog
 from penstock.runtime.level_input import LevelInput
@@ -108,7 +108,7 @@ class LiveLevel:
             marker = SourceMarker.of_frame(frame)
             self._chain.latency.arrive(operator, marker, self._now_ms())
         for writer in self._chain.writers.values():
-            ended = writer.greatest_watermark == MAX_WATERMARK
+            ended = writer.timeline.greatest == MAX_WATERMARK
             writer.send_watermark(self._subtask, 0, finished=ended)
         return self._take()
 

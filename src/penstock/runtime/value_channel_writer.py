@@ -6,10 +6,11 @@ between frames. What a bounded input does at its end happens all the same: `EndO
 
 from __future__ import annotations
 
-from penstock.runtime.channel_writer import ChannelWriter, Emit, FrameSequence
+from penstock.runtime.channel_writer import ChannelWriter, Emit
+from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.program import ChannelSpec, ChannelTime, RunSettings
 from penstock.runtime.timeless import check_watermark, no_watermarks
-from penstock.serde.elements import MAX_WATERMARK, EndOfInput
+from penstock.serde.elements import EndOfInput
 
 
 class ValueChannelWriter(ChannelWriter):
@@ -46,10 +47,8 @@ class ValueChannelWriter(ChannelWriter):
 
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
         """Send the end of input, once it has come; nothing else is waited for."""
-        ended = self._watermark == MAX_WATERMARK
-        if ended and not self.is_to_sink and (finished or self._sent_watermark != MAX_WATERMARK):
+        if not self.is_to_sink and self.timeline.take_end(finished=finished):
             self.send_control((EndOfInput(group),))
-            self._sent_watermark = MAX_WATERMARK
 
 
 def make_channel_writer(

@@ -27,8 +27,8 @@ from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress, publish
 from penstock.metrics.values import CounterValue
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
-from penstock.plan.programs import HandOver
 from penstock.runtime.report import Report
 from penstock.runtime.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.spark.batch_costs import make_batch_costs

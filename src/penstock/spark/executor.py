@@ -14,8 +14,8 @@ from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import Restarting, Resumed, RunFinished, RunStarted, publish
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.plan.programs import HandOver
 from penstock.runtime.program import RunKind
 from penstock.runtime.report import Report
 from penstock.spark.batch_run import BatchRun

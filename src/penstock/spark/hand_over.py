@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import StateError
-from penstock.plan.programs import HandOver
+from penstock.plan.hand_over import HandOver
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
 

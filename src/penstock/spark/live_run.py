@@ -11,6 +11,7 @@ driver process that holds the job's lock is the one that makes output visible.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,8 +27,8 @@ from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import AdmissionChanged, MicroBatch, Switched, publish
 from penstock.plan.backlog import checkpoint_interval
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
-from penstock.plan.programs import HandOver
 from penstock.plan.regions import region_of
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
@@ -40,6 +41,7 @@ from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
+from penstock.spark.level_worker import LevelDescription
 from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
 from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
@@ -174,12 +176,13 @@ class LiveRun:
         routes = live_routes(options.parallelism)
         payload = Payload.of(program, self._job.workers)
         backend = self._job.configuration.get(STATE_BACKEND)
-        processor = LevelProcessor(
+        described = LevelDescription(
             payload,
             LocalCopies(backend, self._run_id, payload.digest),
             program.level,
             {route: subtask for subtask, route in enumerate(routes)},
         )
+        processor = LevelProcessor(pickle.dumps(described))
         initial = None
         if self._state_files is not None:
             initial = initial_state(

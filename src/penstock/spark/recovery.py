@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import SavepointMismatchError
+from penstock.plan.hand_over import HandOver
 from penstock.plan.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
-from penstock.plan.programs import HandOver
 from penstock.runtime.program import RunKind
 from penstock.spark.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.pinned_files import PinnedFiles

@@ -18,8 +18,9 @@ from penstock.graph.endpoints import SplitSource
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.listener import MetricsReported, publish
 from penstock.metrics.profile import WALL
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
 from penstock.serde import user_code

@@ -41,9 +41,10 @@ from penstock.connectors.discard import DiscardingSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import SplitSource
 from penstock.graph.logical import Node, NodeKind, Partitioning
+from penstock.plan.hand_over import HandOver
 from penstock.plan.levels import OPERATOR_KINDS
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.runtime.program import SINK_LEVEL, LevelProgram, OperatorSpec
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from penstock.errors import PenstockError
 from penstock.metrics.job_metrics import JobMetrics
-from penstock.plan.programs import HandOver
+from penstock.plan.hand_over import HandOver
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import WatermarkGroup
 from penstock.runtime.report import Report, decode_report

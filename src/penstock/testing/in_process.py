@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from penstock.api.environment import StreamExecutionEnvironment
 from penstock.config.job_parameters import job_parameters
+from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.programs import programs_of
 from penstock.runtime.program import SINK_LEVEL, LevelProgram, RunKind
 from penstock.testing.batch_run import run_batch
 from penstock.testing.kept_results import with_values, without_kept

@@ -18,6 +18,7 @@ from operator import itemgetter, le
 from typing import Any
 
 from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.runtime.folded_keys import FoldedKeys
 from penstock.runtime.group_order import KeyedRows
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
@@ -40,6 +41,7 @@ class KeyedOperator(Operator):
         takes_keys_in_parts: The records of one key may come in parts; else they come at once,
             whatever memory that takes.
         spill_space: Where a batch run puts what does not fit in memory.
+        folded: What is known of a key group whose records are folded as they come (batch run).
     """
 
     may_tag = False
@@ -67,6 +69,7 @@ class KeyedOperator(Operator):
         self._by_time = False
         self._final_watermark: int | None = None
         self._is_last_run = False
+        self.folded: FoldedKeys | None = None
 
     def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
         """Process keys as a batch run does: by time, and timers after each key.
@@ -78,6 +81,17 @@ class KeyedOperator(Operator):
         self._by_time = True
         self._final_watermark = final_watermark
         self._is_last_run = is_last_run
+        assert self.spill_space is not None, "a batch run has one"
+        self.folded = FoldedKeys(self.spill_space.memory_bytes)
+
+    @property
+    def folds_frames(self) -> bool:
+        """Whether records of a key group may come frame by frame, and `end_group` gives results.
+
+        Then `folded` tells whether memory is used up; if so its pairs can be taken back, and come
+        again before the records that follow.
+        """
+        return False
 
     def on_processing_time(self, now_ms: int) -> None:
         """React to the wall clock, at the begin and end of a micro-batch (live run)."""
@@ -142,7 +156,7 @@ class KeyedOperator(Operator):
         raise AssertionError(type(self).__name__)
 
     def end_group(self) -> None:
-        """React to the end of a key group in a batch run, before its state is written."""
+        """Give what waits for the end of a key group in a batch run; its state is written then."""
 
     def end_key(self, watermark: int) -> None:
         """React to the end of one key in a batch run."""

@@ -15,6 +15,7 @@ from typing import Any
 from penstock.runtime.coercion import coercing_function
 from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.fold_by_key import reduce_by_key
+from penstock.runtime.folded_keys import FoldedKeys
 from penstock.runtime.life_cycle import has_life_cycle
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.runtime.output import Output
@@ -55,20 +56,32 @@ class KeyedReduceOperator(KeyedOperator):
             self.call = coercing_function(self.call, spec.result_type, subject, spec.origin)
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Fold a batch; if it is complete and has no order in time, all keys in one loop."""
-        if timestamps is None and self._folds_at_once and self._final_watermark is not None:
-            self._fold_at_once(*self._keyed(values))
+        """Fold a batch; if only last results are wanted, without order in time, in one loop."""
+        if timestamps is None and self._folds_at_once and self.folded is not None:
+            keys, values = self._keyed(values)
+            self._fold(self.folded, keys, values)
         else:
             super().process(values, timestamps)
 
-    def _fold_at_once(self, keys: list[Any], values: list[Any]) -> None:
-        folded: dict[Any, Any] = {}
+    @property
+    def folds_frames(self) -> bool:
+        """Combined records have no order in time."""
+        return self.spec.takes_pairs and self._folds_at_once
+
+    def _fold(self, folded: FoldedKeys, keys: list[Any], values: list[Any]) -> None:
         position = iter(values)
         try:
-            reduce_by_key(folded, keys, position, self.call)
+            reduce_by_key(folded.table, keys, position, self.call)
         except Exception as cause:
             key = keys[len(values) - length_hint(position) - 1]
             raise self.failed(cause, values, position, key=key) from cause
+        folded.records += len(values)
+
+    def end_group(self) -> None:
+        """Give one result per key."""
+        if self.folded is None or not self.folded.records:
+            return
+        folded = self.folded.take()
         results = list(folded.values())
         if not self._is_last_run:
             group_of = self._group_of

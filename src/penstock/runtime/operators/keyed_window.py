@@ -121,9 +121,15 @@ class KeyedWindowOperator(KeyedOperator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Take a batch; if each key has one result, and its records no order in time, at once."""
         if timestamps is None and self._folds_at_once and self._is_dam:
-            self._fold_at_once(*self._keyed(values))
+            keys, values = self._keyed(values)
+            self._fold(keys, values)
         else:
             super().process(values, timestamps)
+
+    @property
+    def folds_frames(self) -> bool:
+        """Combined records have no order in time."""
+        return self.spec.takes_pairs and self._folds_at_once and self._is_dam
 
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
@@ -205,16 +211,24 @@ class KeyedWindowOperator(KeyedOperator):
         if values:
             self._fire_with(lambda: fold_once(self._window, values))
 
-    def _fold_at_once(self, keys: list[Any], values: list[Any]) -> None:
-        window = self._window.end_of_stream
-        assert window is not None
-        fold = make_fold(self._window)
+    def _fold(self, keys: list[Any], values: list[Any]) -> None:
+        folded = self.folded
+        assert folded is not None, "only a batch run knows the final watermark"
         position = iter(values)
         try:
-            folded = fold.fold_by_key(keys, position)
+            make_fold(self._window).fold_by_key(folded.table, keys, position)
         except Exception as cause:
             key = keys[len(values) - length_hint(position) - 1]
             raise self.failed(cause, values, position, key=key) from cause
+        folded.records += len(values)
+
+    def end_group(self) -> None:
+        """Give one result per key, of windows that were folded as records came."""
+        window = self._window.end_of_stream
+        if self.folded is None or not self.folded.records or window is None:
+            return
+        folded = self.folded.take()
+        fold = make_fold(self._window)
         results: list[Any] = []
         try:
             for key, kept in folded.items():  # noqa: B007 - named in the error

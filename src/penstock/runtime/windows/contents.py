@@ -130,10 +130,8 @@ class _Combination:
     def fold(self, before: Any, values: Iterator[Any]) -> Any:
         return reduce(self.merge, values if before is ABSENT else chain((before,), values))
 
-    def fold_by_key(self, keys: list[Any], values: Iterator[Any]) -> dict[Any, Any]:
-        folded: dict[Any, Any] = {}
+    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
         reduce_by_key(folded, keys, values, self.merge)
-        return folded
 
     def result(self, kept: Any) -> Any:
         return kept
@@ -157,10 +155,8 @@ class _Accumulation:
             accumulator = add(value, accumulator)
         return accumulator
 
-    def fold_by_key(self, keys: list[Any], values: Iterator[Any]) -> dict[Any, Any]:
-        folded: dict[Any, Any] = {}
+    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
         aggregate_by_key(folded, keys, values, self._create, self._add)
-        return folded
 
 
 def detached(value: Any) -> Any:
