@@ -19,7 +19,9 @@ from penstock.datastream import ReduceFunction, WatermarkStrategy
 from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.metrics.values import metric_results
+from penstock.runtime import entry_limit
 from penstock.runtime.combiner import Combiner
+from penstock.runtime.spill_space import SPILLED_FILES
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
 from penstock.types.combine_spec import CombineSpec
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, Splits, environment, history_then_live
@@ -152,6 +154,25 @@ def test_state_at_the_switch_is_the_same(history):
     on, off = switched({}), switched(OFF)
     assert on.state == off.state
     assert Counter(on.history) == Counter(off.history)
+
+
+@pytest.mark.parametrize("then", [THENS["reduce"], THENS["window"]], ids=["reduce", "window"])
+@given(splits=SPLITS, schedule=SCHEDULES)
+@settings(max_examples=25, deadline=None)
+def test_what_is_folded_of_a_key_group_may_exceed_memory(then, splits, schedule):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry_limit, "_FIRST_LOOK", 2)
+        found = run(BATCH | SMALL, Splits(splits), then, schedule)
+    assert Counter(found.of()) == folded(splits, joined)
+
+
+def test_a_table_that_is_too_large_is_spilled_with_the_records_behind_it(monkeypatch):
+    monkeypatch.setattr(entry_limit, "_FIRST_LOOK", 2)
+    splits = tuple(tuple((key, f"{split}.") for key in range(3000)) for split in range(3))
+    found = run(BATCH | {"execution.sorted-inputs.memory": "5kb"}, Splits(splits), THENS["reduce"])
+    assert Counter(found.of()) == folded(splits, joined)
+    files = [v for name, v in found.report.metrics.items() if name.endswith(SPILLED_FILES)]
+    assert sum(value.result for value in files) > 0
 
 
 FIELDS = Types.TUPLE([Types.INT(), Types.LONG(), Types.STRING()])

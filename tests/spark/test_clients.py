@@ -25,6 +25,7 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import PenstockError
 from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.spark.session import query_settings
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
@@ -247,3 +248,21 @@ def test_the_session_of_the_user_is_used_as_it_is(
     assert session.conf.get("spark.sql.shuffle.partitions") == "7"
     assert session.conf.get("spark.sql.session.timeZone") == zone
     assert session.table("five").count() == 5
+
+
+def test_what_only_our_queries_need_does_not_stay_in_the_session(session: SparkSession) -> None:
+    key = "spark.sql.streaming.checkpointFileManagerClass"
+    assert session.conf.get(key, None) is None
+    with query_settings(session, 3):
+        assert session.conf.get("spark.sql.shuffle.partitions") == "3"
+        ours = str(session.conf.get(key))
+        assert ours.endswith(".FileSystemBasedCheckpointFileManager")
+    assert session.conf.get(key, None) is None
+    users = ours.replace("FileSystemBased", "FileContextBased")
+    session.conf.set(key, users)
+    try:
+        with query_settings(session, 3):
+            assert session.conf.get(key) == users
+        assert session.conf.get(key) == users
+    finally:
+        session.conf.unset(key)

@@ -49,7 +49,7 @@ from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import outline_of
 from penstock.spark.savepoint_taker import SavepointTaker
-from penstock.spark.session import shuffle_partitions
+from penstock.spark.session import query_settings
 from penstock.spark.source_reads import ReadContext, live_frames
 
 _POLL_SECONDS = 0.05
@@ -205,7 +205,7 @@ class LiveRun:
             .queryName(f"{self._run.name}-{self._job.directory.job_id}")
             .trigger(processingTime=f"{interval} seconds")
         )
-        with shuffle_partitions(self._job.session, self._job.plan.options.parallelism):
+        with query_settings(self._job.session, self._job.plan.options.parallelism):
             return writer.start()
 
     def _commit(self, frames: DataFrame, number: int) -> None:
