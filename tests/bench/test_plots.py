@@ -84,3 +84,11 @@ def test_the_command_writes_a_file_per_program(tmp_path, capsys):
     names = [line.rsplit("/", 1)[1] for line in capsys.readouterr().out.splitlines()]
     assert names == ["bench-reduce.svg", "bench-other.svg"]
     assert (tmp_path / "bench-other.svg").stat().st_size > 1000
+
+
+def test_a_case_in_a_file_of_its_own_has_a_picture_of_its_own(tmp_path, capsys):
+    results = tmp_path / "reduce-many-keys.jsonl"
+    results.write_text(json.dumps(TWO_CASES))
+    assert main([str(tmp_path), str(results)]) == 0
+    assert capsys.readouterr().out.endswith("/bench-reduce-many-keys.svg\n")
+    assert b"reduce-many-keys" in (tmp_path / "bench-reduce-many-keys.svg").read_bytes()

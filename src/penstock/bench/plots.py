@@ -2,7 +2,7 @@
 
     python -m penstock.bench.plots docs/images benchmarks/results/*.jsonl
 
-writes `docs/images/bench-<program>.svg` for the newest result of every program: a bar per system, a
+writes `docs/images/bench-<file>.svg` for the newest result of every file: a bar per system, a
 panel per case. The same results give the same bytes. `--png` writes PNG files, to look at.
 """
 
@@ -18,7 +18,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from penstock.bench.render import read_results
+from penstock.bench.render import read_results, title_of
 
 _OURS, _PEER, _FAINT = "#1f6f8b", "#b9b4a7", 0.35
 _WIDE = 20.0
@@ -141,8 +141,13 @@ def _titles(cases: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     return [", ".join(f"{each[name]} {name}" for name in telling) for each in facts]
 
 
-def plot(result: dict[str, Any]) -> Figure:
-    """Return the figure of one program."""
+def plot(result: dict[str, Any], title: str | None = None) -> Figure:
+    """Return the figure of one program.
+
+    Args:
+        result: What was measured.
+        title: None is the program's name.
+    """
     found = panels(result)
     systems = list(dict.fromkeys(bar.system for panel in found for bar in panel.bars))
     width = _LABEL_INCHES + _PANEL_INCHES * len(found)
@@ -160,7 +165,7 @@ def plot(result: dict[str, Any]) -> Figure:
     axes[0].invert_yaxis()
     measure = _MEASURES.get(result["name"], _SPEED)
     figure.supxlabel(measure.label + (" (logarithmic)" if is_log else ""), fontsize=8.5)
-    figure.suptitle(result["name"], fontsize=10, fontweight="bold")
+    figure.suptitle(title or result["name"], fontsize=10, fontweight="bold")
     return figure
 
 
@@ -187,11 +192,20 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"  # noqa: PLR2004 - two digits
 
 
-def write(result: dict[str, Any], directory: Path, kind: str = "svg") -> Path:
-    """Write the figure of one program and return its file."""
-    path = directory / f"bench-{result['name']}.{kind}"
+def write(
+    result: dict[str, Any], directory: Path, kind: str = "svg", title: str | None = None
+) -> Path:
+    """Write the figure of one program and return its file.
+
+    Args:
+        result: What was measured.
+        directory: Where to.
+        kind: `svg` or `png`.
+        title: Of the figure and in the name of the file; None is the program's name.
+    """
+    path = directory / f"bench-{title or result['name']}.{kind}"
     with rc_context(SETTINGS):
-        plot(result).savefig(path, format=kind, dpi=110, metadata=_METADATA[kind])
+        plot(result, title).savefig(path, format=kind, dpi=110, metadata=_METADATA[kind])
     return path
 
 
@@ -205,7 +219,8 @@ def main(arguments: Sequence[str]) -> int:
     directory, *names = (argument for argument in arguments if argument != "--png")
     for name in names:
         for result in read_results(Path(name)):
-            sys.stdout.write(f"{write(result, Path(directory), kind)}\n")
+            path = write(result, Path(directory), kind, title_of(result, Path(name)))
+            sys.stdout.write(f"{path}\n")
     return 0
 
 

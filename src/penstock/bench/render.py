@@ -3,8 +3,9 @@
     penstock bench live-state --append results.jsonl
     python -m penstock.bench.render results.jsonl > table.md
 
-One JSON object a line, oldest first; of every program the newest one counts. The pictures it names are
-drawn by `penstock.bench.plots`.
+One JSON object a line, oldest first; of every program the newest one counts. A file is named after
+its program, or program and case (`live-state-sizes.jsonl`), and so are its table and its picture, which
+`penstock.bench.plots` draws.
 """
 
 from __future__ import annotations
@@ -26,17 +27,29 @@ def read_results(path: Path) -> list[dict[str, Any]]:
     return list({each["name"]: each for each in objects}.values())
 
 
-def render(result: dict[str, Any]) -> str:
-    """Return one program's tables as Markdown."""
+def title_of(result: dict[str, Any], path: Path) -> str:
+    """Return the title of a result: the name of its file, if that begins with the program's."""
+    name = str(result["name"])
+    return path.stem if path.stem.startswith(name) else name
+
+
+def render(result: dict[str, Any], title: str | None = None) -> str:
+    """Return one program's tables as Markdown.
+
+    Args:
+        result: What was measured.
+        title: Of the section and the picture; None is the program's name.
+    """
+    name = title or result["name"]
     machine, versions = result["machine"], result["versions"]
     known = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
     parts = [
-        f"### {result['name']}",
+        f"### {name}",
         (
             f"{machine['cpu']}, {machine['cores']} cores; {known}; commit {result['commit']}; "
             f"{result['runs']} interleaved rounds."
         ),
-        f"![{result['name']}: every system](images/bench-{result['name']}.svg)",
+        f"![{name}: every system](images/bench-{name}.svg)",
         table(*_columns(result["results"])),
     ]
     if result["figures"]:
@@ -141,7 +154,7 @@ def main(arguments: Sequence[str]) -> int:
     """Render the files named on the command line to standard output."""
     for name in arguments:
         for result in read_results(Path(name)):
-            sys.stdout.write(render(result) + "\n")
+            sys.stdout.write(render(result, title_of(result, Path(name))) + "\n")
     return 0
 
 
