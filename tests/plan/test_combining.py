@@ -17,7 +17,7 @@ from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
-from penstock.plan.combining import combined_in
+from penstock.plan.combining import paired_in
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 
@@ -130,7 +130,7 @@ def test_a_promised_or_proven_function_is_combined(then):
     (decision,) = said(plan)
     assert decision.choice == "combined by key before they are sent"
     assert "because" not in decision.reason
-    assert len(combined_in(plan, plan.runs[0])) == 1
+    assert len(paired_in(plan, plan.runs[0])) == 1
 
 
 @pytest.mark.parametrize(("then", "why"), OTHERS.values(), ids=OTHERS)
@@ -139,7 +139,9 @@ def test_another_function_is_not_and_the_plan_says_why(then, why):
     (decision,) = said(plan)
     assert decision.choice == "not combined before they are sent"
     assert why in decision.reason
-    assert not combined_in(plan, plan.runs[0])
+    assert not any(channel.combine.regroups for channel in plan.channels if channel.combine)
+    # In order, with their keys: that needs no promise.
+    assert bool(paired_in(plan, plan.runs[0])) is (why == "nobody promises")
 
 
 @pytest.mark.parametrize("then", UNMENTIONED.values(), ids=UNMENTIONED)
@@ -151,13 +153,14 @@ def test_records_with_timestamps_are_reduced_in_their_order():
     plan = plan_of(COMBINED["promised"], BATCH, stamped=True)
     (decision,) = said(plan)
     assert "in order of their timestamps" in decision.reason
-    assert not combined_in(plan, plan.runs[0])
+    assert not paired_in(plan, plan.runs[0])
 
 
 def test_a_setting_turns_it_off():
     plan = plan_of(COMBINED["promised"], BATCH | {"execution.batch.combine": "false"})
     (decision,) = said(plan)
     assert decision.reason == "execution.batch.combine is false"
+    assert not paired_in(plan, plan.runs[0])
 
 
 @pytest.mark.parametrize(
@@ -170,7 +173,7 @@ def test_a_setting_turns_it_off():
 )
 def test_only_runs_that_give_last_results_combine(settings, combining):
     plan = plan_of(COMBINED["promised"], settings, hybrid=True)
-    assert [bool(combined_in(plan, run)) for run in plan.runs] == combining
+    assert [bool(paired_in(plan, run)) for run in plan.runs] == combining
     assert len(said(plan)) == any(combining)
     for run, combines in zip(plan.runs, combining, strict=True):
         programs = programs_of(

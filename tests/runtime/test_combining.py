@@ -42,6 +42,11 @@ def joined(a, b):
     return a[0], a[1] + b[1]
 
 
+def bracketed(a, b):
+    """Not associative."""
+    return a[0], f"({a[1]}{b[1]})"
+
+
 def parity(number):
     return number % 2
 
@@ -90,6 +95,10 @@ THENS = {
     ),
     "global": lambda s: (
         s.key_by(key_of).window(GlobalWindows.create_with_end_of_stream_trigger()).reduce(Joined())
+    ),
+    "no promise": lambda s: s.key_by(key_of).reduce(bracketed),
+    "window, no promise": lambda s: (
+        s.key_by(key_of).window(EndOfStreamWindows.get()).reduce(bracketed)
     ),
     "all": lambda s: s.window_all(EndOfStreamWindows.get()).reduce(
         lambda a, b: ("", a[1] + b[1]), associative=True

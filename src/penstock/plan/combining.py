@@ -1,4 +1,4 @@
-"""Phase: which records a batch run combines by key before they are exchanged. After `drop_timestamps`.
+"""Phase: which records a batch run sends with their keys, and combines. After `drop_timestamps`.
 
 A map-side combine calls a reduce function on other groups of records than the program says, so it
 needs more than speed as a reason. Records for an operator are combined if
@@ -10,7 +10,8 @@ needs more than speed as a reason. Records for an operator are combined if
 * nobody can tell the records apart: they have no timestamps, and the function has no `open`,
   in which it could get hold of state, and no `close`.
 
-The first is about a job and told here; the second is about a run, see `combined_in`.
+Without the first they are sent with their keys all the same, and folded as they come at the other end.
+The first is about a job and told here; the second is about a run, see `paired_in`.
 """
 
 from __future__ import annotations
@@ -56,10 +57,13 @@ def choose_combining(plan: PhysicalPlan) -> PhysicalPlan:
         obstacle = _obstacle(plan, op, because)
         if obstacle is None and not all(channel.id in untimed for channel in fed):
             obstacle = f"{op.name!r} reduces the records of a key in order of their timestamps"
+        if _may_be_paired(plan, op) and all(channel.id in untimed for channel in fed):
+            regroups = obstacle is None
+            for channel in fed:
+                channels[channel.id] = replace(channel, combine=_combine(op, regroups=regroups))
         for channel in fed:
             subject = f"records on channel {channel.id} to {op.name!r}"
             if obstacle is None:
-                channels[channel.id] = replace(channel, combine=_combine(op))
                 decision = Decision(subject, "combined by key before they are sent", str(because))
             else:
                 decision = Decision(subject, "not combined before they are sent", obstacle)
@@ -68,31 +72,31 @@ def choose_combining(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, channels=tuple(channels), decisions=tuple(decisions))
 
 
-def combined_in(plan: PhysicalPlan, run: RunPlan) -> frozenset[int]:
-    """Return the operators whose records a run combines on their way."""
+def paired_in(plan: PhysicalPlan, run: RunPlan) -> frozenset[int]:
+    """Return the operators whose records a run sends with their keys, combined or not."""
     fed = {channel.target_operator for channel in plan.channels if channel.combine is not None}
     here = {op.id for level in region_of(plan, run).levels for op in level.operators}
     return frozenset(op.id for op in _operators(plan) if op.id in fed & here and _suits(op, run))
 
 
-def with_combining(region: Region, combined: frozenset[int], memory_bytes: int) -> Region:
-    """Return what a run executes, with records combined for some operators and no others.
+def with_pairs(region: Region, paired: frozenset[int], memory_bytes: int) -> Region:
+    """Return what a run executes, with pairs of key and record for some operators and no others.
 
     Args:
         region: What it executes.
-        combined: The operators.
+        paired: The operators.
         memory_bytes: What the channels of a level may use together in a task.
     """
-    senders = Counter(c.source_level for c in region.channels if _is_for(c, combined))
+    senders = Counter(c.source_level for c in region.channels if _is_for(c, paired))
 
     def channel(spec: ChannelSpec) -> ChannelSpec:
-        if spec.combine is None or not _is_for(spec, combined):
+        if spec.combine is None or not _is_for(spec, paired):
             return replace(spec, combine=None)
         share = memory_bytes // senders[spec.source_level]
         return replace(spec, combine=replace(spec.combine, memory_bytes=share))
 
     def operator(spec: OperatorSpec) -> OperatorSpec:
-        if spec.id not in combined:
+        if spec.id not in paired:
             return spec
         return replace(spec, key_selectors=(itemgetter(0),), takes_pairs=True)
 
@@ -133,6 +137,10 @@ def _reduces(op: OperatorSpec) -> bool:
     return op.window.fold is Fold.REDUCE and op.window.end_of_stream is not None
 
 
+def _may_be_paired(plan: PhysicalPlan, op: OperatorSpec) -> bool:
+    return plan.options.combines and not has_life_cycle(_function(op))
+
+
 def _obstacle(plan: PhysicalPlan, op: OperatorSpec, promise: str | None) -> str | None:
     if not plan.options.combines:
         return "execution.batch.combine is false"
@@ -153,14 +161,14 @@ def _promise(node: Node, op: OperatorSpec) -> str | None:
     return f"{PROMISE} of {type(function).__name__} is True"
 
 
-def _combine(op: OperatorSpec) -> CombineSpec:
+def _combine(op: OperatorSpec, *, regroups: bool) -> CombineSpec:
     function, declared = _function(op), op.result_type
     method = op.method
     if op.window is not None:
         kept = op.window.kept_type
         method, declared = "reduce", kept if kept.need_conversion() else None
     call = getattr(function, method) if method else function
-    return CombineSpec(call, declared, op.name, op.uid, op.origin)
+    return CombineSpec(call, declared, op.name, op.uid, op.origin, regroups=regroups)
 
 
 def _function(op: OperatorSpec) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.attributes import CUSTOM
 from penstock.plan.backlog import timed_sources
-from penstock.plan.combining import combined_in, with_combining
+from penstock.plan.combining import paired_in, with_pairs
 from penstock.plan.hand_over import HandOver
 from penstock.plan.identity import source_uids
 from penstock.plan.physical import LevelPlan, PhysicalPlan, RunPlan
@@ -52,8 +52,8 @@ def programs_of(
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
-    region = with_combining(
-        region_of(plan, run), combined_in(plan, run), plan.options.sorted_inputs_bytes
+    region = with_pairs(
+        region_of(plan, run), paired_in(plan, run), plan.options.sorted_inputs_bytes
     )
     return tuple(
         _program(

@@ -7,8 +7,8 @@ records before it: at the end of the task or micro-batch, or, if it is to take e
 records of a live run, at once as a punctuation.
 
 In a batch run records may be combined by key before they are put into buckets (`combiner`). What
-travels then are (key, value) pairs: the reader cannot ask the key selector, because what records
-give together need not have their key. `OperatorSpec.takes_pairs` tells the reader.
+travels then are keys and values (`pair_buckets`): the reader cannot ask the key selector, because what
+records give together need not have their key. `OperatorSpec.takes_pairs` tells the reader.
 """
 
 from __future__ import annotations

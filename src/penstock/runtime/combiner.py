@@ -35,11 +35,11 @@ class Combiner:
     """A table of combined records.
 
     Attributes:
-        is_useful: There are enough records of one key for combining to be worth its time.
+        is_useful: Records may be combined, and enough have one key for it to be worth its time.
     """
 
     def __init__(self, spec: CombineSpec) -> None:
-        self.is_useful = True
+        self.is_useful = spec.regroups
         self._spec = spec
         self._call = spec.function
         self._subject = f"operator {spec.name!r}"
@@ -87,6 +87,8 @@ class Combiner:
 
     def take_metrics(self) -> dict[str, MetricValue]:
         """Return what it combined since the last call, by full name."""
+        if not self._spec.regroups:
+            return {}
         uid = self._spec.uid
         taken: dict[str, MetricValue] = {
             f"{uid}.{RECORDS_IN}": CounterValue(self._records_in),

@@ -175,7 +175,7 @@ class OperatorSpec:
         sorts_itself: It groups its input by key itself, so that the runtime does not.
         copies: Which readers of the output get copies.
         verifies_promise: It is checked that values it has emitted are not changed by it.
-        takes_pairs: Its records come as (key, value) pairs, combined on their way.
+        takes_pairs: Its records come as (key, value) pairs, and may be combined on their way.
     """
 
     id: int
@@ -249,7 +249,8 @@ class ChannelSpec:
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
         time: What of time travels on it.
         target_name: Of the operator or sink it leads to, for messages.
-        combine: How records of a key are combined before they leave; None sends every one.
+        combine: How records of a key are combined before they leave, with their keys; None sends
+            records.
     """
 
     id: int

@@ -21,6 +21,8 @@ class CombineSpec:
         uid: Of the reader, for metrics.
         origin: The user's line that created the reader.
         memory_bytes: What combined records may take in a task before they are sent.
+        regroups: The function may be called for other groups of records than the program says.
+            Else records leave one by one, with their keys.
     """
 
     function: Callable[[Any, Any], Any]
@@ -29,3 +31,4 @@ class CombineSpec:
     uid: str
     origin: CallSite | None
     memory_bytes: int = 256 << 20
+    regroups: bool = True
