@@ -22,26 +22,70 @@ _NOISE = re.compile(
     r"|\S+ \S+ WARN (Utils: (Your hostname|Set SPARK_LOCAL_IP)|NativeCodeLoader))"
 )
 
+_READER = "/python_streaming_source_runner.py"
+_CLOSED = re.compile(r"^(EOFError|BrokenPipeError|ConnectionResetError)\b")
+_AFTER_CLOSED = re.compile(
+    r"^(During handling of the above exception|Exception ignored in: <_io\.|BrokenPipeError)"
+)
 
-def pass_on(pipe: IO[bytes], target_name: str) -> None:
-    """Copy `pipe` to `sys.<target_name>` in a background thread until it ends."""
+
+def pass_on(pipe: IO[bytes], target_name: str) -> threading.Thread:
+    """Copy `pipe` to `sys.<target_name>` in a background thread until it ends; return the thread."""
     thread = threading.Thread(
         target=_copy, args=(pipe, target_name), name=f"penstock-jvm-{target_name}", daemon=True
     )
     thread.start()
+    return thread
+
+
+class _Lines:
+    """Decides which lines pass.
+
+    A traceback waits until it is complete. That of Spark's reader of a streaming source, whose
+    connection the JVM closed when the query ended, says nothing about the job either.
+    """
+
+    def __init__(self) -> None:
+        self._after_noise = False
+        self._traceback: list[str] = []
+
+    def passed(self, line: str) -> list[str]:
+        """Return what passes now that `line` has come."""
+        if self._traceback:
+            self._traceback.append(line)
+            if line[:1].isspace():
+                return []
+            return self._end_of_traceback()
+        if line.startswith("Traceback (most recent call last):"):
+            self._traceback.append(line)
+            return []
+        is_noise = _NOISE.match(line) or (self._after_noise and _AFTER_CLOSED.match(line))
+        if is_noise or (self._after_noise and not line.strip()):
+            self._after_noise = True  # a blank line belongs to what was suppressed before it
+            return []
+        self._after_noise = False
+        return [line]
+
+    def rest(self) -> list[str]:
+        """Return what waits at the end."""
+        return self._traceback
+
+    def _end_of_traceback(self) -> list[str]:
+        found, self._traceback = self._traceback, []
+        self._after_noise = bool(_CLOSED.match(found[-1]) and any(_READER in at for at in found))
+        return [] if self._after_noise else found
 
 
 def _copy(pipe: IO[bytes], target_name: str) -> None:
-    after_noise = False
+    lines = _Lines()
     for raw in pipe:
-        line = raw.decode("utf-8", "replace")
-        if _NOISE.match(line):
-            after_noise = True
-            continue
-        if after_noise and not line.strip():
-            continue  # the blank line that belongs to a suppressed one
-        after_noise = False
-        # Looked up for every line: tests and progress displays replace sys.stdout.
-        target: TextIO = getattr(sys, target_name)
+        _write(lines.passed(raw.decode("utf-8", "replace")), target_name)
+    _write(lines.rest(), target_name)
+
+
+def _write(lines: list[str], target_name: str) -> None:
+    # Looked up every time: tests and progress displays replace sys.stdout.
+    target: TextIO = getattr(sys, target_name)
+    for line in lines:
         target.write(line)
         target.flush()
