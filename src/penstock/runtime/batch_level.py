@@ -2,8 +2,8 @@
 
 Rows arrive sorted by route and frame: first the control frames for this task (negative
 routes), then the frames of each key group in the order they were written. Memory holds one
-key group at a time; where records were combined, what its keys gave so far; of an operator without
-a key, or of a broadcast input, one frame. A key group that does not fit in memory is spilled
+key group at a time; where records come with their keys, to be folded, what those gave so far; of an
+operator without a key, or of a broadcast input, one frame. A key group that does not fit in memory is spilled
 (`spilled_group`). Frames for later levels and sinks pass through unread.
 """
 
