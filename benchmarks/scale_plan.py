@@ -23,7 +23,8 @@ from penstock.bench.shape import MIXED, Shape
 from penstock.common import Configuration
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.plan.programs import HandOver, programs_of
+from penstock.plan.hand_over import HandOver
+from penstock.plan.programs import programs_of
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import LevelProgram

@@ -20,8 +20,8 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.metrics.values import CounterValue, MetricValue
 from penstock.runtime.coercion import coercing_function
-from penstock.runtime.entry_limit import EntryLimit
 from penstock.runtime.fold_by_key import reduce_by_key
+from penstock.runtime.folded_keys import FoldedKeys
 from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.types.combine_spec import CombineSpec
 
@@ -45,9 +45,7 @@ class Combiner:
         self._subject = f"operator {spec.name!r}"
         if spec.result_type is not None:
             self._call = coercing_function(self._call, spec.result_type, self._subject, spec.origin)
-        self._table: dict[Any, Any] = {}
-        self._taken = 0
-        self._limit = EntryLimit(spec.memory_bytes)
+        self._folded = FoldedKeys(spec.memory_bytes)
         self._is_waste = False
         self._records_in = 0
         self._records_out = 0
@@ -62,25 +60,24 @@ class Combiner:
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.
         """
-        self._taken += len(keys)
-        reduce_by_key(self._table, keys, values, self._call)
-        self._is_waste = self._taken >= _JUDGED_AFTER and 2 * len(self._table) > self._taken
+        folded = self._folded
+        reduce_by_key(folded.table, keys, values, self._call)
+        folded.records += len(keys)
+        self._is_waste = folded.records >= _JUDGED_AFTER and 2 * len(folded.table) > folded.records
 
     @property
     def is_full(self) -> bool:
         """Whether what is in the table has to leave."""
-        return self._is_waste or self._limit.is_reached(self._table, self._taken)
+        return self._is_waste or self._folded.is_full
 
     def take(self, size: int) -> Iterator[tuple[list[Any], list[Any]]]:
         """Empty the table: yield keys and values, up to `size` at a time."""
-        was_full = self.is_full
-        table, self._table = self._table, {}
+        was_full, taken = self.is_full, self._folded.records
+        table = self._folded.take()
         if was_full:
-            self.is_useful = 2 * len(table) <= self._taken
-        self._records_in += self._taken
+            self.is_useful = 2 * len(table) <= taken
+        self._records_in += taken
         self._records_out += len(table)
-        self._taken = 0
-        self._limit.start()
         keys, values = iter(table.keys()), iter(table.values())
         while some := list(islice(keys, size)):
             yield some, list(islice(values, size))

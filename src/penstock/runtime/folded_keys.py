@@ -1,4 +1,4 @@
-"""What the records of a key group gave so far, key by key, while its frames arrive in a batch run."""
+"""What records gave so far, key by key: of a task before the exchange, of a key group behind it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.runtime.entry_limit import EntryLimit
 
 
 class FoldedKeys:
-    """A table an operator folds records into.
+    """A table that records of a batch run are folded into.
 
     Attributes:
         table: Key to what its records gave.

@@ -65,7 +65,7 @@ class KeyedReduceOperator(KeyedOperator):
 
     @property
     def folds_frames(self) -> bool:
-        """Combined records have no order in time."""
+        """Records that come with their keys have no order in time."""
         return self.spec.takes_pairs and self._folds_at_once
 
     def _fold(self, folded: FoldedKeys, keys: list[Any], values: list[Any]) -> None:

@@ -128,7 +128,7 @@ class KeyedWindowOperator(KeyedOperator):
 
     @property
     def folds_frames(self) -> bool:
-        """Combined records have no order in time."""
+        """Records that come with their keys have no order in time."""
         return self.spec.takes_pairs and self._folds_at_once and self._is_dam
 
     def start_key(self, key: Any) -> None:
