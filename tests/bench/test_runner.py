@@ -126,7 +126,7 @@ def test_unknown_names_are_refused(fake_program, fake_system, request_):
 @pytest.fixture
 def process(fake_system, tmp_path):
     (tmp_path / "work").mkdir()
-    started = SystemProcess("a", fake_system("a").command(), tmp_path / "work")
+    started = SystemProcess("a", fake_system("a").command(), tmp_path / "work", cores=1)
     started.ask(
         "start",
         specification={"name": "a", "options": {"child": "1"}, "spawned": started.spawned},
@@ -141,6 +141,12 @@ def states(pids):
         text = Path(f"/proc/{pid}/stat").read_text()
         found.add(text.rpartition(")")[2].split()[0])
     return found
+
+
+def test_a_system_and_its_children_have_no_more_cores_than_they_may_use(process):
+    pids = members(process._process.pid)
+    assert len(pids) == 2
+    assert [len(os.sched_getaffinity(pid)) for pid in pids] == [1, 1]
 
 
 def test_between_questions_a_system_and_its_children_are_stopped(process):

@@ -71,7 +71,7 @@ class CaseRun:
         work.mkdir()
         specification = self._workload.specification(system, work)
         try:
-            process = SystemProcess(system.name, system.command(), work)
+            process = SystemProcess(system.name, system.command(), work, self._case.parallelism)
             processes.callback(process.close)
             process.ask("start", specification={**specification, "spawned": process.spawned})
             participant = _Participant(system, process, process.ask("warm_up"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import time
@@ -28,13 +29,15 @@ class SystemProcess:
     an idle streaming query polls its source a hundred times a second.
     """
 
-    def __init__(self, name: str, command: list[str], work: Path) -> None:
+    def __init__(self, name: str, command: list[str], work: Path, cores: int) -> None:
         """Start the process.
 
         Args:
             name: Of the system, for messages.
             command: What to run.
             work: Its working directory; also gets its log.
+            cores: How many it and what it starts may use. The number of its tasks is no limit: a
+                task of Spark is a thread of the JVM and a Python worker, which work at one time.
 
         Raises:
             SystemFailedError: The command cannot be run.
@@ -59,6 +62,8 @@ class SystemProcess:
             raise SystemFailedError(
                 f"{name} cannot be started: {cause}", hint="Check the command: " + " ".join(command)
             ) from cause
+        # Before it has started anything, so that whatever it starts inherits this.
+        os.sched_setaffinity(self._process.pid, sorted(os.sched_getaffinity(0))[:cores])
         self._memory = MemoryWatch(self._process.pid)
 
     def ask(self, do: str, **arguments: Any) -> dict[str, Any]:

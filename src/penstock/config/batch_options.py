@@ -15,8 +15,8 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
         "Whether a batch run combines the records of a key before it exchanges them, where only "
         "the last result of a key is asked for and the function is known to be associative. It "
         "changes the speed, never the result. A task uses up to `execution.sorted-inputs.memory` "
-        "for it, and stops combining if that does not make a quarter of a million records half as "
-        "many."
+        "for it; once that is used up, it stops combining unless records became half as many or "
+        "fewer."
     ),
 )
 

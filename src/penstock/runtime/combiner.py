@@ -2,13 +2,12 @@
 
     records ──▶ table: key to what its records gave so far ──▶ keys and values
                   │
-                  ├ memory is used up: all pairs leave
-                  └ after a quarter of a million records, and whenever pairs leave early: if they
-                    are more than half as many as the records, nothing is combined any more
+                  └ memory is used up: all pairs leave, and if they are more than half as many
+                    as the records, nothing is combined any more
 
-Per key, pairs leave in the order of their records. A table that does not fit in the processor's
-cache waits for memory at every record; with a hundred thousand keys combining saves little more than
-it costs (`docs/decisions/0013-limits-of-batch.md`), so it is not tried for longer.
+Per key, pairs leave in the order of their records. It is not judged before memory is used up, because
+the first records of a task say little: in a million keys that come one after the other, again and
+again, none comes a second time for a million records (`docs/decisions/0013-limits-of-batch.md`).
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ from penstock.types.combine_spec import CombineSpec
 RECORDS_IN = "combine.numRecordsIn"
 RECORDS_OUT = "combine.numRecordsOut"
 
-_JUDGED_AFTER = 1 << 18  # records
-
 
 class Combiner:
     """A table of combined records.
@@ -46,7 +43,6 @@ class Combiner:
         if spec.result_type is not None:
             self._call = coercing_function(self._call, spec.result_type, self._subject, spec.origin)
         self._folded = FoldedKeys(spec.memory_bytes)
-        self._is_waste = False
         self._records_in = 0
         self._records_out = 0
 
@@ -63,12 +59,11 @@ class Combiner:
         folded = self._folded
         reduce_by_key(folded.table, keys, values, self._call)
         folded.records += len(keys)
-        self._is_waste = folded.records >= _JUDGED_AFTER and 2 * len(folded.table) > folded.records
 
     @property
     def is_full(self) -> bool:
         """Whether what is in the table has to leave."""
-        return self._is_waste or self._folded.is_full
+        return self._folded.is_full
 
     def take(self, size: int) -> Iterator[tuple[list[Any], list[Any]]]:
         """Empty the table: yield keys and values, up to `size` at a time."""
