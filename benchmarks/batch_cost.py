@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from penstock.bench import aggregate, co_group, reduce
+from penstock.bench import aggregate, co_group, reduce, window_reduce
 from penstock.bench.shape import BATCH, Shape
 from penstock.common import Configuration
 from penstock.connectors.discard import DiscardingSink
@@ -36,6 +36,7 @@ PROGRAMS: dict[str, Callable[[Any, Shape], Any]] = {
     "aggregate": aggregate.build,
     "co-group": co_group.build,
     "reduce": reduce.build,
+    "window-reduce": window_reduce.build,
 }
 SUBTASKS = 2
 REPETITIONS = 3

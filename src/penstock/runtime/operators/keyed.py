@@ -13,7 +13,7 @@ them at a time gets them in parts, in the same order: `start_key`, `continue_key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import islice
 from operator import itemgetter, le
 from typing import Any
 
@@ -252,26 +252,35 @@ class KeyedOperator(Operator):
                 else:
                     group.append(value)
             return ((key, of_key, None) for key, of_key in groups.items())
-        for key, stamped in zip(keys, zip(timestamps, values, strict=True), strict=True):
-            group = groups.get(key)
-            if group is None:
-                groups[key] = [stamped]
+        if self._by_time:
+            keys, values, timestamps = _in_order_of_time(keys, values, timestamps)
+        stamped: dict[Any, tuple[list[Any], list[int]]] = {}
+        for key, value, timestamp in zip(keys, values, timestamps, strict=True):
+            found = stamped.get(key)
+            if found is None:
+                stamped[key] = ([value], [timestamp])
             else:
-                group.append(stamped)
-        return (self._ordered(key, of_key) for key, of_key in groups.items())
+                found[0].append(value)
+                found[1].append(timestamp)
+        return ((key, of_key, stamps) for key, (of_key, stamps) in stamped.items())
 
-    def _ordered(
-        self, key: Any, stamped: list[tuple[int, Any]]
-    ) -> tuple[Any, list[Any], list[int]]:
-        stamps, values = zip(*stamped, strict=True)
-        if self._by_time and not all(le(a, b) for a, b in pairwise(stamps)):
-            stamped.sort(key=_timestamp)  # stable: records of equal time keep their order
-            stamps, values = zip(*stamped, strict=True)
-        return key, list(values), list(stamps)
+
+def _in_order_of_time(
+    keys: list[Any], values: list[Any], timestamps: list[int]
+) -> tuple[list[Any], list[Any], list[int]]:
+    """Return records by timestamp; those of equal time keep their order.
+
+    All at once and not key by key: what several tasks sent is a few ascending runs, which are
+    quickly merged.
+    """
+    if all(map(le, timestamps, islice(timestamps, 1, None))):
+        return keys, values, timestamps
+    order = sorted(range(len(timestamps)), key=timestamps.__getitem__)
+    return (
+        list(map(keys.__getitem__, order)),
+        list(map(values.__getitem__, order)),
+        list(map(timestamps.__getitem__, order)),
+    )
 
 
 _value_of = itemgetter(1)
-
-
-def _timestamp(stamped: tuple[int, Any]) -> int:
-    return stamped[0]

@@ -3,6 +3,7 @@
 | how windows are kept                | when                                                    |
 |-------------------------------------|---------------------------------------------------------|
 | at once, without state              | batch run, one window that fires at the end of input    |
+| the same (`windows.complete`)       | batch run, at regular distances, of those that end in it |
 | in panes (`windows.panes`)          | at regular distances, firing when their time has come   |
 | one by one (`windows.general`)      | everything else                                         |
 """
@@ -23,6 +24,7 @@ from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.side_outputs import send_sides
 from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
+from penstock.runtime.windows.complete import CompleteWindows
 from penstock.runtime.windows.contents import fold_once, make_contents, make_fold
 from penstock.runtime.windows.evaluation import FunctionContext, WindowCall, no_window_state
 from penstock.runtime.windows.general import GeneralEngine
@@ -96,6 +98,8 @@ class KeyedWindowOperator(KeyedOperator):
             and not has_life_cycle(spec.window.fold_function)
         )
         self._fires_between = False
+        self._complete: CompleteWindows | None = None
+        self._comes_in_parts = False
 
     def open(self) -> None:
         """Open the user's functions, then decide how windows are kept."""
@@ -105,6 +109,8 @@ class KeyedWindowOperator(KeyedOperator):
         panes = self._window.panes
         if panes is not None and (panes.slide == panes.size or self._can_combine()):
             self._engine = PaneEngine(self._host, panes, contents)
+            if self._window.assigner.is_event_time():
+                self._complete = CompleteWindows(self._host, panes)
         else:
             self._engine = GeneralEngine(self._host, contents)
 
@@ -134,6 +140,7 @@ class KeyedWindowOperator(KeyedOperator):
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
         super().start_key(key)
+        self._comes_in_parts = True
         if self._is_dam:
             self._parts = in_parts(self._window, self.spilled_values)
         else:
@@ -147,6 +154,12 @@ class KeyedWindowOperator(KeyedOperator):
         if self._is_dam:
             self._held += values
             return
+        final = self._final_watermark
+        if self._complete and final is not None and timestamps and not self._comes_in_parts:
+            taken = self._complete.hold(values, timestamps, final)
+            if taken == len(values):
+                return
+            values, timestamps = values[taken:], timestamps[taken:]
         self._space.group = self.keys.group
         self._engine.process(values, timestamps or list(repeat(MIN_TIMESTAMP, len(values))))
         self._send_late()
@@ -162,11 +175,14 @@ class KeyedWindowOperator(KeyedOperator):
         elif self._is_dam:
             self._fire_at_once()
         else:
+            if self._complete is not None and not self._comes_in_parts:
+                self._fire_whole(self._complete)
             # What is due belongs to this key: earlier ones have fired theirs.
             self._timers.fire_all_keys(watermark, self._on_event_time)
             if self._is_last_run:
                 self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
         self._timers.watermark = MIN_TIMESTAMP
+        self._comes_in_parts = False
 
     def on_watermark(self, watermark: int) -> None:
         """Fire the windows of all keys that are due (live run)."""
@@ -205,6 +221,18 @@ class KeyedWindowOperator(KeyedOperator):
         self._timers.watermark = final
         self._timers.fire_all_keys(min(final, time - 1), self._on_event_time)
         self._timers.watermark = MIN_TIMESTAMP
+
+    def _fire_whole(self, complete: CompleteWindows) -> None:
+        results: list[Any] = []
+        times: list[int] = []
+        try:
+            complete.fire(results, times)
+        except PenstockError:
+            raise
+        except Exception as cause:
+            where = f"timer {complete.time} of key {self.keys.key!r}"
+            raise self.failed_in(where, cause) from cause
+        self.emit(list(self.emission.of(results)), times)
 
     def _fire_at_once(self) -> None:
         values, self._held = self._held, []
