@@ -6,6 +6,8 @@ order, and the state that is handed over. What both get wrong is for `test_windo
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from penstock.datastream import AggregateFunction, ProcessWindowFunction, Window
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.errors import UserFunctionError
 from penstock.runtime.windows.complete import CompleteWindows
+from penstock.state.hash_backend import HashBackend
 from tests.runtime.spill_jobs import ms
 from tests.runtime.window_harness import MAX, WindowHarness
 
@@ -53,7 +56,7 @@ class Applied(WindowFunction):
         return [(key, window.start, window.end, list(inputs)), "and"]
 
 
-cleared = []
+cleared: list[Any] = []
 
 FOLDS = {
     "reduce": lambda cut: cut.reduce(lambda a, b: (a[0], a[1], f"{a[2]}{b[2]}")),
@@ -89,6 +92,7 @@ def run(fold, shape, lateness, final, found, *, is_complete):
     harness.batch(final, is_last_run=final == MAX)
     cleared.clear()
     harness.add(*found)
+    assert isinstance(harness.backend, HashBackend)
     state = sorted(
         (table, repr(part.entries))
         for table, of in harness.backend._tables.items()

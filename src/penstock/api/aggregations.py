@@ -59,6 +59,11 @@ class FieldAggregate:
         # Looked up once: the hash of an enum member is a function in Python.
         object.__setattr__(self, "_combine", _COMBINE[self.aggregation])
 
+    @property
+    def of_column(self) -> tuple[str, int | str]:
+        """What it computes, as SQL calls it, and the position or name of the field."""
+        return self.aggregation.name.lower(), self.position
+
     def __call__(self, aggregate: Any, record: Any) -> Any:
         """Return the aggregate with `record` added."""
         at: Any = self.position

@@ -23,6 +23,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.graph.logical import Node
+from penstock.plan.column_combining import columns_combined
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.plan.regions import Region, region_of
 from penstock.plan.time import untimed_channels
@@ -34,7 +35,7 @@ from penstock.runtime.program import (
     OperatorSpec,
     RunKind,
 )
-from penstock.types.combine_spec import CombineSpec
+from penstock.types.combine_spec import ColumnCombine, CombineSpec
 from penstock.types.window_spec import Fold
 
 PROMISE = "is_associative"
@@ -60,7 +61,12 @@ def choose_combining(plan: PhysicalPlan) -> PhysicalPlan:
         if _may_be_paired(plan, op) and all(channel.id in untimed for channel in fed):
             regroups = obstacle is None
             for channel in fed:
-                channels[channel.id] = replace(channel, combine=_combine(op, regroups=regroups))
+                combine = _combine(op, regroups=regroups)
+                if regroups:
+                    columns = columns_combined(plan, channel, combine)
+                    combine = replace(combine, columns=columns)
+                    decisions += _of_columns(plan, columns)
+                channels[channel.id] = replace(channel, combine=combine)
         for channel in fed:
             subject = f"records on channel {channel.id} to {op.name!r}"
             if obstacle is None:
@@ -108,6 +114,18 @@ def with_pairs(region: Region, paired: frozenset[int], memory_bytes: int) -> Reg
             for level in region.levels
         ),
     )
+
+
+def _of_columns(
+    plan: PhysicalPlan, found: tuple[tuple[int, ColumnCombine], ...]
+) -> Iterator[Decision]:
+    for source, columns in found:
+        yield Decision(
+            f"columns of {plan.source(source).name!r}",
+            "combined by Spark SQL before records are made of them",
+            f"{columns.how} of {columns.field!r} by {columns.key!r} is the same there, for whole "
+            "numbers; NULLs are left to Python",
+        )
 
 
 def _is_for(channel: ChannelSpec, operators: frozenset[int]) -> bool:

@@ -127,6 +127,10 @@ class LevelZero:
         chain.column_writer.collect_columns(batch)
         self.clock.switch(before)
 
+    def count_combined(self, source: int, records: int) -> None:
+        """Count records of `source` that were combined into others before they came."""
+        self._counts[source] = self._counts.get(source, 0) + records
+
     def start_split(self, source: int, split: int) -> None:
         """Say whose records follow, so that watermarks can take effect between them.
 

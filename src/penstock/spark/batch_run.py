@@ -17,13 +17,14 @@ import logging
 import pickle
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.job import RunSummary
-from penstock.errors import PenstockError
+from penstock.errors import ColumnsRefusedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress, publish
 from penstock.metrics.values import CounterValue
@@ -61,6 +62,7 @@ class BatchRun:
         wanted = job.plan.options.parallelism
         if not job.plan.exact_subtasks:
             wanted = max(cores, wanted)
+        self._combines_columns = True
         self._tasks = min(wanted, job.plan.options.max_parallelism)
 
     def execute(self) -> RunSummary:
@@ -118,6 +120,15 @@ class BatchRun:
             try:
                 staged = self._attempt(pinned)
                 break
+            except ColumnsRefusedError as refused:
+                _logger.info(
+                    "run %d (%s) begins again, without combining columns in Spark SQL: %s",
+                    run.index,
+                    run.name,
+                    refused.problem,
+                )
+                self._combines_columns = False
+                job.sinks.recover()
             except PenstockError as failure:
                 if not lost.is_cause_of(failure):
                     raise
@@ -135,7 +146,10 @@ class BatchRun:
         snapshot = job.directory.run_directory(run.index, "snapshot")
         programs = job.programs(run, self._tasks, HandOver(), pinned)
         times = make_batch_costs(job.session.sparkContext)
-        frames = batch_frames(job.read_context(run, programs, pinned), times)
+        reads = replace(
+            job.read_context(run, programs, pinned), combines_columns=self._combines_columns
+        )
+        frames = batch_frames(reads, times)
         for program in programs[1:]:
             task = BatchLevelTask(Payload.of(program, job.workers), times)
             frames = self._exchanged(frames).mapInArrow(task, DDL)

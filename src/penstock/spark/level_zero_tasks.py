@@ -121,17 +121,20 @@ class ColumnsTask:
         for batch in waited_for(batches, clock):
             if batch.num_rows == 0:
                 continue
-            if self.unwrap:
-                before = clock.switch(ARROW)
-                (values,) = columns_to_lists(batch)
-                clock.switch(before)
-                level.collect(self.source, values, None)
-            else:
-                level.collect_columns(self.source, batch)
+            self._feed(level, batch)
             yield level.take_output()
         level.finish_split(self.source, task_id(), finished=True)
         kept.finish()
         yield level.take_output()
+
+    def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
+        if not self.unwrap:
+            level.collect_columns(self.source, batch)
+            return
+        before = level.clock.switch(ARROW)
+        (values,) = columns_to_lists(batch)
+        level.clock.switch(before)
+        level.collect(self.source, values, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.backlog import catch_up_factor
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import LevelProgram
+from penstock.spark.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.failures import translate
 from penstock.spark.frames import DDL
 from penstock.spark.level_zero_tasks import ColumnsTask, PositionsTask
@@ -46,6 +47,7 @@ from penstock.spark.pinned_files import (
 )
 from penstock.spark.position_rows import POSITIONS_DDL
 from penstock.spark.worker_environment import WorkerEnvironment
+from penstock.types.combine_spec import ColumnCombine
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,7 @@ class ReadContext:
         first_records: Records that the first micro-batch of the run takes of each source that
             counts them; 0 is as many as any other.
         workers: What the job brings along beside its program, None if nothing.
+        combines_columns: Columns may be combined before records are made of them (batch run).
     """
 
     session: SparkSession
@@ -112,6 +115,14 @@ class ReadContext:
     files_per_batch: Mapping[int, int] = field(default_factory=dict)
     first_records: int = 0
     workers: WorkerEnvironment | None = None
+    combines_columns: bool = False
+
+    def column_combine(self, source: int) -> ColumnCombine | None:
+        """Return how columns of a source are combined before records are made of them."""
+        if not self.combines_columns or source in self.program.source_types:
+            return None
+        specs = [spec.combine for spec in self.program.outputs if spec.combine is not None]
+        return next((how for spec in specs for at, how in spec.columns if at == source), None)
 
     def parts(self) -> list[tuple[int, int, Source]]:
         """Return (source id, part index, part) in order of reading."""
@@ -149,6 +160,13 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
         else:
             frame = _batch_rows(context, source, part, described)
             task = ColumnsTask(columns, source, unwrap=_is_text(described), times=times)
+            how = context.column_combine(source)
+            few = (
+                None if how is None else combined(frame, how, context.program.settings.parallelism)
+            )
+            if few is not None:
+                frame = few
+                task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
             branches.append(frame.mapInArrow(task, DDL))
     return reduce(DataFrame.union, branches)
 

@@ -11,6 +11,23 @@ from penstock.types.information import TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnCombine:
+    """How the records of a key are combined where they are still columns.
+
+    Attributes:
+        key: Name of the column of keys.
+        field: Name of the column that is aggregated.
+        how: `sum`, `min` or `max`.
+        names: Of all columns: these two, in order.
+    """
+
+    key: str
+    field: str
+    how: str
+    names: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class CombineSpec:
     """What the sender of a channel does with records that its reader would reduce.
 
@@ -23,6 +40,7 @@ class CombineSpec:
         memory_bytes: What combined records may take in a task before they are sent.
         regroups: The function may be called for other groups of records than the program says.
             Else records leave one by one, with their keys.
+        columns: Sources whose columns may be combined before records are made of them, and how.
     """
 
     function: Callable[[Any, Any], Any]
@@ -32,3 +50,4 @@ class CombineSpec:
     origin: CallSite | None
     memory_bytes: int = 256 << 20
     regroups: bool = True
+    columns: tuple[tuple[int, ColumnCombine], ...] = ()

@@ -1,0 +1,101 @@
+"""Records of a key combined by Spark SQL, before Python makes records of columns (batch runs).
+
+`plan.column_combining` says where that is the same. Two things are seen only in the values, and
+then the run begins again and reads records: NULL, which SQL leaves out and Python refuses or keeps,
+and a sum that leaves 64 bits on its way. A sum of 64-bit numbers is made of two, of their upper
+and their lower halves, so it takes two thousand million records of a key to leave them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.errors import ColumnsRefusedError
+from penstock.metrics.task_clock import ARROW
+from penstock.runtime.level_zero import LevelZero
+from penstock.spark.level_zero_tasks import ColumnsTask
+from penstock.types.arrow import columns_to_lists
+from penstock.types.combine_spec import ColumnCombine
+from penstock.types.row_columns import rows_of_lists
+
+_SMALL = frozenset({"tinyint", "smallint", "int"})
+_NUMBERS = _SMALL | {"bigint"}
+_KEYS = _NUMBERS | {"string", "boolean"}
+"""As Spark names them: text with a collation of its own has another name."""
+
+_HALF_BITS = 32
+
+
+def combined(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame | None:
+    """Return a row per key: key, records, values that are not NULL, and what they give together.
+
+    Args:
+        frame: What the source reads.
+        columns: How.
+        tasks: Most tasks that read the result.
+
+    Returns:
+        In an order that is the same if a task is repeated. None if the columns are not what was
+        declared.
+    """
+    kinds = dict(frame.dtypes)
+    if frame.columns != list(columns.names) or kinds[columns.key] not in _KEYS:
+        return None  # or two columns have one name
+    if kinds[columns.field] not in _NUMBERS:
+        return None
+    key, value = _named(columns.key), _named(columns.field)
+    grouped = frame.groupBy(key.alias("key")).agg(
+        sf.count(sf.lit(1)).alias("records"),
+        sf.count(value).alias("present"),
+        *_together(columns.how, value, is_small=kinds[columns.field] in _SMALL),
+    )
+    return grouped.coalesce(tasks).sortWithinPartitions("key")
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedColumnsTask(ColumnsTask):
+    """Feeds what `combined` returned.
+
+    Attributes:
+        columns: How it was combined.
+    """
+
+    columns: ColumnCombine | None = None
+
+    def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
+        assert self.columns is not None
+        before = level.clock.switch(ARROW)
+        keys, records, present, *parts = columns_to_lists(batch)
+        if records != present or any(None in part for part in parts):
+            raise ColumnsRefusedError(
+                f"the column {self.columns.field!r} has a NULL, or a sum of it more than 64 bits",
+                hint="Nothing is to be done: the run begins again, without Spark SQL.",
+            )
+        values, *halves = parts
+        if halves:
+            values = [(high << _HALF_BITS) + low for high, low in zip(*parts, strict=True)]
+        at_key = self.columns.names.index(self.columns.key)
+        rows = rows_of_lists(list(self.columns.names), [values, keys] if at_key else [keys, values])
+        level.clock.switch(before)
+        level.count_combined(self.source, sum(records) - len(records))
+        level.collect(self.source, rows, None)
+
+
+def _together(how: str, value: Column, *, is_small: bool) -> list[Column]:
+    if how != "sum":
+        return [{"min": sf.min, "max": sf.max}[how](value).alias("value")]
+    if is_small:
+        return [sf.try_sum(value.cast("bigint")).alias("value")]
+    low = value.bitwiseAND(sf.lit((1 << _HALF_BITS) - 1))
+    return [
+        sf.try_sum(sf.shiftright(value, _HALF_BITS)).alias("high"),
+        sf.try_sum(low).alias("low"),
+    ]
+
+
+def _named(column: str) -> Column:
+    return sf.col("`" + column.replace("`", "``") + "`")
