@@ -17,10 +17,16 @@ from pyspark.sql import DataFrame, SparkSession
 from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.file_source import FileSource
 from penstock.datastream import DataStream, StreamExecutionEnvironment
+from penstock.datastream.connectors import HybridSource
 from penstock.errors import TypeMismatchError, UserFunctionError
+from penstock.spark import source_reads
+from penstock.spark.combined_columns import combined
+from penstock.types.combine_spec import ColumnCombine
 from tests.spark.conftest import Environment
 
 OFF = {"execution.batch.combine": "false"}
+
+ROW = Types.ROW_NAMED(["v", "k"], [Types.LONG(), Types.LONG()])
 
 Make = Callable[..., StreamExecutionEnvironment]
 
@@ -35,6 +41,19 @@ def made(environment: Environment, tmp_path: Path) -> Make:
         return environment(mode, **{"execution.checkpointing.dir": directory}, **options)
 
     return make
+
+
+@pytest.fixture
+def done(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCombine]:
+    """Return what jobs had Spark SQL combine so far."""
+    seen: list[ColumnCombine] = []
+
+    def spy(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame | None:
+        seen.append(columns)
+        return combined(frame, columns, tasks)
+
+    monkeypatch.setattr(source_reads, "combined", spy)
+    return seen
 
 
 def totals(
@@ -58,7 +77,7 @@ def answer(stream: DataStream[Any], name: str = "job") -> list[Any]:
     ("how", "kind"), [("sum", "BIGINT"), ("sum", "TINYINT"), ("min", "INT"), ("max", "BIGINT")]
 )
 def test_the_answer_is_that_of_records(
-    made: Make, session: SparkSession, how: str, kind: str
+    made: Make, session: SparkSession, done: list[ColumnCombine], how: str, kind: str
 ) -> None:
     far = {"BIGINT": 2**63 - 1, "INT": 2**31 - 1, "TINYINT": 127}[kind]
     rows = [(f"k{n % 5}" if n % 5 else None, far - n if n % 2 else -far + n) for n in range(60)]
@@ -69,6 +88,7 @@ def test_the_answer_is_that_of_records(
     assert choices(env) == ["columns of 'DataFrame'"]
     found = answer(totals(made(), frame, how))
     assert found == answer(totals(made(**OFF), frame, how))
+    assert done == [ColumnCombine("k", "v", how, ("k", "v"))]
     assert len(found) == 7
     assert ("high", far if how != "min" else -far) in found
 
@@ -135,10 +155,9 @@ def test_files_of_declared_columns_are_combined(
 ) -> None:
     path = str(tmp_path / "files")
     session.range(99).selectExpr("id % 3 AS k", "id AS v", "id AS w").write.json(path)
-    declared = Types.ROW_NAMED(["v", "k"], [Types.LONG(), Types.LONG()])
 
     def sums(env: StreamExecutionEnvironment) -> DataStream[Any]:
-        source = FileSource.json(path, declared)
+        source = FileSource.json(path, ROW)
         rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "rows")
         return rows.key_by(itemgetter("k")).sum("v")
 
@@ -146,6 +165,29 @@ def test_files_of_declared_columns_are_combined(
     sums(env).print()
     assert choices(env) == ["columns of 'rows'"]
     assert answer(sums(made())) == [(0, 1584), (1, 1617), (2, 1650)]
+
+
+def test_a_live_run_goes_on_with_sums_of_columns(
+    made: Make, session: SparkSession, done: list[ColumnCombine], tmp_path: Path
+) -> None:
+    history, live = str(tmp_path / "history"), str(tmp_path / "live")
+    session.range(90).selectExpr("id % 3 AS k", "id AS v").write.json(history)
+    session.range(3).selectExpr("id AS k", "1000 AS v").write.json(live)
+    source = HybridSource.builder(FileSource.json(history, ROW))
+    env = made("mixed", **{"pipeline.backlog.output": "latest"})
+    rows = env.from_source(
+        source.add_source(FileSource.json(live, ROW)).build(),
+        WatermarkStrategy.no_watermarks(),
+        "rows",
+    )
+    sums = rows.key_by(itemgetter("k")).sum("v").map(lambda row: (row.k, row.v))
+    sums.print()
+    assert choices(env) == ["columns of 'rows'"]
+    with sums.execute_and_collect() as found:
+        assert sorted(found) == sorted(
+            [(k, sum(range(k, 90, 3)) + more) for k in range(3) for more in (0, 1000)]
+        )
+    assert done == [ColumnCombine("k", "v", "sum", ("v", "k"))]
 
 
 def refused(session: SparkSession) -> dict[str, tuple[DataFrame, str, Any]]:
