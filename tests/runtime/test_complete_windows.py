@@ -140,3 +140,15 @@ def test_a_function_that_fails_is_told_with_its_record(is_complete):
         UserFunctionError, match=r"record \(7, 0, 0\) \(number 2 of 3.*key 7: ZeroDiv"
     ):
         harness.add((7, 9, 0), (7, 0, 0), (7, 5, 0), stamps=[1, 2, 3])
+
+
+def test_the_windows_of_one_record_leave_a_few_thousand_at_a_time(monkeypatch):
+    harness = WindowHarness(
+        lambda s: s.window(SlidingEventTimeWindows.of(ms(20_000), ms(1))).reduce(lambda a, _: a),
+    )
+    harness.batch()
+    sent = []
+    monkeypatch.setattr(harness.operator, "emit", lambda values, _: sent.append(len(values)))
+    harness.add((0, 5, 0))
+    assert sum(sent) == 20_000
+    assert max(sent) == 4096

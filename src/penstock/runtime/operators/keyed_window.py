@@ -223,15 +223,15 @@ class KeyedWindowOperator(KeyedOperator):
         self._timers.watermark = MIN_TIMESTAMP
 
     def _fire_whole(self, complete: CompleteWindows) -> None:
-        results: list[Any] = []
-        times: list[int] = []
         try:
-            complete.fire(results, times)
+            complete.fire(self._send_whole)
         except PenstockError:
             raise
         except Exception as cause:
             where = f"timer {complete.time} of key {self.keys.key!r}"
             raise self.failed_in(where, cause) from cause
+
+    def _send_whole(self, results: list[Any], times: list[int]) -> None:
         self.emit(list(self.emission.of(results)), times)
 
     def _fire_at_once(self) -> None:

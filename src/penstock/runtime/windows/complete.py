@@ -28,6 +28,7 @@ from penstock.state.declared_form import declared_form
 from penstock.types.window_spec import Evaluation, Fold, PaneShape
 from penstock.types.windows import MAX_TIMESTAMP, TimeWindow
 
+_AT_ONCE = 4096  # one record may be in any number of sliding windows
 _WITH_STATE = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})
 
 
@@ -70,12 +71,12 @@ class CompleteWindows:
         self._stamps = stamps if count == len(stamps) else stamps[:count]
         return count
 
-    def fire(self, results: list[Any], times: list[int]) -> None:
+    def fire(self, send: Callable[[list[Any], list[int]], None]) -> None:
         """Fire every window of the records that were taken, in order.
 
         Args:
-            results: Gets those of windows without a function.
-            times: Gets their timestamps. The results of functions are sent by the host.
+            send: Takes results of windows without a function, a few thousand at a time, and their
+                timestamps. The results of functions are sent by the host.
 
         Raises:
             Exception: Whatever a function raises on what was folded.
@@ -91,9 +92,15 @@ class CompleteWindows:
             else self._apart(values, stamps)
         )
         if self._host.window.evaluation is Evaluation.NONE:
+            results: list[Any] = []
+            times: list[int] = []
             for start, elements in windows:
                 results += elements
                 times.append(start + self._size - 1)
+                if len(times) >= _AT_ONCE:
+                    send(results, times)
+                    results, times = [], []
+            send(results, times)
             return
         host, space = self._host, self._host.scope.context
         for start, elements in windows:
