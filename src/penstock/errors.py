@@ -224,12 +224,6 @@ class SourceError(PenstockError):
     code = "SOURCE"
 
 
-class ColumnsRefusedError(SourceError):
-    """Columns hold what SQL and Python aggregate differently; the run reads the records instead."""
-
-    code = "SOURCE_COLUMNS_REFUSED"
-
-
 class HistoryChangedError(SourceError):
     """History is no longer what it was when its positions were pinned."""
 

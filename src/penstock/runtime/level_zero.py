@@ -93,6 +93,7 @@ class LevelZero:
         self._chains: dict[int, _SourceChain] = {}
         self._out: list[tuple[int, bytes]] = []
         self._counts: dict[int, int] = {}
+        self._refused: set[str] = set()
 
     def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a non-empty batch of `source`."""
@@ -130,6 +131,10 @@ class LevelZero:
     def count_combined(self, source: int, records: int) -> None:
         """Count records of `source` that were combined into others before they came."""
         self._counts[source] = self._counts.get(source, 0) + records
+
+    def refuse_columns(self, name: str) -> None:
+        """Report that a column cannot be combined: nothing of this run counts."""
+        self._refused.add(name)
 
     def start_split(self, source: int, split: int) -> None:
         """Say whose records follow, so that watermarks can take effect between them.
@@ -192,7 +197,11 @@ class LevelZero:
         self._report()
 
     def _report(self) -> None:
-        report = Report(source_records=self._counts, times=self.clock.take(level_place(0)))
+        report = Report(
+            source_records=self._counts,
+            times=self.clock.take(level_place(0)),
+            refused_columns=frozenset(self._refused),
+        )
         self._counts = {}
         for chain in self._chains.values():
             merge_metrics(report.metrics, chain.chain.take_metrics())

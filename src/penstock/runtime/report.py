@@ -36,6 +36,8 @@ class Report:
             `task_clock`; `driver.job` and `driver.commit` are the driver's.
         next_calls: (level, subtask) to when its next processing-time timer is due, in epoch
             milliseconds; None if it has none.
+        refused_columns: Columns that were to be combined and hold what SQL and Python treat
+            differently: what was computed is not the answer (batch run).
     """
 
     source_records: dict[int, int] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class Report:
     metrics: dict[str, MetricValue] = field(default_factory=dict)
     next_calls: dict[tuple[int, int], int | None] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
+    refused_columns: frozenset[str] = frozenset()
 
     def merge(self, other: Report) -> None:
         """Add what another task reported.
@@ -66,6 +69,7 @@ class Report:
         for name, spent in other.times.items():
             self.times[name] = self.times.get(name, 0) + spent
         self.next_calls |= other.next_calls
+        self.refused_columns |= other.refused_columns
         merge_metrics(self.metrics, other.metrics)
         for channel, groups in other.watermarks.items():
             known = self.watermarks.setdefault(channel, {})

@@ -17,6 +17,7 @@ import logging
 import pickle
 import threading
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.job import RunSummary
-from penstock.errors import ColumnsRefusedError, PenstockError
+from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress, publish
 from penstock.metrics.values import CounterValue
@@ -119,26 +120,30 @@ class BatchRun:
         while True:
             try:
                 staged = self._attempt(pinned)
-                break
-            except ColumnsRefusedError as refused:
-                _logger.info(
-                    "run %d (%s) begins again, without combining columns in Spark SQL: %s",
-                    run.index,
-                    run.name,
-                    refused.problem,
-                )
-                self._combines_columns = False
-                job.sinks.recover()
             except PenstockError as failure:
                 if not lost.is_cause_of(failure):
                     raise
-                job.sinks.recover()  # what the attempt staged
+            else:
+                if not staged.report.refused_columns:
+                    break
+                self._refuse(staged.report.refused_columns)
+            job.sinks.recover()  # what the attempt staged
         failpoint("batch.ran")
         job.check_pinned(run, pinned)
         recorded = _staged_to(staged)
         job.directory.record(f"run-{run.index}.staged", recorded)
         failpoint("batch.staged")
         return recorded
+
+    def _refuse(self, columns: Iterable[str]) -> None:
+        _logger.info(
+            "run %d (%s) begins again and reads records: Spark SQL cannot combine the column %s, "
+            "which holds NULL, or sums of more than 64 bits",
+            self._run.index,
+            self._run.name,
+            ", ".join(sorted(columns)),
+        )
+        self._combines_columns = False
 
     def _attempt(self, pinned: Pinned) -> StagedEpoch:
         job, run = self._job, self._run

@@ -1,9 +1,10 @@
 """Records of a key combined by Spark SQL, before Python makes records of columns (batch runs).
 
-`plan.column_combining` says where that is the same. Two things are seen only in the values, and
-then the run begins again and reads records: NULL, which SQL leaves out and Python refuses or keeps,
-and a sum that leaves 64 bits on its way. A sum of 64-bit numbers is made of two, of their upper
-and their lower halves, so it takes two thousand million records of a key to leave them.
+`plan.column_combining` says where that is the same. Two things are seen only in the values: NULL,
+which SQL leaves out and Python refuses or keeps, and a sum that leaves 64 bits on its way. Then the
+column is refused in the report of the task, and the run begins again and reads records. A sum of
+64-bit numbers is made of two, of their upper and their lower halves, so it takes two thousand
+million records of a key to leave them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.errors import ColumnsRefusedError
 from penstock.metrics.task_clock import ARROW
 from penstock.runtime.level_zero import LevelZero
 from penstock.spark.level_zero_tasks import ColumnsTask
@@ -71,10 +71,9 @@ class CombinedColumnsTask(ColumnsTask):
         before = level.clock.switch(ARROW)
         keys, records, present, *parts = columns_to_lists(batch)
         if records != present or any(None in part for part in parts):
-            raise ColumnsRefusedError(
-                f"the column {self.columns.field!r} has a NULL, or a sum of it more than 64 bits",
-                hint="Nothing is to be done: the run begins again, without Spark SQL.",
-            )
+            level.refuse_columns(self.columns.field)
+            level.clock.switch(before)
+            return
         values, *halves = parts
         if halves:
             values = [(high << _HALF_BITS) + low for high, low in zip(*parts, strict=True)]
