@@ -219,6 +219,25 @@ def test_what_sql_may_mean_otherwise_is_left_to_python(
     assert choices(env) == []
 
 
+def test_columns_that_spark_calls_the_same_are_left_to_python(
+    made: Make, session: SparkSession
+) -> None:
+    env = made()
+    frame = session.createDataFrame([(1, 2), (1, 3)], "k BIGINT, v BIGINT").toDF("v", "V")
+    env.from_dataframe(frame).key_by(lambda row: row[0]).sum(1).print()
+    assert choices(env) == []
+
+
+def test_keys_that_come_from_two_sources_are_left_to_python(
+    made: Make, session: SparkSession
+) -> None:
+    env = made()
+    frame = session.range(9).selectExpr("id % 3 AS k", "id AS v")
+    both = env.from_dataframe(frame).union(env.from_dataframe(frame))
+    both.key_by(lambda row: row.k).sum("v").print()
+    assert choices(env) == []
+
+
 def test_a_reader_beside_the_sum_gets_records(made: Make, session: SparkSession) -> None:
     env = made()
     rows = env.from_dataframe(session.range(9).selectExpr("id % 3 AS k", "id AS v"))

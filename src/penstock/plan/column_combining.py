@@ -7,6 +7,8 @@ it what Python means. So only where
 
 * every part of the source reads columns, which have the declared types, and nothing but the keyed
   operator gets its records;
+* the records of a key come from that source only, and in a batch run from one part of it. If a column
+  is refused, its keys are missing, and a function behind must not see what others gave without them;
 * a record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates,
   and the key, which the selector takes as it is. Of other fields the first record's would be kept,
   and SQL knows no first record;
@@ -22,7 +24,7 @@ from typing import Any
 
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, SourcePlan
-from penstock.runtime.program import ChannelSpec
+from penstock.runtime.program import ChannelSpec, RunKind
 from penstock.runtime.selected_field import field_position
 from penstock.types import RowTypeInfo, Types
 from penstock.types.combine_spec import ColumnCombine, CombineSpec
@@ -37,6 +39,16 @@ def columns_combined(
 ) -> tuple[tuple[int, ColumnCombine], ...]:
     """Return the sources of a channel that may be combined as columns, and how."""
     if channel.source_level != 0 or channel.partitioner is not Partitioner.HASH:
+        return ()
+    feeding = {
+        source
+        for other in plan.channels
+        if (other.target_level, other.target_operator)
+        == (channel.target_level, channel.target_operator)
+        for source in other.sources
+    }
+    readings = (r for run in plan.runs if run.kind is RunKind.BATCH for r in run.readings)
+    if len(feeding) > 1 or any(len(r.parts) > 1 for r in readings if r.source in feeding):
         return ()
     chained = dict(plan.source_operators)
     found = (
@@ -65,6 +77,8 @@ def _of_source(
     key = _key(channel, names)
     if key is None or sorted((key, field)) != list(range(len(names))):
         return None  # other fields, or the key itself is aggregated
+    if names[0].lower() == names[1].lower():
+        return None  # one name for Spark
     if kinds[field] not in _NUMBERS or kinds[key] not in _KEYS:
         return None
     return ColumnCombine(names[key], names[field], how, (names[0], names[1]))

@@ -44,7 +44,7 @@ def combined(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame 
     """
     kinds = dict(frame.dtypes)
     if frame.columns != list(columns.names) or kinds[columns.key] not in _KEYS:
-        return None  # or two columns have one name
+        return None
     if kinds[columns.field] not in _NUMBERS:
         return None
     key, value = _named(columns.key), _named(columns.field)
