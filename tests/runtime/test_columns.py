@@ -18,7 +18,7 @@ from penstock.errors import DecodeError, KeyTypeError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.selected_field import field_position
+from penstock.runtime.selected_field import field_position, getter_of
 from penstock.serde.frame import FrameKind, decode_records, read_header
 from penstock.types.row_columns import rows_of
 from tests.runtime.jobs import STREAMING, environment
@@ -76,6 +76,27 @@ def test_a_selector_of_one_field_is_recognised_and_nothing_else_is(selector, pos
 def test_the_recognised_position_is_what_the_selector_reads(selector):
     row = Row(**{name: object() for name in NAMES})
     assert selector(row) is row[field_position(selector, NAMES)]
+
+
+GETTERS = [
+    (lambda record: record[0], (7, 8), 7),
+    (lambda record: record["a"], {"a": 5}, 5),
+    (lambda record: record.word, Row(word="w"), "w"),
+    (by_word, Row(word="w"), "w"),
+    (itemgetter(1), (7, 8), 8),
+]
+
+
+@pytest.mark.parametrize(("selector", "record", "key"), GETTERS)
+def test_a_field_of_any_record_is_read_without_a_call_of_python(selector, record, key):
+    getter = getter_of(selector)
+    assert type(getter) in {itemgetter, attrgetter}
+    assert getter(record) == selector(record) == key
+
+
+@pytest.mark.parametrize("selector", [with_default, len, lambda record: record[0] % 2])
+def test_what_does_more_than_read_a_field_is_called_itself(selector):
+    assert getter_of(selector) is selector
 
 
 TYPE = Types.ROW_NAMED(["key", "other", "word"], [Types.LONG(), Types.DOUBLE(), Types.STRING()])

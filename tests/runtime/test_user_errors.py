@@ -230,6 +230,19 @@ def test_a_key_selector_that_raises_names_the_record_and_the_line():
     assert caught.value.origin.function == "divide"
 
 
+def absent(record):
+    return record[3]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_a_key_selector_of_a_field_that_is_not_there_names_the_record_and_the_line(mode):
+    with pytest.raises(UserFunctionError) as caught:
+        run(lambda s: s.key_by(absent).map(by_key), settings=mode)
+    assert "the key selector failed on record ('a', 1, 5)" in caught.value.problem
+    assert caught.value.origin is not None
+    assert caught.value.origin.function == "absent"
+
+
 @pytest.mark.parametrize("key", [[1], {"a": 1}, {1}, float("nan"), (1, [2]), object()])
 def test_what_cannot_be_a_key_is_refused_with_its_record(key):
     with pytest.raises(KeyTypeError) as caught:

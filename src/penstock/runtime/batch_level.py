@@ -34,12 +34,12 @@ from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
-    encode_pairs,
+    encode_parts,
     encode_payload,
     read_header,
 )
 from penstock.serde.key_groups import KeyGroups
-from penstock.serde.pair_parts import pack_pairs
+from penstock.serde.record_parts import pack_part
 from penstock.state.hash_backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState
 from penstock.state.schema import BROADCAST_GROUP
@@ -185,8 +185,8 @@ class BatchLevel:
             return set()
         table = found.folded.take()
         header = replace(read_header(frame), count=len(table))
-        part = pack_pairs(list(table.keys()), list(table.values()))
-        keyed.add(encode_pairs(header, [part]))
+        part = pack_part(list(table.keys()), list(table.values()))
+        keyed.add(encode_parts(header, [part], keyed=True))
         return {operator}
 
     def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:

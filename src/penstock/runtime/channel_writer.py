@@ -6,9 +6,10 @@ of routes), or at `flush`. A watermark is remembered and sent to every destinati
 records before it: at the end of the task or micro-batch, or, if it is to take effect between
 records of a live run, at once as a punctuation.
 
-In a batch run records may be combined by key before they are put into buckets (`combiner`). What
-travels then are keys and values (`pair_buckets`): the reader cannot ask the key selector, because what
-records give together need not have their key. `OperatorSpec.takes_pairs` tells the reader.
+In a batch run a record with a key goes to one of many routes, so frames are made in parts (`part_buckets`).
+Records may be combined by key before (`combiner`). What travels then are keys and values: the reader
+cannot ask the key selector, because what records give together need not have their key.
+`OperatorSpec.takes_pairs` tells the reader.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pickle
 import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from operator import length_hint
 from typing import Any
@@ -29,16 +31,17 @@ from penstock.runtime.channel_timeline import ChannelTimeline
 from penstock.runtime.column_buckets import ColumnBuckets
 from penstock.runtime.combiner import Combiner
 from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.pair_buckets import PairBuckets
+from penstock.runtime.part_buckets import PartBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes
+from penstock.runtime.selected_field import getter_of
 from penstock.serde.elements import BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
     FrameKind,
     encode_columns,
-    encode_pairs,
+    encode_parts,
     encode_payload,
     encode_records,
 )
@@ -71,6 +74,7 @@ class ChannelWriter:
         self._clock = sequence.clock
         self._max_records = settings.max_frame_records
         self._selector = spec.key_selector
+        self._key_getter = None if spec.key_selector is None else getter_of(spec.key_selector)
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
         self._subtasks = subtasks
         self._routes = RecordRoutes(settings, subtasks)
@@ -90,7 +94,9 @@ class ChannelWriter:
         if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
             self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
         self._combiner = None if spec.combine is None else Combiner(spec.combine)
-        self._pairs = PairBuckets(self._max_records, spec.origin)
+        self._parts: PartBuckets | None = None
+        if settings.kind is RunKind.BATCH and self._placed is None:
+            self._parts = PartBuckets(self._max_records, spec.origin)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
@@ -149,7 +155,6 @@ class ChannelWriter:
         """Send every waiting record."""
         if self._combiner is not None:
             self._send_combined(self._combiner)
-            self._send_frames(rest=True)
         self._flush_buckets()
 
     def take_metrics(self) -> dict[str, MetricValue]:
@@ -264,19 +269,26 @@ class ChannelWriter:
         self._clock.switch(before)
 
     def _send_pairs(self, keys: list[Any], values: list[Any]) -> None:
-        self._pairs.add(self._routes_of(keys, values), keys, values)
-        if self._pairs.is_full:
-            self._send_frames(rest=False)
+        assert self._parts is not None, "records are combined in batch runs"
+        self._parts.add(self._routes_of(keys, values), values, keys=keys)
+        self._send_parts(self._parts, rest=False)
 
-    def _send_frames(self, *, rest: bool) -> None:
+    def _send_parts(self, waiting: PartBuckets, *, rest: bool) -> None:
+        if not (rest or waiting.is_full):
+            return
         before = self._clock.switch(ENCODE)
-        for pairs in self._pairs.take_frames(rest=rest):
-            header = self._header(FrameKind.RECORDS, pairs.count)
-            self._emit(pairs.route, encode_pairs(header, pairs.parts))
+        for made in waiting.take_frames(rest=rest):
+            header = self._header(FrameKind.RECORDS, made.count)
+            frame = encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
+            self._emit(made.route, frame)
         self._clock.switch(before)
 
     def _keys_of(self, values: list[Any]) -> list[Any]:
         assert self._selector is not None
+        assert self._key_getter is not None
+        if self._key_getter is not self._selector:
+            with suppress(Exception):  # the selector will say it again, with the user's line
+                return list(map(self._key_getter, values))
         position = iter(values)
         try:
             return list(map(self._selector, position))
@@ -287,6 +299,10 @@ class ChannelWriter:
         self, keys: list[Any], values: list[Any], timestamps: list[int] | None
     ) -> None:
         routes = self._routes_of(keys, values)
+        if self._parts is not None:
+            self._parts.add(routes, values, timestamps=timestamps)
+            self._send_parts(self._parts, rest=False)
+            return
         buckets = self._buckets
         for route, value in zip(routes, values, strict=True):
             buckets[route].append(value)
@@ -324,6 +340,8 @@ class ChannelWriter:
 
     def _flush_buckets(self) -> None:
         self._flush_columns()
+        if self._parts is not None:
+            self._send_parts(self._parts, rest=True)
         for route in list(self._buckets):
             self._send_bucket(route)
 

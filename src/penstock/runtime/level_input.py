@@ -172,7 +172,7 @@ class LevelInput:
             if all(part.schema == parts[0].schema for part in parts):
                 values = rows_of_columns(parts, self._selectors.get(target), self._groups)
                 return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
-        if all(header.has_pairs for header, _ in frames):
+        if all(header.has_keys for header, _ in frames):
             keys, values = [], []
             for header, frame in frames:
                 some_keys, some_values = decode_pairs(header, frame)

@@ -9,30 +9,45 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
+from itertools import chain, islice, repeat
 from typing import Any
 
 _ABSENT = object()
+_SOME_KEYS = 512
 
 KeyedValues = tuple[list[Any], list[Any]]
 """Keys, and as many values."""
 
 
 def pairs_by_key(first: KeyedValues, second: KeyedValues) -> Iterator[tuple[Any, Any, Any]]:
-    """Yield (key, its values of `first`, its values of `second`) for every key.
+    """Return (key, its values of `first`, its values of `second`) for every key.
 
     Keys come in order of their first value, those of `first` before others. Values are in the
     order given, in lists that belong to whoever reads them.
     """
     firsts, seconds = dict(zip(*first, strict=True)), dict(zip(*second, strict=True))
     if len(firsts) == len(first[0]) and len(seconds) == len(second[0]):
-        for key, value in firsts.items():
-            other = seconds.get(key, _ABSENT)
-            yield key, [value], [] if other is _ABSENT else [other]
-        for key, value in seconds.items():
-            if key not in firsts:
-                yield key, [], [value]
-        return
-    firsts, seconds = lists_by_key(*first), lists_by_key(*second)
+        return chain.from_iterable(_unique_pairs(firsts, seconds))
+    return _pairs_of_lists(lists_by_key(*first), lists_by_key(*second))
+
+
+def _unique_pairs(firsts: dict[Any, Any], seconds: dict[Any, Any]) -> Iterator[Any]:
+    """Yield some keys at a time: to yield one after the other takes longer than to find them."""
+    keys, values = iter(firsts), iter(firsts.values())
+    others = map(seconds.get, firsts, repeat(_ABSENT))
+    while some := list(islice(keys, _SOME_KEYS)):
+        yield zip(
+            some,
+            [[value] for value in islice(values, _SOME_KEYS)],
+            [[] if other is _ABSENT else [other] for other in islice(others, _SOME_KEYS)],
+            strict=True,
+        )
+    yield ((key, [], [value]) for key, value in seconds.items() if key not in firsts)
+
+
+def _pairs_of_lists(
+    firsts: dict[Any, list[Any]], seconds: dict[Any, list[Any]]
+) -> Iterator[tuple[Any, Any, Any]]:
     for key, values in firsts.items():
         yield key, values, seconds.get(key) or []
     for key, values in seconds.items():

@@ -9,7 +9,8 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
                   5 punctuation, 6 latency
     14      1     flags: bit 0 timestamps present, bit 1 rows stored by value,
-                  bit 2 rows stored as Arrow columns, bit 3 keys and values
+                  bit 2 rows stored as Arrow columns, bit 3 in parts,
+                  bit 4 with keys (always in parts)
     15      1     target level; 255 is the sink stage behind the last level
     16      4     channel
     20      4     element count
@@ -19,7 +20,7 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
 (task, sequence) orders frames as they were written, so arrival order per key survives any
 shuffle, and Spark can restore it by sorting on the frame column. A records payload is one
 pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
-`Row` objects; with bit 2 it is an Arrow stream of one batch; with bit 3 see `pair_parts`. A state payload is a state blob, whose key group is the row's route. Control and
+`Row` objects; with bit 2 it is an Arrow stream of one batch; with bit 3 see `record_parts`. A state payload is a state blob, whose key group is the row's route. Control and
 report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
 control that takes effect between the records written before and after it. A latency payload is
 the pickle of (uid of the source, `LatencyMarkerEvent`), for one destination.
@@ -42,7 +43,7 @@ from enum import IntEnum
 from typing import Any
 
 from penstock.errors import DecodeError
-from penstock.serde.pair_parts import join_parts, split_parts
+from penstock.serde.record_parts import join_parts, split_parts
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.types.row_columns import from_bytes, rows_of, to_bytes
 
@@ -52,7 +53,8 @@ _HEADER = struct.Struct(">BIQBBBII")
 _TIMESTAMPS = 1
 _ROWS = 2
 _COLUMNS = 4
-_PAIRS = 8
+_PARTS = 8
+_KEYS = 16
 
 
 class FrameKind(IntEnum):
@@ -100,9 +102,9 @@ class FrameHeader:
         return bool(self.flags & _COLUMNS)
 
     @property
-    def has_pairs(self) -> bool:
-        """Whether each record is a (key, value) pair; `decode_pairs` gives keys and values."""
-        return bool(self.flags & _PAIRS)
+    def has_keys(self) -> bool:
+        """Whether records come with their keys; `decode_pairs` gives keys and values."""
+        return bool(self.flags & _KEYS)
 
 
 def encode_records(
@@ -148,24 +150,28 @@ def encode_columns(header: FrameHeader, batch: Any) -> bytes:
     return head + to_bytes(batch)
 
 
-def encode_pairs(header: FrameHeader, parts: Sequence[bytes]) -> bytes:
-    """Encode keys and values, without timestamps.
+def encode_parts(
+    header: FrameHeader, parts: Sequence[bytes], stamps: Sequence[bytes] = (), *, keyed: bool
+) -> bytes:
+    """Encode records that were pickled in parts.
 
     Args:
-        header: Its count is the number of pairs; its flags are ignored and set here.
-        parts: Made by `pack_pairs`, in order.
+        header: Its count is the number of records; its flags are ignored and set here.
+        parts: Made by `pack_part`, in order.
+        stamps: The timestamps of each, as native int64; none if the records have none.
+        keyed: The parts have keys.
     """
     head = _HEADER.pack(
         VERSION,
         header.task,
         header.sequence,
         header.kind,
-        _PAIRS,
+        _PARTS | (_KEYS if keyed else 0) | (_TIMESTAMPS if stamps else 0),
         header.target_level,
         header.channel,
         header.count,
     )
-    return head + join_parts(parts)
+    return b"".join((head, *stamps, join_parts(parts)))
 
 
 def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
@@ -217,8 +223,9 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
         timestamps = stamps.tolist()
         at = end
     values: Any
-    if header.flags & _PAIRS:
-        return list(zip(*decode_pairs(header, frame), strict=True)), timestamps
+    if header.flags & _PARTS:
+        keys, values = _decode_parts(header, frame, at)
+        return list(zip(keys, values, strict=True)) if header.has_keys else values, timestamps
     values = rows_of(decode_columns(header, frame)) if header.flags & _COLUMNS else _load(frame, at)
     if header.flags & _ROWS:
         values = _rows(values)
@@ -230,24 +237,29 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
 
 
 def decode_pairs(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[Any]]:
-    """Return the keys and the values of a frame of pairs.
+    """Return the keys and the values of a frame whose records come with keys, without timestamps.
 
     Raises:
         DecodeError: The payload is damaged or does not hold `header.count` pairs.
     """
+    return _decode_parts(header, frame, _HEADER.size)
+
+
+def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:
     keys: list[Any] = []
     values: list[Any] = []
     try:
-        for some_keys, some_values in split_parts(memoryview(frame)[_HEADER.size :]):
-            keys += some_keys
+        for some_keys, some_values in split_parts(memoryview(frame)[at:]):
             values += some_values
+            if header.has_keys:
+                keys += some_keys or ()
     except MemoryError:
         raise
     except Exception as cause:  # unpickling damaged bytes can raise anything
-        raise _damaged(f"its payload does not hold pairs: {cause!r}") from cause
-    if not len(keys) == len(values) == header.count:
-        held = f"{len(keys)} keys and {len(values)} values"
-        raise _damaged(f"it announces {header.count} pairs and holds {held}")
+        raise _damaged(f"its payload does not hold parts of records: {cause!r}") from cause
+    if len(values) != header.count or (header.has_keys and len(keys) != len(values)):
+        held = f"{len(values)} records, {len(keys)} keys"
+        raise _damaged(f"it announces {header.count} records and holds {held}")
     return keys, values
 
 

@@ -19,6 +19,7 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -155,10 +156,13 @@ class BatchRun:
             job.read_context(run, programs, pinned), combines_columns=self._combines_columns
         )
         frames = batch_frames(reads, times)
+        level: BatchLevelTask | None = None
         for program in programs[1:]:
-            task = BatchLevelTask(Payload.of(program, job.workers), times)
-            frames = self._exchanged(frames).mapInArrow(task, DDL)
-        staged = self._run_spark_job(frames, snapshot)
+            if level is not None:
+                frames = frames.mapInArrow(level, DDL)
+            frames = self._exchanged(frames)
+            level = BatchLevelTask(Payload.of(program, job.workers), times)
+        staged = self._run_spark_job(frames, snapshot, level)
         staged.report.merge(Report(times=times.value))
         return staged
 
@@ -172,11 +176,13 @@ class BatchRun:
             "route", "frame"
         )
 
-    def _run_spark_job(self, frames: DataFrame, snapshot: Any) -> StagedEpoch:
+    def _run_spark_job(
+        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None
+    ) -> StagedEpoch:
         tracker = _ProgressThread(self._job)
         tracker.start()
         try:
-            return self._job.sinks.stage(frames, snapshot)
+            return self._job.sinks.stage(frames, snapshot, last_level)
         except Exception as cause:
             self._job.check_cancelled()
             raise translate(cause, f"run {self._run.index} ({self._run.name})") from cause

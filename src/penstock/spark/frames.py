@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -13,9 +14,11 @@ SCHEMA = pa.schema([pa.field("route", pa.int32()), pa.field("frame", pa.binary()
 
 _BATCH_BYTES = 4 << 20
 
+T = TypeVar("T")
 
-def waited_for(batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[pa.RecordBatch]:
-    """Yield Spark's batches; the time until it has brought one is `WAIT`."""
+
+def waited_for(batches: Iterable[T], clock: TaskClock) -> Iterator[T]:
+    """Yield batches that somebody else makes; the time until there is one is `WAIT`."""
     arriving = iter(batches)
     while True:
         before = clock.switch(WAIT)

@@ -1,4 +1,4 @@
-"""Worker side of level n in a batch run. Functions for `mapInArrow`."""
+"""Worker side of level n in a batch run: by itself, or in one process with the sink stage."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
-from penstock.metrics.task_clock import START, TaskClock
-from penstock.runtime.batch_level import BatchLevel
+from penstock.metrics.task_clock import START, WAIT, TaskClock
+from penstock.runtime.batch_level import BatchLevel, Row
 from penstock.runtime.collector import rare_for_records
 from penstock.spark.failures import carrying
 from penstock.spark.frames import from_batches, to_batches
@@ -32,10 +32,29 @@ class BatchLevelTask:
     times: Accumulator[dict[str, int]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the level."""
+        """Run the level, for `mapInArrow`."""
         with carrying(), rare_for_records():
-            task = task_id()
-            clock = TaskClock(START, self.times.add)
-            level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
-            yield from to_batches(level.run(from_batches(batches, clock)), clock)
-            failpoint("batch.worker.level")
+            clock = self.clock()
+            yield from to_batches(self.run(batches, clock), clock)
+
+    def clock(self) -> TaskClock:
+        """Return a clock that tells `times`."""
+        return TaskClock(START, self.times.add)
+
+    def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
+        """Run the level, for whoever reads what it writes in the same process.
+
+        Args:
+            batches: Frames that have arrived at the level.
+            clock: Of the level.
+
+        Raises:
+            PenstockError: See `BatchLevel.run`.
+        """
+        task = task_id()
+        level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
+        for rows in level.run(from_batches(batches, clock)):
+            before = clock.switch(WAIT)
+            yield rows
+            clock.switch(before)
+        failpoint("batch.worker.level")

@@ -16,6 +16,7 @@ from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.plan.physical import PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import Report
+from penstock.spark.level_tasks import BatchLevelTask
 from penstock.spark.payload import Payload
 from penstock.spark.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
 from penstock.spark.worker_environment import WorkerEnvironment
@@ -76,12 +77,21 @@ class SinkStage:
         for committer in self._committers:
             committer.recover()
 
-    def stage(self, frames: DataFrame, snapshot: Path) -> StagedEpoch:
+    def stage(
+        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
+    ) -> StagedEpoch:
         """Run everything up to and including the staging of one epoch.
 
         Nothing is visible afterwards.
+
+        Args:
+            frames: What the last level writes, or reads if it is given.
+            snapshot: Directory for state.
+            last_level: Of a batch run: works in the processes of the sink stage.
         """
-        task = SinkTask(self._payload, self._sink_of_channel, str(snapshot), self._parallelism)
+        task = SinkTask(
+            self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
+        )
         epoch = StagedEpoch()
         started_ns = perf_counter_ns()
         rows = frames.mapInArrow(task, MESSAGE_DDL).collect()

@@ -1,7 +1,8 @@
 """Worker side of the sink stage: stages records and state, and reports. For `mapInArrow`.
 
 The last stage of every run and micro-batch. Each task answers with one row: the pickled
-`SinkMessage` that the driver needs to commit.
+`SinkMessage` that the driver needs to commit. In a batch run the last level works in the same process:
+a task needs one worker for both, and Spark moves nothing between them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import pickle
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +24,14 @@ from penstock.errors import StateError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
+from penstock.runtime.batch_level import Row
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.latency import SourceMarker
 from penstock.runtime.report import Report, decode_report
 from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
 from penstock.spark.failures import carrying
-from penstock.spark.frames import from_batches
+from penstock.spark.frames import from_batches, waited_for
+from penstock.spark.level_tasks import BatchLevelTask
 from penstock.spark.level_zero_tasks import task_id
 from penstock.spark.payload import Payload
 from penstock.state.blob import key_group_of, operator_of
@@ -72,12 +76,14 @@ class SinkTask:
         snapshot: Directory for state.
         parallelism: Of the job. A batch run may have more tasks; writers are told the task
             modulo this.
+        last_level: Runs before it in the same process; None takes what another process wrote.
     """
 
     payload: Payload
     sink_of_channel: dict[int, int]
     snapshot: str
     parallelism: int
+    last_level: BatchLevelTask | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage everything of one task."""
@@ -87,13 +93,14 @@ class SinkTask:
 
     def _consume(self, batches: Iterable[pa.RecordBatch]) -> SinkMessage:
         clock = TaskClock(START)
+        arriving = self._arriving(batches, clock)
         sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
         clock.switch(OTHER)
         writers: dict[int, SinkWriter] = {}
         state = _StateFile(Path(self.snapshot))
         message = SinkMessage()
         try:
-            for _, frame in from_batches(batches, clock):
+            for _, frame in arriving:
                 header = read_header(frame)
                 if header.kind is FrameKind.REPORT:
                     message.report.merge(decode_report(frame))
@@ -109,9 +116,7 @@ class SinkTask:
                     index = self.sink_of_channel[header.channel]
                     writer = writers.get(index)
                     if writer is None:
-                        sink, context = sinks[index]
-                        context = replace(context, subtask=task_id() % self.parallelism)
-                        writer = writers[index] = sink.create_writer(context)
+                        writer = writers[index] = self._writer(*sinks[index])
                     before = clock.switch(DECODE)
                     values, _ = decode_records(header, frame)
                     clock.switch(WRITE)
@@ -130,6 +135,15 @@ class SinkTask:
             state.abort()
             raise
         return message
+
+    def _writer(self, sink: Sink, context: SinkContext) -> SinkWriter:
+        return sink.create_writer(replace(context, subtask=task_id() % self.parallelism))
+
+    def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
+        if self.last_level is None:
+            return from_batches(batches, clock)
+        level = self.last_level.run(batches, self.last_level.clock())
+        return chain.from_iterable(waited_for(level, clock))
 
 
 class _StateFile:

@@ -13,6 +13,7 @@ them at a time gets them in parts, in the same order: `start_key`, `continue_key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from operator import itemgetter, le
 from typing import Any
@@ -23,6 +24,7 @@ from penstock.runtime.group_order import KeyedRows
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
+from penstock.runtime.selected_field import getter_of
 from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_values import SpilledValues
@@ -226,6 +228,10 @@ class KeyedOperator(Operator):
 
     def _selected(self, selector: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
         assert selector is not None, "every input has a key"
+        getter = getter_of(selector)
+        if getter is not selector:
+            with suppress(Exception):  # the selector will say it again, with the user's line
+                return list(map(getter, values))
         position = iter(values)
         try:
             return list(map(selector, position))
