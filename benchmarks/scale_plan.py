@@ -32,8 +32,8 @@ from penstock.runtime.report import decode_report, encode_report
 from penstock.serde.frame import FrameKind, payload_of, read_header
 from penstock.spark.sink_task import SinkMessage
 
-SAMPLE_RECORDS = 524_288
-"""What waits in the buckets of a task when it sends them: 4 frames of the largest size."""
+SAMPLE_RECORDS = 1_048_576
+"""After so many records a task sends what it has pickled: it has more than 16 MiB."""
 
 _STEP = 1000
 _BATCH = 8192
@@ -242,7 +242,7 @@ _CLAIMS: tuple[tuple[str, Callable[[Sizes, Cluster], str]], ...] = (
     ),
     (
         "records waiting in the buckets of a task",
-        lambda _, c: f"{4 * c.frame_records:,}",
+        lambda _, c: f"{2 * c.frame_records:,}",
     ),
     (
         "control frames",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import repeat
 
 import pytest
 from hypothesis import given
@@ -37,13 +38,13 @@ def frame_of(made):
     return encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
 
 
-LIMITS = {"most": st.integers(1, 5), "open_records": st.integers(1, 9), "bytes_": st.integers(1)}
+LIMITS = {"most": st.integers(1, 5), "open_frames": st.integers(1, 9), "bytes_": st.integers(1)}
 
 
 @given(batches=BATCHES, **LIMITS)
-def test_every_route_gets_its_pairs_in_order(batches, most, open_records, bytes_):
+def test_every_route_gets_its_pairs_in_order(batches, most, open_frames, bytes_):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_buckets, "_OPEN_RECORDS", open_records)
+        patch.setattr(part_buckets, "_OPEN_FRAMES", open_frames)
         patch.setattr(part_buckets, "_WAITING_BYTES", bytes_)
         buckets = PartBuckets(most, None)
         frames: list[PartFrame] = []
@@ -70,9 +71,9 @@ def test_every_route_gets_its_pairs_in_order(batches, most, open_records, bytes_
 
 
 @given(batches=BATCHES, stamped=st.booleans(), **LIMITS)
-def test_every_route_gets_its_records_and_timestamps(batches, stamped, most, open_records, bytes_):
+def test_every_route_gets_its_records_and_timestamps(batches, stamped, most, open_frames, bytes_):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_buckets, "_OPEN_RECORDS", open_records)
+        patch.setattr(part_buckets, "_OPEN_FRAMES", open_frames)
         patch.setattr(part_buckets, "_WAITING_BYTES", bytes_)
         buckets = PartBuckets(most, None)
         frames: list[PartFrame] = []
@@ -90,7 +91,8 @@ def test_every_route_gets_its_records_and_timestamps(batches, stamped, most, ope
         assert header.has_timestamps is stamped
         values, times = decode_records(header, frame)
         assert 0 < len(values) <= most
-        found[made.route] += zip(values, times or [None] * len(values), strict=True)
+        assert times is None or len(times) == len(values)
+        found[made.route] += zip(values, times or repeat(None), strict=False)
     wanted = defaultdict(list)
     for route, value, stamp in (record for batch in batches for record in batch):
         wanted[route].append((value, stamp if stamped else None))

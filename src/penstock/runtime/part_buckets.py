@@ -1,8 +1,8 @@
 """Puts the records of a batch run into buckets by route, and pickles them while they are in the cache.
 
-    values, keys ──▶ one bucket per route ──8,192 records in all──▶ parts ──▶ frames
+    values, keys ──▶ one bucket per route ──twice a frame in all──▶ parts ──▶ frames
 
-A bucket of many routes holds few records by then, and a frame of few records costs its reader, and Spark,
+With frames of 4,096 records that is 8,192, which are still in the cache of a core. A bucket of many routes holds few records by then, and a frame of few records costs its reader, and Spark,
 more than the records do. So the parts of a route wait, as bytes, until they make a whole frame.
 """
 
@@ -18,7 +18,7 @@ from penstock.errors import CallSite
 from penstock.runtime.channel_errors import unpicklable
 from penstock.serde.record_parts import pack_part
 
-_OPEN_RECORDS = 1 << 13
+_OPEN_FRAMES = 2
 _WAITING_BYTES = 16 << 20
 
 _Buckets = defaultdict[int, list[Any]]
@@ -54,6 +54,7 @@ class PartBuckets:
             origin: The user's line that created the channel.
         """
         self._most = max_frame_records
+        self._most_open = _OPEN_FRAMES * max_frame_records
         self._origin = origin
         self._values: _Buckets = defaultdict(list)
         self._keys: _Buckets = defaultdict(list)
@@ -91,7 +92,7 @@ class PartBuckets:
     @property
     def is_full(self) -> bool:
         """Whether what is in the buckets should be pickled."""
-        return self._open >= _OPEN_RECORDS
+        return self._open >= self._most_open
 
     def take_frames(self, *, rest: bool) -> Iterator[PartFrame]:
         """Pickle what is in the buckets, and yield what makes a frame.
