@@ -38,23 +38,31 @@ def frame_of(made):
     return encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
 
 
-LIMITS = {"most": st.integers(1, 5), "open_frames": st.integers(1, 9), "bytes_": st.integers(1)}
-
-
-@given(batches=BATCHES, **LIMITS)
-def test_every_route_gets_its_pairs_in_order(batches, most, open_frames, bytes_):
+def frames_of(batches, add, most, open_frames, bytes_):
+    """Return what is made of batches that `add` puts into the buckets."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(part_buckets, "_OPEN_FRAMES", open_frames)
         patch.setattr(part_buckets, "_WAITING_BYTES", bytes_)
         buckets = PartBuckets(most, None)
         frames: list[PartFrame] = []
         for batch in batches:
-            routes, keys, values = map(list, zip(*batch, strict=True))
-            buckets.add(routes, values, keys=keys)
+            add(buckets, *map(list, zip(*batch, strict=True)))
             if buckets.is_full:
                 frames += buckets.take_frames(rest=False)
         frames += buckets.take_frames(rest=True)
         assert list(buckets.take_frames(rest=True)) == []
+    return frames
+
+
+LIMITS = {"most": st.integers(1, 5), "open_frames": st.integers(1, 9), "bytes_": st.integers(1)}
+
+
+@given(batches=BATCHES, **LIMITS)
+def test_every_route_gets_its_pairs_in_order(batches, most, open_frames, bytes_):
+    def add(buckets, routes, keys, values):
+        buckets.add(routes, values, keys=keys)
+
+    frames = frames_of(batches, add, most, open_frames, bytes_)
     found: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for pairs in frames:
         frame = frame_of(pairs)
@@ -72,17 +80,10 @@ def test_every_route_gets_its_pairs_in_order(batches, most, open_frames, bytes_)
 
 @given(batches=BATCHES, stamped=st.booleans(), **LIMITS)
 def test_every_route_gets_its_records_and_timestamps(batches, stamped, most, open_frames, bytes_):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_buckets, "_OPEN_FRAMES", open_frames)
-        patch.setattr(part_buckets, "_WAITING_BYTES", bytes_)
-        buckets = PartBuckets(most, None)
-        frames: list[PartFrame] = []
-        for batch in batches:
-            routes, values, stamps = map(list, zip(*batch, strict=True))
-            buckets.add(routes, values, timestamps=stamps if stamped else None)
-            if buckets.is_full:
-                frames += buckets.take_frames(rest=False)
-        frames += buckets.take_frames(rest=True)
+    def add(buckets, routes, values, stamps):
+        buckets.add(routes, values, timestamps=stamps if stamped else None)
+
+    frames = frames_of(batches, add, most, open_frames, bytes_)
     found: dict[int, list[tuple[str, int | None]]] = defaultdict(list)
     for made in frames:
         frame = frame_of(made)

@@ -13,7 +13,6 @@ import pickle
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -141,9 +140,11 @@ class SinkTask:
 
     def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
         if self.last_level is None:
-            return from_batches(batches, clock)
-        level = self.last_level.run(batches, self.last_level.clock())
-        return chain.from_iterable(waited_for(level, clock))
+            yield from from_batches(batches, clock)
+            return
+        # Its clock begins with its work: what the sinks did before that is theirs alone.
+        for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
+            yield from rows
 
 
 class _StateFile:
