@@ -20,6 +20,8 @@ export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 
 # Tests with Spark share a session, which keeps all cores busy; those without have a process each.
 processes := 2
+# How long `make fuzz` looks.
+seconds := 600
 by_default := not fuzz and not faults
 
 .PHONY: help demo test faults fuzz bench-smoke check docs clean java moved
@@ -40,8 +42,8 @@ test: $(installed) java ## Run all tests
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@timeout --foreground --kill-after=30 1800 $(python) -m pytest -q --durations=10 -m "faults or subset" tests/faults
 
-fuzz: $(installed) ## Try a million damaged inputs
-	@$(python) -m pytest -q -s -m fuzz
+fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (seconds=N)
+	@$(python) -m tests.explore --seconds $(seconds)
 
 bench-smoke: $(installed) java ## Run small benchmarks: right outputs, no ratio far off
 	@$(python) -m penstock.bench.smoke

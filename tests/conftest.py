@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 from hypothesis import settings
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer.
 settings.register_profile("penstock", derandomize=True, deadline=None)
-settings.load_profile("penstock")
+# `tests/explore.py` gives the seed and prints it.
+settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+settings.load_profile("explore" if "PENSTOCK_EXPLORE" in os.environ else "penstock")
 
 # A shell starts what runs in the background with SIGINT ignored, and children inherit that: tests
 # that interrupt a job would wait for nothing.

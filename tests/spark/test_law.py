@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +25,7 @@ from pyspark.sql import SparkSession
 from penstock.connectors import collect_sink
 from penstock.connectors.collect_sink import CollectSink
 from penstock.datastream import RuntimeExecutionMode
+from penstock.datastream.connectors import FileSource
 from penstock.testing import difference, last_per_key
 from tests.testing.programs import (
     UPDATING,
@@ -35,11 +39,23 @@ from tests.testing.strategies import programs as programs_with
 
 BATCH, STREAMING = RuntimeExecutionMode.BATCH, RuntimeExecutionMode.STREAMING
 
+COLUMNS = ("key", "time", "value", "number")
+
 programs = programs_with(max_sinks=4)
 
 
 def in_order(found: list[Any]) -> bool:
     return all(one[1] <= other[1] for one, other in pairwise(found))
+
+
+def in_files(directory: Path, found: list[Any]) -> FileSource:
+    """Write records to a Parquet file of their own."""
+    made = directory / str(len(list(directory.iterdir())))
+    made.mkdir()
+    columns = list(zip(*found, strict=True)) or [()] * len(COLUMNS)
+    table = pa.table({n: pa.array(c, pa.int64()) for n, c in zip(COLUMNS, columns, strict=True)})
+    pq.write_table(table, made / "part.parquet")
+    return FileSource.parquet(str(made))
 
 
 @contextmanager
@@ -60,7 +76,7 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
     [(BATCH, False), (STREAMING, False), (STREAMING, True)],
     ids=["batch", "streaming", "mixed"],
 )
-@settings(max_examples=4, derandomize=True, deadline=None)
+@settings(max_examples=4)
 @given(
     program=programs,
     found=st.one_of(records, in_time),
@@ -70,6 +86,7 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
     chaining=st.booleans(),
     frame_records=st.sampled_from([1, 5, 4096]),
     batch_records=st.sampled_from([10, 1000]),
+    is_in_files=st.booleans(),
 )
 def test_answer_is_that_of_the_replay(
     *,
@@ -84,13 +101,16 @@ def test_answer_is_that_of_the_replay(
     chaining: bool,
     frame_records: int,
     batch_records: int,
+    is_in_files: bool,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
     options.set("execution.frame.max-records", frame_records)
     options.set("execution.live.max-records-per-batch", batch_records)
     if "alarms" in program.sinks or not in_order(found):
         splits = 1  # records of one key, or the disorder, are only in order within a split
-    env = build(program, found, cut, options, splits, CollectSink)
+    files_of = partial(in_files, tmp_path_factory.mktemp("input")) if is_in_files else None
+    env = build(program, found, cut, options, splits, CollectSink, files_of)
     with collecting(program.sinks) as collected:
         env.execute()
         wanted = expected(program, found)

@@ -1,8 +1,9 @@
 """Random programs and their answers.
 
-A program is a value: what happens to the records before the sinks (`steps`), and which sinks
-follow. `build` turns it into streams, `expected` replays it with plain lists and dictionaries;
-the two share nothing but the arithmetic of single records.
+A program is a value: what happens to the records before the sinks (`steps`), which sinks
+follow, whether records have timestamps, and what functions say of themselves (`Form`). `build`
+turns it into streams, `expected` replays it with plain lists and dictionaries; the two share
+nothing but the arithmetic of single records.
 
 A record is (key, time, value, number).
 """
@@ -12,22 +13,52 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any
 
-from penstock.common import Configuration, Duration
+from penstock.common import Configuration, Duration, Time, Types
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
+    AggregateFunction,
+    FilterFunction,
+    FlatMapFunction,
     KeyedProcessFunction,
     MapFunction,
+    OperatorAttributes,
+    ProcessWindowFunction,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.datastream.connectors import HybridSource, Sink
+from penstock.datastream.connectors import HybridSource, Sink, Source
+from penstock.datastream.window import (
+    EndOfStreamWindows,
+    EventTimeSessionWindows,
+    SlidingEventTimeWindows,
+    TumblingEventTimeWindows,
+)
 from tests.runtime.jobs import Splits
 
 WINDOW = 10
+SLIDE = 4
+GAP = 3
+
+RECORD = Types.TUPLE([Types.LONG()] * 4)
+"""The declared type of records and of what steps make of them."""
+
+
+class Form(Enum):
+    """What the functions of the steps say of themselves; none of it may change the answer."""
+
+    PLAIN = auto()
+    """Nothing."""
+
+    TYPED = auto()
+    """The type of their results."""
+
+    PROMISING = auto()
+    """That they keep and change nothing (FLIP-329)."""
 
 
 def tripled(record):
@@ -42,6 +73,64 @@ def is_kept(record):
 def doubled(record):
     key, time, value, number = record
     return [record, (key + 1, time, value, number)] if value % 2 else [record]
+
+
+class Promise:
+    """Neither keeps nor changes values that it was given or emitted."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def is_output_value_stored(self) -> bool:
+        return False
+
+    def get_operator_attributes(self) -> OperatorAttributes:
+        return OperatorAttributes(
+            output_stream_record_value_stored=False, input_stream_record_stored=False
+        )
+
+
+class PromisingMap(Promise, MapFunction):
+    def map(self, value):
+        return self.function(value)
+
+
+class PromisingFilter(Promise, FilterFunction):
+    def filter(self, value):
+        return self.function(value)
+
+
+class PromisingFlatMap(Promise, FlatMapFunction):
+    def flat_map(self, value):
+        return self.function(value)
+
+
+class WindowTotal(AggregateFunction):
+    def create_accumulator(self):
+        return (None, 0, 0)
+
+    def add(self, value, accumulator):
+        return (value[0], accumulator[1] + value[2], accumulator[2] + 1)
+
+    def get_result(self, accumulator):
+        return accumulator
+
+    def merge(self, acc_a, acc_b):
+        key = acc_a[0] if acc_b[0] is None else acc_b[0]
+        return (key, acc_a[1] + acc_b[1], acc_a[2] + acc_b[2])
+
+
+class WindowContents(ProcessWindowFunction):
+    def process(self, key, context, elements):
+        yield (key, context.window().start, context.window().end, sorted(elements))
+
+
+class WithEnd(ProcessWindowFunction):
+    """Adds a window's end to what was folded."""
+
+    def process(self, key, context, elements):
+        (total,) = elements
+        yield (key, context.window().end, total)
 
 
 class CountPerKey(MapFunction):
@@ -111,11 +200,13 @@ class Program:
 
     steps: tuple[str, ...]
     sinks: tuple[str, ...]
+    is_timed: bool = True
+    form: Form = Form.PLAIN
 
     @property
     def keeps_order(self) -> bool:
         """Whether records of one key stay in order on their way to the sinks."""
-        return not {"union", "fork"} & set(self.steps)
+        return not {"union", "fork", "exchange"} & set(self.steps)
 
 
 def _key(record):
@@ -126,12 +217,51 @@ def _parity(record):
     return record[0] % 2
 
 
+def _added(left, right):
+    """Add totals: which key they have is not told, as it depends on the order."""
+    return (min(left[0], right[0]), left[1] + right[1], left[2] + right[2])
+
+
+def _mapped(stream, form):
+    if form is Form.PROMISING:
+        return stream.map(PromisingMap(tripled))
+    return stream.map(tripled, RECORD if form is Form.TYPED else None)
+
+
+def _filtered(stream, form):
+    return stream.filter(PromisingFilter(is_kept) if form is Form.PROMISING else is_kept)
+
+
+def _flat_mapped(stream, form):
+    if form is Form.PROMISING:
+        return stream.flat_map(PromisingFlatMap(doubled))
+    return stream.flat_map(doubled, RECORD if form is Form.TYPED else None)
+
+
 STEPS = {
-    "map": lambda s: s.map(tripled),
-    "filter": lambda s: s.filter(is_kept),
-    "flat_map": lambda s: s.flat_map(doubled),
-    "fork": lambda s: s.union(s.map(tripled)),
+    "map": _mapped,
+    "filter": _filtered,
+    "flat_map": _flat_mapped,
+    "fork": lambda s, form: s.union(_mapped(s, form)),
+    "exchange": lambda s, _: s.rebalance(),
 }
+
+
+def _windows(stream, assigner):
+    return stream.key_by(_key).window(assigner)
+
+
+def _tumbling():
+    return TumblingEventTimeWindows.of(Time.milliseconds(WINDOW))
+
+
+def _sliding():
+    return SlidingEventTimeWindows.of(Time.milliseconds(WINDOW), Time.milliseconds(SLIDE))
+
+
+def _session():
+    return EventTimeSessionWindows.with_gap(Time.milliseconds(GAP))
+
 
 SINKS = {
     "all": lambda s: s,
@@ -152,8 +282,27 @@ SINKS = {
     "twice_late": lambda s: (
         s.key_by(_key).process(WindowSums(WINDOW)).key_by(_parity).process(Late())
     ),
+    "tumbling_max": lambda s: _windows(s, _tumbling()).reduce(max, WithEnd()),
+    "tumbling_total": lambda s: _windows(s, _tumbling()).aggregate(WindowTotal()),
+    "sliding_total": lambda s: _windows(s, _sliding()).aggregate(WindowTotal(), WithEnd()),
+    "session_total": lambda s: _windows(s, _session()).aggregate(WindowTotal(), WithEnd()),
+    "session_contents": lambda s: _windows(s, _session()).process(WindowContents()),
+    "total_at_end": lambda s: _windows(s, EndOfStreamWindows.get()).aggregate(WindowTotal()),
+    "windows_of_windows": lambda s: (
+        _windows(s, _tumbling())
+        .aggregate(WindowTotal())
+        .key_by(_parity)
+        .window(TumblingEventTimeWindows.of(Time.milliseconds(3 * WINDOW)))
+        .reduce(_added, WithEnd())
+    ),
 }
 """Name to stream; what `expected` replays independently."""
+
+TIMED = {
+    "windows", "twice", "alarms", "late", "twice_late", "tumbling_max", "tumbling_total",
+    "sliding_total", "session_total", "session_contents", "windows_of_windows",
+}  # fmt: skip
+"""Sinks that look at timestamps."""
 
 UPDATING = {"sum", "min", "max_by", "reduce", "sum_then_max"}
 """Sinks that receive rolling results: only the last one per key is the answer."""
@@ -169,6 +318,11 @@ def configuration(
     if backlog:
         made.set("execution.checkpointing.interval-during-backlog", "0")
     return made
+
+
+def reads_columns(program: Program) -> bool:
+    """Return whether all that is done with records of files is to aggregate a field."""
+    return not program.steps and {"sum", "min"} >= set(program.sinks)
 
 
 def disorder(records: list[Any]) -> int:
@@ -187,26 +341,46 @@ def build(
     settings: Configuration,
     splits: int = 1,
     sink_named: Callable[[str], Sink] = lambda _: DiscardingSink(),
+    files_of: Callable[[list[Any]], Source] | None = None,
 ) -> StreamExecutionEnvironment:
-    """Return the program over history `records[:cut]` and then the rest, live."""
+    """Return the program over history `records[:cut]` and then the rest, live.
+
+    Args:
+        program: What to build.
+        records: What it reads.
+        cut: Number of records that are history.
+        settings: Of the job.
+        splits: Splits of each source.
+        sink_named: Name to sink.
+        files_of: Writes records to files and returns their source; None keeps them in memory.
+    """
     env = StreamExecutionEnvironment.get_execution_environment(settings)
-    strategy = WatermarkStrategy.for_bounded_out_of_orderness(
-        Duration.of_millis(disorder(records))
-    ).with_timestamp_assigner(lambda record, _: record[1])
+    strategy = WatermarkStrategy.no_watermarks()
+    if program.is_timed:
+        strategy = WatermarkStrategy.for_bounded_out_of_orderness(
+            Duration.of_millis(disorder(records))
+        ).with_timestamp_assigner(lambda record, _: record[1])
+    declared = RECORD if program.form is Form.TYPED else None
 
     def part(of):
+        if files_of is not None:
+            return files_of(of)
         return Splits(tuple(tuple(of[number::splits]) for number in range(splits)))
 
     def source(of):
         return HybridSource.builder(part(of[:cut])).add_source(part(of[cut:])).build()
 
-    stream = env.from_source(source(records), strategy, "numbers")
+    stream = env.from_source(source(records), strategy, "numbers", type_info=declared)
+    if files_of is not None and not reads_columns(program):
+        stream = stream.map(tuple)
     for step in program.steps:
         if step == "union":
-            other = env.from_source(source(records[::2]), strategy, "other numbers")
-            stream = stream.union(other)
+            other = env.from_source(
+                source(records[::2]), strategy, "other numbers", type_info=declared
+            )
+            stream = stream.union(other if files_of is None else other.map(tuple))
         else:
-            stream = STEPS[step](stream)
+            stream = STEPS[step](stream, program.form)
     for sink in program.sinks:
         SINKS[sink](stream).sink_to(sink_named(sink)).name(sink)
     return env
@@ -224,7 +398,7 @@ def expected(program: Program, records: list[Any]) -> dict[str, list[Any]]:
             now += [(k + 1, t, v, n) for k, t, v, n in now if v % 2]
         elif step == "union":
             now += records[::2]
-        else:
+        elif step == "fork":
             now += [(k, t, v * 3 + 1, n) for k, t, v, n in now]
     return {sink: _REPLAY[sink](now) for sink in program.sinks}
 
@@ -260,6 +434,45 @@ def _replay_sum_then_max(records):
     ]
 
 
+def _per_window(records, size, slide):
+    found = defaultdict(list)
+    for record in records:
+        last = record[1] - record[1] % slide
+        for start in range(last, record[1] - size, -slide):
+            found[record[0], start + size].append(record)
+    return found
+
+
+def _sessions(records):
+    found = []
+    for key, of_key in _per_key(records).items():
+        session: list[Any] = []
+        for record in sorted(of_key, key=lambda r: r[1]):
+            # Windows [t, t + gap) that only touch are one, as in Flink.
+            if session and record[1] > session[-1][1] + GAP:
+                found.append((key, session))
+                session = []
+            session.append(record)
+        found.append((key, session))
+    return found
+
+
+def _total(key, records):
+    return (key, sum(r[2] for r in records), len(records))
+
+
+def _replay_windows_of_windows(records):
+    found = defaultdict(list)
+    for (key, end), inside in _per_window(records, WINDOW, WINDOW).items():
+        # The result of a window has the last millisecond of the window.
+        outer = (end - 1) - (end - 1) % (3 * WINDOW) + 3 * WINDOW
+        found[key % 2, outer].append(_total(key, inside))
+    return [
+        (odd, end, (min(t[0] for t in ts), sum(t[1] for t in ts), sum(t[2] for t in ts)))
+        for (odd, end), ts in found.items()
+    ]
+
+
 _REPLAY = {
     "all": lambda records: records,
     "sum": lambda records: [
@@ -282,4 +495,22 @@ _REPLAY = {
     "alarms": _replay_alarms,
     "late": lambda _: [],
     "twice_late": lambda _: [],
+    "tumbling_max": lambda records: [
+        (k, end, max(inside)) for (k, end), inside in _per_window(records, WINDOW, WINDOW).items()
+    ],
+    "tumbling_total": lambda records: [
+        _total(k, inside) for (k, _), inside in _per_window(records, WINDOW, WINDOW).items()
+    ],
+    "sliding_total": lambda records: [
+        (k, end, _total(k, inside))
+        for (k, end), inside in _per_window(records, WINDOW, SLIDE).items()
+    ],
+    "session_total": lambda records: [
+        (k, inside[-1][1] + GAP, _total(k, inside)) for k, inside in _sessions(records)
+    ],
+    "session_contents": lambda records: [
+        (k, inside[0][1], inside[-1][1] + GAP, sorted(inside)) for k, inside in _sessions(records)
+    ],
+    "total_at_end": lambda records: [_total(k, of_key) for k, of_key in _per_key(records).items()],
+    "windows_of_windows": _replay_windows_of_windows,
 }

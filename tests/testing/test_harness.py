@@ -10,7 +10,7 @@ import pickle
 from threading import Lock
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Configuration, Duration, Time, Types
@@ -62,7 +62,7 @@ from penstock.testing import (
     run_in_process,
     same_answer,
 )
-from tests.testing.programs import SINKS, STEPS, UPDATING, disorder
+from tests.testing.programs import SINKS, STEPS, UPDATING, Form, disorder
 from tests.testing.strategies import records
 
 MAX = 2**63 - 1
@@ -676,13 +676,14 @@ LAWFUL = sorted(set(SINKS) - UPDATING - {"late", "twice_late"})
 def test_a_harness_answers_as_a_job(
     records, step, sink, parallelism, backend, pieces, restored_after
 ):
+    assume(sink != "alarms" or step != "exchange")  # alarms need the records of a key in order
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(
         Duration.of_millis(disorder(records))
     ).with_timestamp_assigner(lambda record, _: record[1])
 
     def build(stream):
         timed = stream.assign_timestamps_and_watermarks(strategy)
-        return SINKS[sink](timed if step is None else STEPS[step](timed))
+        return SINKS[sink](timed if step is None else STEPS[step](timed, Form.PLAIN))
 
     env = StreamExecutionEnvironment.get_execution_environment()
     env.set_runtime_mode(RuntimeExecutionMode.STREAMING).set_parallelism(parallelism)
