@@ -146,7 +146,7 @@ def _wait(
         method=_METHOD,
         async_io=spec,
     )
-    return DataStream(environment, node_id)
+    return environment.stream_of(node_id)
 
 
 def _check_function(operation: str, function: Any, origin: CallSite | None) -> None:

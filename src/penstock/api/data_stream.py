@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
+from penstock.api.caching import add_cache
 from penstock.api.callables import Predicate, ToKey, ToMany, ToOne
 from penstock.api.connected_streams import (
     BroadcastConnectedStream,
@@ -60,11 +60,6 @@ if TYPE_CHECKING:
 class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
     """A stream of records of type `T`: a handle to a node of the program."""
 
-    # Set by `keyed_stream` and `cached_stream`, which derive from this class and so cannot be
-    # imported here.
-    _keyed: ClassVar[type[KeyedStream]]
-    _cached: ClassVar[Callable[[DataStream[Any]], CachedDataStream[Any]]]
-
     @classmethod
     def of_source(
         cls,
@@ -79,7 +74,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         node_id = environment.graph.add(
             NodeKind.SOURCE, name, (), type_info=type_info, origin=origin, source=source
         )
-        stream = DataStream(environment, node_id)
+        stream = environment.stream_of(node_id)
         if checked_strategy(strategy).watermarking() is None:
             return stream
         return stream.assign_timestamps_and_watermarks(strategy)
@@ -90,7 +85,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         Raises:
             GraphError: The stream never ends, or has a key.
         """
-        return DataStream._cached(self)
+        return cast("CachedDataStream[T]", self._environment.stream_of(add_cache(self)))
 
     @property
     def has_key(self) -> bool:
@@ -323,15 +318,11 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: `key_selector` is neither, or `key_type` is no type for keys.
         """
         select = bound_method(key_selector, KeySelector, "get_key", "key_by")
-        node_id = self._environment.graph.add(
-            NodeKind.KEY_BY,
-            "key_by",
-            (self._unkeyed_id(),),
-            type_info=self.get_type(),
-            origin=CallSite.of_caller(),
-            key_selector=typed_selector(select, key_type, "key_by"),
+        selector = typed_selector(select, key_type, "key_by")
+        keyed = self._add(
+            NodeKind.KEY_BY, "key_by", (self._unkeyed_id(),), self.get_type(), key_selector=selector
         )
-        return DataStream._keyed(self._environment, node_id)
+        return cast("KeyedStream[T, Any]", keyed)
 
     def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream[T]:
         """Cut the whole stream into windows, in a single subtask.
@@ -395,4 +386,4 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
     ) -> DataStream:
         origin = CallSite.of_caller()
         node_id = self._graph.add(kind, name, inputs, type_info=type_info, origin=origin, **fields)
-        return DataStream(self._environment, node_id)
+        return self._environment.stream_of(node_id)

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 from penstock.api.builder import GraphBuilder
-from penstock.api.cached_stream import fill_caches
+from penstock.api.caching import fill_caches
 from penstock.api.data_stream import DataStream
 from penstock.api.dataframes import source_of
 from penstock.api.execution_plan import execution_plan_json, graph_json
 from penstock.api.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.python_dependencies import PythonDependencies
 from penstock.api.source_functions import SourceFunction, record
+from penstock.api.stream_handles import handle_of
 from penstock.api.user_code import checked_type
 from penstock.api.watermark import WatermarkStrategy
 from penstock.config.configuration import Configuration
@@ -50,6 +51,10 @@ class StreamExecutionEnvironment(PythonDependencies):
     def graph(self) -> GraphBuilder:
         """The nodes of the program so far."""
         return self._graph
+
+    def stream_of(self, node_id: int) -> DataStream[Any]:
+        """Return the stream that a node of the program produces."""
+        return handle_of(self, node_id)
 
     @overload
     def from_collection(self, collection: Iterable[T], type_info: None = None) -> DataStream[T]: ...

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING, Any
 from penstock.api.data_stream import DataStream
 from penstock.api.functions import MapFunction
 from penstock.api.join_functions import JoinFunction
-from penstock.api.regular_join import RegularJoinForms
 from penstock.api.result_types import result_type
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import TypeMismatchError
 from penstock.graph.logical import NodeKind
-from penstock.types import Row, TypeInformation, Types
-from penstock.types.inferred import enforced
-from penstock.types.join_spec import JoinKind, JoinSpec
+from penstock.types import Row, TypeInformation
 
 if TYPE_CHECKING:
     from penstock.api.context import RuntimeContext
-
-FIELDS = ["left", "right"]
 
 
 class JoinedRows(DataStream[Row]):
@@ -32,19 +27,6 @@ class JoinedRows(DataStream[Row]):
     match arrives and inserted again when the last match goes. What cancels out within a
     micro-batch does not appear, and a batch run only inserts. The rows have no timestamps.
     """
-
-    @staticmethod
-    def of(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
-        """Return the join of two streams that have keys."""
-        types = (enforced(left.get_type()), enforced(right.get_type()))
-        stream = left.join_with(
-            right,
-            NodeKind.KEYED_REGULAR_JOIN,
-            f"{kind.name.lower()} join",
-            Types.ROW_NAMED(FIELDS, list(types)),
-            join=JoinSpec(kind, types),
-        )
-        return JoinedRows(stream.get_execution_environment(), stream.node_id)
 
     def apply(
         self, func: Callable[[Any, Any], Row] | Any, output_type: TypeInformation | None = None
@@ -70,9 +52,6 @@ class JoinedRows(DataStream[Row]):
             function=PairFunction(func, method),
             method="map",
         )
-
-
-RegularJoinForms._joined = JoinedRows  # noqa: SLF001 - see there
 
 
 class PairFunction(MapFunction[Row, Row]):

@@ -222,6 +222,3 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
             hint="Call it on the stream before key_by or after the keyed operation.",
             origin=CallSite.of_caller(),
         )
-
-
-DataStream._keyed = KeyedStream  # noqa: SLF001 - see there

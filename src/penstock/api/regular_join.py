@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, cast
 
-from penstock.types.join_spec import JoinKind
+from penstock.graph.logical import NodeKind
+from penstock.types import Types
+from penstock.types.inferred import enforced
+from penstock.types.join_spec import JoinKind, JoinSpec
 
 if TYPE_CHECKING:
     from penstock.api.data_stream import DataStream
     from penstock.api.joined_rows import JoinedRows
+
+
+FIELDS = ["left", "right"]
 
 
 class RegularJoinForms:
@@ -21,25 +27,34 @@ class RegularJoinForms:
     A key that is None, or a tuple or row with a None in it, matches nothing.
     """
 
-    # Set by `joined_rows`, whose class derives from `DataStream`, which has to import this module.
-    _joined: ClassVar[type[JoinedRows]]
-
     def keyed_sides(self) -> tuple[DataStream[Any], DataStream[Any]]:
         """Return both streams, each with its key."""
         raise AssertionError(type(self).__name__)
 
     def inner(self) -> JoinedRows:
         """Return every pair of rows with the same key, as a changelog."""
-        return self._joined.of(*self.keyed_sides(), JoinKind.INNER)
+        return _joined(*self.keyed_sides(), JoinKind.INNER)
 
     def left(self) -> JoinedRows:
         """Return the pairs, and left rows without a match beside None."""
-        return self._joined.of(*self.keyed_sides(), JoinKind.LEFT)
+        return _joined(*self.keyed_sides(), JoinKind.LEFT)
 
     def right(self) -> JoinedRows:
         """Return the pairs, and right rows without a match beside None."""
-        return self._joined.of(*self.keyed_sides(), JoinKind.RIGHT)
+        return _joined(*self.keyed_sides(), JoinKind.RIGHT)
 
     def full(self) -> JoinedRows:
         """Return the pairs, and rows of either side without a match beside None."""
-        return self._joined.of(*self.keyed_sides(), JoinKind.FULL)
+        return _joined(*self.keyed_sides(), JoinKind.FULL)
+
+
+def _joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
+    types = (enforced(left.get_type()), enforced(right.get_type()))
+    rows = left.join_with(
+        right,
+        NodeKind.KEYED_REGULAR_JOIN,
+        f"{kind.name.lower()} join",
+        Types.ROW_NAMED(FIELDS, list(types)),
+        join=JoinSpec(kind, types),
+    )
+    return cast("JoinedRows", rows)

@@ -224,7 +224,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
         origin=None,
         partitioning=Partitioning(Partitioner.GLOBAL),
     )
-    return DataStream(env, made)
+    return env.stream_of(made)
 
 
 def builder_of(
@@ -327,7 +327,7 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
             for node in kept:
                 at = _copy(env, node, (at,))
             reads.append(at)
-        return DataStream(env, _copy(env, operator, tuple(reads)))
+        return env.stream_of(_copy(env, operator, tuple(reads)))
 
     return build, types
 
