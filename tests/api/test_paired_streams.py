@@ -76,7 +76,7 @@ def test_key_selectors_are_checked(verb: str) -> None:
     with pytest.raises(ArgumentError, match="equal_to"):
         getattr(a, verb)(b).where(key_of).equal_to(None)
     with pytest.raises(ArgumentError, match="equal_to"):
-        getattr(a, verb)(b).where(key_of).equal_to(key_of, Types.LIST(Types.INT()))
+        getattr(a, verb)(b).where(key_of).equal_to(key_of, Types.MAP(Types.INT(), Types.INT()))
 
 
 @pytest.mark.parametrize("verb", ["co_group", "join"])

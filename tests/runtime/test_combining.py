@@ -292,11 +292,11 @@ def test_a_key_that_can_be_changed_is_refused_by_its_record():
     with pytest.raises(KeyTypeError) as refused:
         run(
             BATCH,
-            Splits((((1, "a"), ([2], "b")),)),
+            Splits((((1, "a"), ({2}, "b")),)),
             lambda s: s.key_by(key_of).reduce(joined, associative=True),
             parallelism=1,
         )
-    assert "the key of record ([2], 'b')" in refused.value.problem
+    assert "the key of record ({2}, 'b')" in refused.value.problem
     with pytest.raises(KeyTypeError) as refused:
         run(
             BATCH,

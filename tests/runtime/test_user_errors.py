@@ -243,7 +243,7 @@ def test_a_key_selector_of_a_field_that_is_not_there_names_the_record_and_the_li
     assert caught.value.origin.function == "absent"
 
 
-@pytest.mark.parametrize("key", [[1], {"a": 1}, {1}, float("nan"), (1, [2]), object()])
+@pytest.mark.parametrize("key", [{"a": 1}, {1}, float("nan"), (1, {2}), [{1}], object()])
 def test_what_cannot_be_a_key_is_refused_with_its_record(key):
     with pytest.raises(KeyTypeError) as caught:
         run(lambda s: s.key_by(lambda r: key if r[2] == 0 else r[0]).map(by_key))

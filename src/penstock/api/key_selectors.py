@@ -8,8 +8,7 @@ from typing import Any
 
 from penstock.api.user_code import checked_type
 from penstock.errors import ArgumentError, CallSite, KeyTypeError
-from penstock.types import ListTypeInfo, MapTypeInfo, PrimitiveArrayTypeInfo, TypeInformation
-from penstock.types.containers import BasicArrayTypeInfo, ObjectArrayTypeInfo
+from penstock.types import MapTypeInfo, TypeInformation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +50,10 @@ def typed_selector(
     declared = checked_type(key_type, operation)
     if not declared.need_conversion():
         return select
-    as_bytes = isinstance(declared, PrimitiveArrayTypeInfo) and declared.is_bytes
-    if isinstance(declared, _NO_KEYS) and not as_bytes:
+    if isinstance(declared, MapTypeInfo):
         raise ArgumentError(
             f"{operation} got the key type {declared!r}, whose values can be changed",
-            hint="Use a basic type, Types.TUPLE or Types.ROW for keys.",
+            hint="Use a basic type, Types.TUPLE, Types.ROW or Types.LIST for keys.",
             origin=CallSite.of_caller(),
         )
     return TypedKeySelector(select, declared)
-
-
-_NO_KEYS = (
-    ListTypeInfo,
-    MapTypeInfo,
-    BasicArrayTypeInfo,
-    ObjectArrayTypeInfo,
-    PrimitiveArrayTypeInfo,
-)

@@ -36,6 +36,7 @@ from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes
 from penstock.runtime.selected_field import getter_of
+from penstock.runtime.selected_keys import SelectorCheck, by_value
 from penstock.serde.elements import BacklogStatus, ControlElement
 from penstock.serde.frame import (
     FrameHeader,
@@ -75,6 +76,7 @@ class ChannelWriter:
         self._max_records = settings.max_frame_records
         self._selector = spec.key_selector
         self._key_getter = None if spec.key_selector is None else getter_of(spec.key_selector)
+        self._check = SelectorCheck(spec, self._key_getter)
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
         self._subtasks = subtasks
         self._routes = RecordRoutes(settings, subtasks)
@@ -228,7 +230,8 @@ class ChannelWriter:
             self.send_control(news, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
-        keys = self._keys_of(values)
+        keys = by_value(self._keys_of(values))
+        self._check(values, keys)
         if self._combiner is None:
             self._send_by_key(keys, values, timestamps)
         else:

@@ -11,6 +11,7 @@ from penstock.runtime.program import OperatorSpec
 from penstock.runtime.timeless import no_timestamp
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.state.key_context import KeyContext
+from penstock.types.list_key import thawed
 from penstock.types.time_domain import TimeDomain
 
 
@@ -100,7 +101,7 @@ class ProcessContext:
 
     def get_current_key(self) -> Any:
         """Return the key of the record or timer."""
-        return None if self._keys is None else self._keys.key
+        return None if self._keys is None else thawed(self._keys.key)
 
     def time_domain(self) -> TimeDomain:
         """Return the domain of the firing timer."""

@@ -10,7 +10,10 @@ The first byte says what follows. Numbers have one form per value, whatever thei
     None, str, bytes      01, 20, 21
     tuple, Row, frozenset 30, 31 or 32 (with names), 33
     dataclass, enum       34, 35 with module and name of the class
+    list                  36
     dates and times       40 to 45      UUID 46
+    time a clock shows    47 with the zone: what no other zone equals
+    twice or never
     longer than 240       7f  BLAKE2b digest of the bytes
 
     1 = True = 1.0        12 80 00 00 01
@@ -25,7 +28,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -34,14 +36,21 @@ from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
-from penstock.errors import DecodeError, KeyTypeError
+from penstock.errors import DecodeError
+from penstock.serde.key_classes import (
+    check_decimal,
+    compared_values,
+    key_class,
+    no_key_class,
+    not_a_number,
+)
+from penstock.types.list_key import ListKey, TupleKey
 from penstock.types.row import Row
 
 MAX_KEY_BYTES = 240
 """No key has more bytes."""
 
 _DIGEST_BYTES = 32
-_MAX_DECIMAL_EXPONENT = 10_000
 _HALF_32 = 1 << 31
 _HALF_64 = 1 << 63
 _LONG_PIECE = 0xFF
@@ -64,7 +73,7 @@ _DOUBLE, _RATIO, _COMPLEX, _STR, _BYTES, _TUPLE = (
 )
 _ROW, _NAMED_ROW, _SET, _DATACLASS, _ENUM = b"\x31", b"\x32", b"\x33", b"\x34", b"\x35"
 _DATE, _DATETIME, _INSTANT, _TIME, _TIME_IN_ZONE = b"\x40", b"\x41", b"\x42", b"\x43", b"\x44"
-_TIMEDELTA, _UUID, _DIGEST = b"\x45", b"\x46", b"\x7f"
+_TIMEDELTA, _UUID, _IN_ZONE, _LIST, _DIGEST = b"\x45", b"\x46", b"\x47", b"\x36", b"\x7f"
 
 _pack_small = struct.Struct(">BI").pack
 _pack_large = struct.Struct(">BQ").pack
@@ -131,17 +140,13 @@ def _encode(key: Any) -> bytes:
     encoder = _ENCODERS.get(type(key))
     if encoder is not None:
         return encoder(key)
-    for base, inherited in _INHERITED:
-        if isinstance(key, base):
-            return inherited(key)
-    if is_dataclass(key) and not isinstance(key, type) and type(key).__hash__ is not None:
-        values = (getattr(key, field.name) for field in fields(key) if field.compare)
+    found = key_class(type(key))
+    if isinstance(found, str):
+        raise no_key_class(key, found)
+    if found.family is None:
+        values = compared_values(key, found)
         return _DATACLASS + _pieces([_class_name(key), *map(_encode, values)])
-    raise KeyTypeError(
-        f"{key!r} of type {type(key).__name__} cannot be a key",
-        hint="Return a number, string, bytes, None, enum, date, UUID, or a tuple or frozen "
-        "dataclass of these from the key selector.",
-    )
+    return _ENCODERS[found.family](key)
 
 
 def _class_name(key: Any) -> bytes:
@@ -158,6 +163,10 @@ def _pieces(parts: Iterable[bytes]) -> bytes:
     return b"".join(joined)
 
 
+def _number(key: int) -> bytes:
+    return _integer(int(key))  # of any class
+
+
 def _integer(key: int) -> bytes:
     if -_HALF_32 <= key < _HALF_32:
         return _pack_small(_SMALL, key + _HALF_32)
@@ -172,10 +181,11 @@ def _integer(key: int) -> bytes:
 
 
 def _float(key: float) -> bytes:
+    key = float(key)
     if key.is_integer():
         return _integer(int(key))
     if key != key:  # noqa: PLR0124 - what NaN is
-        raise _not_a_number()
+        raise not_a_number()
     return _pack_double(_DOUBLE, key)
 
 
@@ -194,26 +204,13 @@ def _fraction(key: Fraction | Decimal) -> bytes:
 
 
 def _decimal(key: Decimal) -> bytes:
-    if key.is_nan():
-        raise _not_a_number()
-    if key.is_finite() and key and abs(key.adjusted()) > _MAX_DECIMAL_EXPONENT:
-        raise KeyTypeError(
-            f"{key!r} cannot be a key: it is beyond 10 to the {_MAX_DECIMAL_EXPONENT}",
-            hint="Scale the number, or use its text as the key.",
-        )
+    check_decimal(key)
     return _fraction(key)
 
 
 def _complex(key: complex) -> bytes:
     real = _float(key.real)
     return real if key.imag == 0 else _COMPLEX + _pieces([real, _float(key.imag)])
-
-
-def _not_a_number() -> KeyTypeError:
-    return KeyTypeError(
-        "NaN cannot be a key: it is not equal to itself",
-        hint="Map missing numbers to None before key_by, or filter them out.",
-    )
 
 
 def _row(key: Row) -> bytes:
@@ -234,6 +231,9 @@ def _moment(key: datetime) -> bytes:
     elapsed = naive - _EPOCH
     if offset is None:
         return _DATETIME + _integer(elapsed // _MICROSECOND)
+    if offset != key.replace(fold=1).utcoffset():
+        # Times a clock shows twice, or never, equal those of the same zone only (PEP 495).
+        return _IN_ZONE + _pieces([str(key.tzinfo).encode(), _integer(elapsed // _MICROSECOND)])
     return _INSTANT + _integer((elapsed - offset) // _MICROSECOND)
 
 
@@ -256,11 +256,11 @@ def _string(key: str) -> bytes:
 
 
 def _byte_string(key: bytes) -> bytes:
-    return _BYTES + key
+    return b"".join((_BYTES, key))
 
 
 def _tuple(key: tuple[Any, ...]) -> bytes:
-    return _TUPLE + _pieces(map(_encode, key))
+    return _TUPLE + _pieces(map(_encode, tuple.__iter__(key)))
 
 
 def _member(key: Enum) -> bytes:
@@ -268,13 +268,15 @@ def _member(key: Enum) -> bytes:
 
 
 _ENCODERS: dict[type, Callable[[Any], bytes]] = {
-    int: _integer,
+    int: _number,
     str: _string,
     bytes: _byte_string,
     tuple: _tuple,
     type(None): lambda _: bytes((_NONE,)),
     bool: _integer,
     float: _float,
+    TupleKey: _tuple,
+    ListKey: lambda key: _LIST + _pieces(map(_encode, key)),
     complex: _complex,
     Decimal: _decimal,
     Fraction: _fraction,
@@ -285,20 +287,8 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     time: _clock,
     timedelta: lambda key: _TIMEDELTA + _integer(key // _MICROSECOND),
     UUID: lambda key: _UUID + key.bytes,
+    Enum: _member,
 }
-
-# In the order of `stable_hash`: subclasses are equal to instances of their base.
-_INHERITED: tuple[tuple[type, Callable[[Any], bytes]], ...] = (
-    (int, _integer),
-    (str, _string),
-    (float, _float),
-    (bytes, _byte_string),
-    (Enum, _member),
-    (tuple, _tuple),
-    (Row, _row),  # a row with names has a class of its own
-    (datetime, _moment),
-    (date, _day),
-)
 
 
 def _decode_small(encoded: bytes) -> int:

@@ -7,14 +7,16 @@ randomised per process), so:
     numbers          Python's numeric hash, which is fixed and equal for equal numbers
     str, bytes       CRC-32 of the UTF-8 bytes
     None, enums      fixed tag; class and member name
-    tuple, Row,      combination of the elements
-    dataclass
+    tuple, list,     combination of the elements
+    Row, dataclass
     date, datetime,  CRC-32 of the ISO text (of the instant in UTC if it has a zone)
     time, UUID
 
 The 64-bit result is spread by Fibonacci multiplication and scaled to the number of key groups,
 so that its uppermost bits decide: only they depend on all bits of the hash. Keys are compared as Python compares them: 1, 1.0 and True
-are **one** key. NaN equals nothing, so it cannot be a key; nor can a mutable object.
+are **one** key. NaN equals nothing, so it cannot be a key; nor can a mutable object, except a list,
+which is one by value (`penstock.types.list_key`), nor one of a class that defines `__eq__` itself
+(`penstock.serde.key_classes`).
 
 Golden values are in the tests and only ever added to.
 """
@@ -23,8 +25,7 @@ from __future__ import annotations
 
 import sys
 from cmath import isnan
-from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -36,11 +37,19 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.errors import KeyTypeError
+from penstock.serde.key_classes import (
+    check_decimal,
+    compared_values,
+    key_class,
+    no_key_class,
+    not_a_number,
+)
+from penstock.types.list_key import ListKey, TupleKey
 from penstock.types.row import Row
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: spreads consecutive integers
+_LIST = "list"
 _CACHED_KEYS = 200_000
 _MANY_KEYS = 16_384
 _HASH_MODULUS = sys.hash_info.modulus
@@ -65,16 +74,12 @@ def stable_hash(key: Any) -> int:
     hasher = _HASHERS.get(type(key))
     if hasher is not None:
         return hasher(key)
-    for base, inherited in _INHERITED:
-        if isinstance(key, base):
-            return inherited(key)
-    if is_dataclass(key) and not isinstance(key, type) and type(key).__hash__ is not None:
-        return _combine(tuple(getattr(key, f.name) for f in fields(key) if f.compare))
-    raise KeyTypeError(
-        f"{key!r} of type {type(key).__name__} cannot be a key",
-        hint="Return a number, string, bytes, None, enum, date, UUID, or a tuple or frozen "
-        "dataclass of these from the key selector.",
-    )
+    found = key_class(type(key))
+    if isinstance(found, str):
+        raise no_key_class(key, found)
+    if found.family is None:
+        return _combine(compared_values(key, found))
+    return _HASHERS[found.family](key)
 
 
 def _integer(key: Any) -> int:
@@ -82,15 +87,18 @@ def _integer(key: Any) -> int:
 
 
 def _number(key: Any) -> int:
-    if key.is_nan() if isinstance(key, Decimal) else isnan(key):
-        raise KeyTypeError(
-            "NaN cannot be a key: it is not equal to itself",
-            hint="Map missing numbers to None before key_by, or filter them out.",
-        )
+    if isnan(key):
+        raise not_a_number()
     return hash(key) & _MASK
 
 
-def _combine(parts: tuple[Any, ...]) -> int:
+def _decimal(key: Decimal) -> int:
+    check_decimal(key)
+    return hash(key) & _MASK
+
+
+def _combine(values: Iterable[Any]) -> int:
+    parts = tuple(values)
     mixed = 0x345678 + len(parts)
     for part in parts:
         mixed = ((mixed ^ stable_hash(part)) * _GOLDEN) & _MASK
@@ -117,9 +125,11 @@ def _clock(key: time) -> int:
 
 
 def _moment(key: datetime) -> int:
-    if key.tzinfo is not None:
-        key = key.astimezone(UTC)
-    return crc32(key.isoformat().encode())
+    offset = key.replace(fold=0).utcoffset()  # equality, as Python's hash, ignores `fold`
+    if offset is None:
+        return crc32(datetime.isoformat(key).encode())
+    moment = (key.replace(tzinfo=None) - offset).replace(tzinfo=UTC)
+    return crc32(moment.isoformat().encode())
 
 
 _HASHERS: dict[type, Callable[[Any], int]] = {
@@ -127,12 +137,14 @@ _HASHERS: dict[type, Callable[[Any], int]] = {
     bool: _integer,
     float: _number,
     complex: _number,
-    Decimal: _number,
+    Decimal: _decimal,
     Fraction: _integer,
-    str: lambda key: crc32(key.encode("utf-8", "surrogatepass")),
+    str: lambda key: crc32(str.encode(key, "utf-8", "surrogatepass")),
     bytes: crc32,
     type(None): lambda _: 0x6E6F6E65,
-    tuple: _combine,
+    tuple: lambda key: _combine(tuple.__iter__(key)),
+    TupleKey: _combine,
+    ListKey: lambda key: _combine((_LIST, *key)),
     Row: _row,
     frozenset: lambda key: sum(map(stable_hash, key)) & _MASK,
     datetime: _moment,
@@ -140,21 +152,8 @@ _HASHERS: dict[type, Callable[[Any], int]] = {
     time: _clock,
     timedelta: lambda key: hash(key / timedelta(microseconds=1)) & _MASK,
     UUID: lambda key: crc32(key.bytes),
+    Enum: lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode()),
 }
-
-# Subclasses follow their base, because they are equal to instances of it. Enums first: an
-# IntEnum member is an int and equal to it, a plain Enum member only to itself.
-_INHERITED: tuple[tuple[type, Callable[[Any], int]], ...] = (
-    (int, _integer),
-    (str, _HASHERS[str]),
-    (float, _number),
-    (bytes, crc32),
-    (Enum, lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode())),
-    (tuple, _combine),
-    (Row, _row),  # a row with names has a class of its own
-    (datetime, _moment),
-    (date, _HASHERS[date]),
-)
 
 
 class KeyGroups(dict[Any, int]):

@@ -19,6 +19,7 @@ from penstock.state.key_context import KeyContext
 from penstock.state.schema import BROADCAST_GROUP, StateKind
 from penstock.testing.harness_values import PendingTimer
 from penstock.testing.memory_log import MemoryLog
+from penstock.types.list_key import frozen, thawed
 from penstock.types.time_domain import TimeDomain
 
 _TIMERS = {TABLE: TimeDomain.EVENT_TIME, PROCESSING_TABLE: TimeDomain.PROCESSING_TIME}
@@ -77,7 +78,7 @@ class HarnessSubtask(LiveSubtask):
 
     def owns(self, spec: OperatorSpec, key: Any) -> bool:
         """Return whether the state of a key of an operator is here."""
-        return self._owns_group(spec, self._group_of(key))
+        return self._owns_group(spec, self._group_of(frozen(key)))
 
     def read_state(self, spec: OperatorSpec, descriptor: Any, key: Any) -> Any:
         """Return what is committed in the state of a key.
@@ -86,7 +87,8 @@ class HarnessSubtask(LiveSubtask):
             PenstockError: As when a function asks for the state.
         """
         context = KeyContext()
-        context.key, context.group = key, self._group_of(key)
+        context.key = frozen(key)
+        context.group = self._group_of(context.key)
         handles = self._handles(spec, context)
         kind = getattr(descriptor, "kind", StateKind.VALUE)
         return _READ[kind](handles.keyed(kind, descriptor))
@@ -102,7 +104,7 @@ class HarnessSubtask(LiveSubtask):
     def keys(self, spec: OperatorSpec, descriptor: Any) -> list[Any]:
         """Return the keys that have an entry in a state, expired ones included."""
         table = self._committed(spec).table(spec.uid, descriptor.get_name(), descriptor.schema())
-        return [key for group in table.groups() for key in table[group].keys()]  # noqa: SIM118 - a part is no dictionary
+        return [thawed(key) for group in table.groups() for key in table[group].keys()]  # noqa: SIM118 - a part is no dictionary
 
     def timers(self, spec: OperatorSpec) -> Iterator[PendingTimer]:
         """Yield the pending timers of an operator."""
@@ -112,7 +114,7 @@ class HarnessSubtask(LiveSubtask):
             for group in table.groups():
                 for key in table[group].keys():  # noqa: SIM118 - a part is no dictionary
                     for timestamp in table[group].subkeys(key):
-                        yield PendingTimer(timestamp, key, domain)
+                        yield PendingTimer(timestamp, thawed(key), domain)
 
     def _load(self) -> LevelProgram:
         return self._own if self._own.settings.parallelism == 1 else super()._load()

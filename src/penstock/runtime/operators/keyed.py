@@ -25,6 +25,7 @@ from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.selected_field import getter_of
+from penstock.runtime.selected_keys import by_value
 from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_values import SpilledValues
@@ -151,7 +152,7 @@ class KeyedOperator(Operator):
         """
         if type(values) is KeyedRows:
             return values.keys
-        return self._selected(self.spec.key_selectors[number], values)
+        return by_value(self._selected(self.spec.key_selectors[number], values))
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results go to `emit`."""
@@ -242,7 +243,7 @@ class KeyedOperator(Operator):
         """Return the keys of records, and the records themselves if they came in pairs."""
         if type(values) is KeyedRows:
             return values.keys, values
-        keys = self._selected(self._selector, values)
+        keys = by_value(self._selected(self._selector, values))
         return keys, list(map(_value_of, values)) if self.spec.takes_pairs else values
 
     def _grouped(

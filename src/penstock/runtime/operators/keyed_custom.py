@@ -32,6 +32,7 @@ from penstock.runtime.user_failure import short
 from penstock.serde import user_code
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.types.list_key import frozen, thawed
 from penstock.types.record_attributes import combined_backlog
 from penstock.types.time_domain import TimeDomain
 
@@ -51,11 +52,11 @@ class OperatorKeys:
         Raises:
             UnkeyedStateError: Its state is kept by another subtask.
         """
-        self._operator.set_current_key(key)
+        self._operator.set_current_key(frozen(key))
 
     def get_current_key(self) -> Any:
         """Return the current key."""
-        return self._operator.keys.key
+        return thawed(self._operator.keys.key)
 
     def timer_service(self) -> TimerService:
         """Return the timers of the current key."""

@@ -10,6 +10,7 @@ from penstock.runtime.program import OperatorSpec
 from penstock.runtime.record_copies import Emission
 from penstock.runtime.timers import TimerService
 from penstock.runtime.windows.scoped_states import ScopedStates
+from penstock.types.list_key import thawed
 from penstock.types.window_spec import Evaluation
 from penstock.types.windows import Window
 
@@ -79,7 +80,7 @@ class WindowCall:
     def __call__(self, key: Any, window: Window, elements: Any) -> Iterable[Any]:
         """Return the results for a window; they may be made one by one while they are read."""
         self._context.current = window
-        produced = self._call(self._function, key, self._context, elements)
+        produced = self._call(self._function, thawed(key), self._context, elements)
         return () if produced is None else self._emission.of(produced)
 
     def clear(self, window: Window) -> None:
