@@ -220,7 +220,7 @@ def test_other_equality_is_refused_by_bytes_and_by_hash(key: Any) -> None:
         (Level.HIGH, 3),
         (Name.ANN, "ann"),
         (Typed(1, "a"), (1, "a")),
-        (Untyped(1, "a"), Typed(1.0, "a")),
+        (Untyped(1.0, "a"), Typed(1, "a")),
         (np.int64(3), 3),
         (np.uint8(3), True + 2),
         (np.float64(1.5), 1.5),
