@@ -59,8 +59,12 @@ def test_a_function_that_raises_in_history_leaves_the_sink_empty(
 
 
 def test_a_function_that_raises_live_keeps_what_was_committed(
-    environment: Environment, tmp_path: Path
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def gone(*_: object) -> None:
+        raise OSError("the executors are gone")
+
+    monkeypatch.setattr("penstock.spark.live_run.remove_local_copies", gone)
     env = environment("mixed")
     keyed = numbers(env, 5, 5).key_by(lambda n: n % 2)
     keyed.map(halves, ROW).sink_to(FileSink.parquet(tmp_path / "out"))

@@ -52,22 +52,38 @@ def render_mermaid(plan: PhysicalPlan) -> str:
 
 
 def _chained_arrows(plan: PhysicalPlan) -> Iterator[str]:
-    chained = dict(plan.source_operators)
-    chained |= {op.id: op.chained_to for level in plan.levels for op in level.operators}
-    for producer, targets in chained.items():
+    for producer, targets in plan.source_operators:
         yield from (f"  n{producer} --> n{target}" for target in targets)
+    for op in _operators(plan):
+        yield from (f"  n{op.id} --> n{target}" for target in op.chained_to)
+        for side in op.side_outputs:
+            tag = _label(str(side.tag))
+            yield from (f'  n{op.id} -- "{tag}" --> n{target}' for target in side.chained_to)
 
 
 def _channel_arrows(plan: PhysicalPlan) -> Iterator[str]:
-    channels = dict(plan.source_channels)
-    channels |= {op.id: op.channels for level in plan.levels for op in level.operators}
-    for producer, numbers in channels.items():
-        for channel in (plan.channels[number] for number in numbers):
-            if channel.target_level == SINK_LEVEL:
-                yield f"  n{producer} --> s{channel.target_operator}"
-            else:
-                arrow = _arrow(channel)
-                yield f'  n{producer} == "{arrow}" ==> n{channel.target_operator}'
+    for producer, numbers in plan.source_channels:
+        yield from (_channel_line(plan, producer, number, None) for number in numbers)
+    for op in _operators(plan):
+        yield from (_channel_line(plan, op.id, number, None) for number in op.channels)
+        for side in op.side_outputs:
+            tag = str(side.tag)
+            yield from (_channel_line(plan, op.id, number, tag) for number in side.channels)
+
+
+def _channel_line(plan: PhysicalPlan, producer: int, number: int, tag: str | None) -> str:
+    channel = plan.channels[number]
+    side = () if tag is None else (_label(tag),)
+    if channel.target_level != SINK_LEVEL:
+        arrow = ", ".join((*side, _arrow(channel)))
+        return f'  n{producer} == "{arrow}" ==> n{channel.target_operator}'
+    shaft = f'-- "{side[0]}" -->' if side else "-->"
+    return f"  n{producer} {shaft} s{channel.target_operator}"
+
+
+def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
+    for level in plan.levels:
+        yield from level.operators
 
 
 def _run(plan: PhysicalPlan, run: RunPlan) -> str:

@@ -160,6 +160,9 @@ class SparkJobClient:
         try:
             self._job.sinks.close()
             self._savepoints.close(final.name)
+        except Exception as error:  # noqa: BLE001 - as above; the first failure says why
+            if failure is None:
+                failure, final = told_first(error, "closing the job"), JobStatus.FAILED
         finally:
             self._directory.release()
             self._status = final

@@ -15,6 +15,7 @@ import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ from penstock.spark.behind import Behind, Distance
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.checkpoint_files import check_checkpoint
 from penstock.spark.failures import translate
+from penstock.spark.first_failure import cleaned_up
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.level_processor import LevelProcessor
@@ -131,12 +133,11 @@ class LiveRun:
         reads = replace(
             job.read_context(run, programs, pinned), first_records=self._first_records()
         )
-        try:
+        backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
+        removal = partial(remove_local_copies, job.session, self._run_id, backend)
+        with cleaned_up(removal, "removing local copies of state"):
             while self._query(reads, programs, self._behind):
                 pass  # other micro-batches are wanted, or the last one once more
-        finally:
-            backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
-            remove_local_copies(job.session, self._run_id, backend)
         if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
         failpoint("live.done")
@@ -153,15 +154,13 @@ class LiveRun:
         for program in programs[1:]:
             frames = self._level(frames, program)
         query = self._start(frames)
-        try:
+        with cleaned_up(query.stop, "stopping the query"):
             if self._predecessor_ended is not None:
                 seconds = time.monotonic() - self._predecessor_ended
                 self._predecessor_ended = None
                 publish(Switched(seconds, greatest_watermark(self._handed)))
             failpoint("live.started")
             return self._follow(query, reads.pinned.splits)
-        finally:
-            query.stop()
 
     def _first_records(self) -> int:
         """Return how much the first micro-batch takes: little, if much state is to be decoded.
