@@ -9,6 +9,7 @@ from pkgutil import resolve_name
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
+from penstock.connectors.column_positions import chosen
 from penstock.connectors.file_sink import FileSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 READER = "penstock.spark.dataframes:read_records"
 """What makes the DataFrame. A name, because layers below must not import the layers above them."""
+
+CHECK = "penstock.spark.column_names:check_type"
+"""What refuses names a DataFrame cannot have."""
 
 
 def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
@@ -40,7 +44,7 @@ def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
     if names == columns:
         return source
     if set(names) <= set(columns):
-        return SparkSource(dataframe.select(*[f"`{name}`" for name in names]))
+        return SparkSource(chosen(dataframe, names))
     if names == [f"f{i}" for i in range(len(columns))]:
         return SparkSource(dataframe.toDF(*names))
     missing = [name for name in names if name not in columns]
@@ -72,8 +76,9 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
             hint="Pass a new one: what is in it would be in the DataFrame.",
             origin=origin,
         )
+    type_info = stream.get_type()
+    resolve_name(CHECK)(type_info, environment.get_configuration(), origin)
     sink = FileSink.parquet(path)
     stream.sink_to(sink).name("to_dataframe")
-    type_info = stream.get_type()
     environment.execute(job_name)
     return resolve_name(READER)(sink.path, type_info, environment.get_configuration())

@@ -109,7 +109,8 @@ class CsvSchemaBuilder:
         return self._set("header", "true" if use else "false")
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:  # noqa: FBT001, FBT002
-        """Set whether the first line of each file is skipped."""
+        """Set whether the first line of each file is skipped, whatever it says."""
+        self._set("enforceSchema", "true" if skip else "false")
         return self._set("header", "true" if skip else "false")
 
     def size(self) -> int:

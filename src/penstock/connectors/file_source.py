@@ -174,13 +174,24 @@ class FileSource(Source):
             )
 
     @classmethod
-    def parquet(cls, path: str | Path, type_info: RowTypeInfo | None = None) -> FileSource:
-        """Return a source of Parquet files."""
-        return cls(str(path), "parquet", type_info)
+    def parquet(
+        cls,
+        path: str | Path,
+        type_info: RowTypeInfo | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> FileSource:
+        """Return a source of Parquet files; `options` are those of Spark's reader."""
+        return cls(str(path), "parquet", type_info, dict(options or {}))
 
     @classmethod
     def csv(
-        cls, path: str | Path, type_info: RowTypeInfo | None = None, *, header: bool = True
+        cls,
+        path: str | Path,
+        type_info: RowTypeInfo | None = None,
+        *,
+        header: bool = True,
+        options: Mapping[str, str] | None = None,
     ) -> FileSource:
         """Return a source of CSV files.
 
@@ -188,16 +199,29 @@ class FileSource(Source):
             path: See the class.
             type_info: Columns in order; None takes names from the header and infers types.
             header: Whether the first line of each file has the column names.
+            options: Of Spark's reader; they win over ours, see docs/connectors.md.
         """
-        options = {"header": str(header).lower(), "mode": "FAILFAST"}
+        ours = {"header": str(header).lower(), "mode": "FAILFAST"}
         if type_info is None:
-            options["inferSchema"] = "true"
-        return cls(str(path), "csv", type_info, options)
+            ours["inferSchema"] = "true"
+        return cls(str(path), "csv", type_info, ours | dict(options or {}))
 
     @classmethod
-    def json(cls, path: str | Path, type_info: RowTypeInfo | None = None) -> FileSource:
-        """Return a source of files with one JSON object per line."""
-        return cls(str(path), "json", type_info, {"mode": "FAILFAST"})
+    def json(
+        cls,
+        path: str | Path,
+        type_info: RowTypeInfo | None = None,
+        *,
+        options: Mapping[str, str] | None = None,
+    ) -> FileSource:
+        """Return a source of files with one JSON object per line.
+
+        Args:
+            path: See the class.
+            type_info: Columns; None infers them from all files there are.
+            options: Of Spark's reader; they win over ours, see docs/connectors.md.
+        """
+        return cls(str(path), "json", type_info, {"mode": "FAILFAST"} | dict(options or {}))
 
     @classmethod
     def text(cls, path: str | Path) -> FileSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.connectors.column_positions import repeated
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
 from penstock.types import TypeInformation, Types
@@ -59,9 +60,20 @@ class SparkSource(Source):
         return not self.dataframe.isStreaming
 
     def get_produced_type(self) -> TypeInformation:
-        """Return a row type of the columns, unknown if a column has no simple type."""
+        """Return a row type of the columns, unknown if a column has no simple type.
+
+        Raises:
+            ArgumentError: Two columns have one name.
+        """
         fields = self.dataframe.schema.jsonValue()["fields"]
         names = [spark_field["name"] for spark_field in fields]
+        twice = repeated(names)
+        if twice is not None:
+            raise ArgumentError(
+                f"the DataFrame has two columns called {twice!r}, and a row would have one of them",
+                hint="Rename one with toDF, or choose the columns with select.",
+                origin=CallSite.of_caller(),
+            )
         kinds = [spark_field["type"] for spark_field in fields]
         if not all(isinstance(kind, str) and kind in _TYPES for kind in kinds):
             return Types.PICKLED_BYTE_ARRAY()

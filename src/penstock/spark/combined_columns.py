@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from penstock.connectors.column_positions import by_position, column_name
 from penstock.metrics.task_clock import ARROW
 from penstock.runtime.level_zero import LevelZero
 from penstock.spark.level_zero_tasks import ColumnsTask
@@ -42,18 +43,24 @@ def combined(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame 
         In an order that is the same if a task is repeated. None if the columns are not what was
         declared.
     """
+    if frame.columns != list(columns.names):
+        return None
     kinds = dict(frame.dtypes)
-    if frame.columns != list(columns.names) or kinds[columns.key] not in _KEYS:
+    if kinds[columns.key] not in _KEYS or kinds[columns.field] not in _NUMBERS:
         return None
-    if kinds[columns.field] not in _NUMBERS:
-        return None
-    key, value = _named(columns.key), _named(columns.field)
-    grouped = frame.groupBy(key.alias("key")).agg(
-        sf.count(sf.lit(1)).alias("records"),
-        sf.count(value).alias("present"),
-        *_together(columns.how, value, is_small=kinds[columns.field] in _SMALL),
+    key, value = (
+        sf.col(column_name(columns.names.index(name))) for name in (columns.key, columns.field)
     )
-    return grouped.coalesce(tasks).sortWithinPartitions("key")
+    grouped = (
+        by_position(frame)
+        .groupBy(key.alias("key"))
+        .agg(
+            sf.count(sf.lit(1)).alias("records"),
+            sf.count(value).alias("present"),
+            *_together(columns.how, value, is_small=kinds[columns.field] in _SMALL),
+        )
+    )
+    return grouped.coalesce(tasks).sortWithinPartitions("key")  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +101,3 @@ def _together(how: str, value: Column, *, is_small: bool) -> list[Column]:
         sf.try_sum(sf.shiftright(value, _HALF_BITS)).alias("high"),
         sf.try_sum(low).alias("low"),
     ]
-
-
-def _named(column: str) -> Column:
-    return sf.col("`" + column.replace("`", "``") + "`")

@@ -19,6 +19,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import RunKind
 from penstock.runtime.report import Report
 from penstock.spark.batch_run import BatchRun
+from penstock.spark.column_names import check_sources
 from penstock.spark.dependencies import (
     ship_dependencies,
     worker_executable,
@@ -76,6 +77,7 @@ class SparkJobClient:
         restored: Restored | None,
     ) -> None:
         session = get_session(configuration)
+        check_sources(session, plan)
         workers = ship_dependencies(session, configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
         directory.note_jvm(pid)

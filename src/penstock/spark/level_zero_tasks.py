@@ -101,12 +101,14 @@ class ColumnsTask:
         source: Id of the source.
         unwrap: Records are the values of the only column, not rows (text files).
         times: Where times go in a batch run, see `batch_costs`; None in a live run.
+        names: Of the columns, which came by their positions; None leaves them as they are.
     """
 
     payload: Payload
     source: int
     unwrap: bool
     times: Accumulator[dict[str, int]] | None = None
+    names: tuple[str, ...] | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
@@ -129,6 +131,8 @@ class ColumnsTask:
 
     def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
         if not self.unwrap:
+            if self.names is not None:
+                batch = pa.RecordBatch.from_arrays(batch.columns, names=self.names)
             level.collect_columns(self.source, batch)
             return
         before = level.clock.switch(ARROW)

@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from penstock.connectors.file_source import FileSource
 from penstock.errors import CallSite, HistoryChangedError, SourceError
 from penstock.spark.failures import translate
+from penstock.spark.file_options import reader_options
 from penstock.types.arrow import arrow_schema
 
 _GLOB = re.compile(r"([\[\]{}*?\\])")
@@ -109,7 +110,7 @@ def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFil
 
 def reader(session: SparkSession, source: FileSource):  # type: ignore[no-untyped-def]  # noqa: ANN201 - DataFrameReader
     """Return Spark's batch reader for a source, with its options and declared schema."""
-    made = session.read.format(source.format).options(**dict(source.options))
+    made = session.read.format(source.format).options(**reader_options(source))
     declared = declared_schema(source)
     return made if declared is None else made.schema(declared)
 

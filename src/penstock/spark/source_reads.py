@@ -21,11 +21,11 @@ from urllib.parse import unquote
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from penstock.config.configuration import Configuration
 from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
+from penstock.connectors.column_positions import by_position
 from penstock.connectors.file_source import FileSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
@@ -35,6 +35,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import LevelProgram
 from penstock.spark.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.failures import translate
+from penstock.spark.file_options import reader_options
 from penstock.spark.frames import DDL
 from penstock.spark.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.payload import Payload
@@ -159,15 +160,15 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             branches.append(frame.mapInArrow(PositionsTask(payload, times), DDL))
         else:
             frame = _batch_rows(context, source, part, described)
-            task = ColumnsTask(columns, source, unwrap=_is_text(described), times=times)
             how = context.column_combine(source)
             few = (
                 None if how is None else combined(frame, how, context.program.settings.parallelism)
             )
             if few is not None:
-                frame = few
                 task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
-            branches.append(frame.mapInArrow(task, DDL))
+                branches.append(few.mapInArrow(task, DDL))
+                continue
+            branches.append(_columns(frame, columns, source, described, times))
     return reduce(DataFrame.union, branches)
 
 
@@ -191,8 +192,7 @@ def live_frames(context: ReadContext) -> DataFrame:
             )
         else:
             frame = _live_rows(context, source, part, described)
-            task = ColumnsTask(columns, source, unwrap=_is_text(described))
-            branches.append(frame.mapInArrow(task, DDL))
+            branches.append(_columns(frame, columns, source, described))
     positions = (
         context.session.readStream.format("penstock-positions")
         .option("control", str(context.directory / "control"))
@@ -206,6 +206,18 @@ def live_frames(context: ReadContext) -> DataFrame:
     )
     payload = Payload.of((context.program, split_parts, context.levels), context.workers)
     return reduce(DataFrame.union, branches, positions.mapInArrow(PositionsTask(payload), DDL))
+
+
+def _columns(
+    frame: DataFrame,
+    payload: Payload,
+    source: int,
+    described: Source,
+    times: Accumulator[dict[str, int]] | None = None,
+) -> DataFrame:
+    names = None if _is_text(described) else tuple(frame.columns)
+    task = ColumnsTask(payload, source, names is None, times, names)
+    return by_position(frame).mapInArrow(task, DDL)  # type: ignore[no-any-return]
 
 
 def _is_text(part: Source) -> bool:
@@ -222,7 +234,7 @@ def _batch_rows(context: ReadContext, source: int, part: int, described: Source)
     schema = StructType.fromJson(json.loads(pinned.schema))
     if not pinned.files:
         return context.session.createDataFrame([], schema)
-    made = context.session.read.format(described.format).options(**dict(described.options))
+    made = context.session.read.format(described.format).options(**reader_options(described))
     if "://" in described.path or not Path(described.path).is_dir():
         base = {}
     else:
@@ -243,21 +255,22 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
         context.session.readStream.format(described.format)
         # Spark would silently skip a file that is a week older than the newest one.
         .option("maxFileAge", "36500d")
-        .options(**dict(described.options))
+        .options(**reader_options(described))
         .option("maxFilesPerTrigger", str(_files_per_batch(context, source)))
         .schema(schema)
         .load(described.path)
     )
-    path = sf.col("_metadata.file_path")
+    # Of Spark, also if the files have a column of this name.
+    path = stream.metadataColumn("_metadata").getField("file_path")
     if described.is_bounded:
         only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
-        return stream.where(path.isin(only)).select(*schema.names)
+        return stream.where(path.isin(only))
     earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
     inside = [uri for pinned in earlier for uri in pinned.files if _overlaps(described.path, uri)]
     if not inside:
         return stream
     read_already = [metadata_path(uri) for uri in inside]
-    return stream.where(~path.isin(read_already)).select(*schema.names)
+    return stream.where(~path.isin(read_already))
 
 
 def _files_per_batch(context: ReadContext, source: int) -> int:
@@ -301,11 +314,15 @@ def _materialised(context: ReadContext, source: int, frame: DataFrame) -> DataFr
     target = context.directory / f"dataframe-{source}"
     if source in context.read_frames:
         frame = frame.limit(0)
+    names, written = frame.columns, by_position(frame)
     if not (target / "_SUCCESS").exists():
-        frame.write.mode("overwrite").parquet(str(target))
-    stream = context.session.readStream.schema(frame.schema)
+        written.write.mode("overwrite").parquet(str(target))
+        schema = written.schema
+    else:
+        schema = context.session.read.parquet(str(target)).schema  # 0.1.0 kept the names
+    stream = context.session.readStream.schema(schema)
     limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
-    return stream.option("maxFilesPerTrigger", limit).parquet(str(target))
+    return stream.option("maxFilesPerTrigger", limit).parquet(str(target)).toDF(*names)
 
 
 def _unknown(part: Source) -> SourceError:

@@ -206,7 +206,7 @@ class Row:
     # Called only when normal lookup failed. Names with an underscore are refused first:
     # while a row is being copied or unpickled its slots are still empty.
     def __getattr__(self, name: str) -> Any:
-        if name[0] != "_":
+        if name[:1] != "_":
             try:
                 return self._values[self._fields.index(name)]  # type: ignore[union-attr]
             except (AttributeError, ValueError):  # no names at all, or not this one
