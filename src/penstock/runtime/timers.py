@@ -10,6 +10,8 @@ any other state, and the backend keeps them in order of time.
 | batch run | after the last record of their key | BATCH mode: likewise, whatever the clock says; |
 | | | history: left to the live run |
 | end of a live input | all of them | dropped |
+
+Time ends at Long.MAX, the last watermark: a timer for later is one for then.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class TimerService:
     def register_event_time_timer(self, timestamp: int) -> None:
         """Fire for the current key once the watermark reaches `timestamp`.
 
-        Registering the same timestamp again for a key changes nothing.
+        What is beyond Long fires at its end, and is told that end. Registering the same timestamp again for a key changes nothing.
 
         Raises:
             TypeMismatchError: `timestamp` is not an int.
@@ -73,7 +75,7 @@ class TimerService:
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """Forget the timer of the current key at `timestamp`, if there is one."""
-        self._event_time.remove(self._keys.group, self._keys.key, timestamp)
+        self._event_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         """Fire for the current key once the wall clock reaches `timestamp`.
@@ -88,7 +90,7 @@ class TimerService:
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Forget the timer of the current key at `timestamp`, if there is one."""
-        self._processing_time.remove(self._keys.group, self._keys.key, timestamp)
+        self._processing_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
 
     def fire_current_key(self, watermark: int, fire: Fire) -> None:
         """Fire the event-time timers of the current key up to `watermark`, in order."""
@@ -128,4 +130,4 @@ def _checked(timestamp: int) -> int:
             f"a timer was registered for {timestamp!r}",
             hint="Pass epoch milliseconds as an int.",
         )
-    return timestamp
+    return min(max(timestamp, MIN_TIMESTAMP), MAX_WATERMARK)

@@ -38,14 +38,17 @@ class TakesMerges(Protocol):
 
 @dataclass(frozen=True, slots=True, order=True, repr=False)
 class TimeWindow(Window):
-    """From `start`, included, to `end`, excluded, in epoch milliseconds."""
+    """From `start`, included, to `end`, excluded, in epoch milliseconds.
+
+    Near the ends of Long a window begins or ends outside of it: its bounds are exact, not cut.
+    """
 
     start: int
     end: int
 
     def max_timestamp(self) -> int:
-        """Return the last millisecond of the window."""
-        return self.end - 1
+        """Return the last millisecond of the window, Long.MAX if that is before it."""
+        return min(self.end - 1, MAX_TIMESTAMP)
 
     def intersects(self, other: TimeWindow) -> bool:
         """Return whether the two overlap or touch."""

@@ -96,7 +96,7 @@ class CompleteWindows:
             times: list[int] = []
             for start, elements in windows:
                 results += elements
-                times.append(start + self._size - 1)
+                times.append(min(start + self._size - 1, MAX_TIMESTAMP))
                 if len(times) >= _AT_ONCE:
                     send(results, times)
                     results, times = [], []

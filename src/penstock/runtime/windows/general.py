@@ -86,8 +86,9 @@ class GeneralEngine:
             cleanup = self._cleanup_time(window)
             if cleanup < MAX_TIMESTAMP:
                 self._register_cleanup(cleanup)
-        if not is_taken and self._by_event_time and stamp + self._lateness <= self._watermark:
-            self._host.late.append((stamp, value))
+        if not is_taken and self._by_event_time:
+            if min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark:
+                self._host.late.append((stamp, value))
 
     def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
         key = self._host.keys.key
@@ -142,7 +143,7 @@ class GeneralEngine:
         now = self._watermark
         if not self._by_event_time:
             now = self._host.timers.current_processing_time()
-        if result.max_timestamp() + self._lateness <= now:
+        if self._cleanup_time(result) <= now:
             raise StateError(
                 f"{self._assigner!r} merged windows into {result!r}, which ended before "
                 f"{now}, the current time",

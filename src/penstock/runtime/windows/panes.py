@@ -11,6 +11,9 @@ record costs does not depend on how many windows hold it.
 Timers are those of windows. A pane that is new registers its first window that has not ended; a
 window that fires registers the next one if they have a pane in common. So every window that has
 a record fires, though no record registers more than one timer.
+
+Windows that end beyond Long.MAX are all due there, where a timer that only one of them has lets all of
+them fire in order: each one by itself might forget panes that an earlier one still needs.
 """
 
 from __future__ import annotations
@@ -71,6 +74,9 @@ class PaneEngine:
         self._on_time(TimeWindow(*form), time)
 
     def _on_time(self, window: TimeWindow, time: int) -> None:
+        if time == MAX_TIMESTAMP:
+            self._fire_last()
+            return
         if time == window.max_timestamp():
             self._fire(window)
             following = window.start + self._slide
@@ -81,6 +87,18 @@ class PaneEngine:
         if time == self._cleanup_time(window):
             self._clean(window)
 
+    def _fire_last(self) -> None:
+        """Fire the windows of the current key that end at Long.MAX or later."""
+        first = MAX_TIMESTAMP + 1 - self._size
+        first += (self._offset - first) % self._slide
+        starts = range(first, MAX_TIMESTAMP + 1, self._slide)
+        windows = [TimeWindow(start, start + self._size) for start in starts]
+        held = [window for window in windows if self._has_panes(window.start, window.end)]
+        for window in held:
+            self._fire(window)
+        for window in held:
+            self._clean(window)
+
     def _add(self, pane: int, stamps: list[int], values: list[Any], clock: int) -> None:
         last = pane - (pane - self._offset) % self._slide
         if last + self._size <= pane:  # between two windows
@@ -89,7 +107,7 @@ class PaneEngine:
         steps = (last - (pane + self._pane - self._size)) // self._slide
         first = last - steps * self._slide
         starts = range(first, last + 1, self._slide)
-        if first + self._size - 1 <= clock:
+        if first + self._size - 1 <= clock or clock == MAX_TIMESTAMP:
             starts = self._kept(starts, clock)
             if not starts:
                 self._drop(stamps, values, clock)
@@ -101,6 +119,8 @@ class PaneEngine:
 
     def _kept(self, starts: range, clock: int) -> range:
         """Return the windows that are not cleaned up."""
+        if clock == MAX_TIMESTAMP:
+            return range(0)
         for number, start in enumerate(starts):
             if start + self._size - 1 + self._lateness > clock:
                 return starts[number:]
@@ -133,7 +153,7 @@ class PaneEngine:
             self._host.late += [
                 (stamp, value)
                 for stamp, value in zip(stamps, values, strict=True)
-                if stamp + self._lateness <= clock
+                if min(stamp + self._lateness, MAX_TIMESTAMP) <= clock
             ]
 
     def _fire(self, window: TimeWindow) -> None:
@@ -151,7 +171,7 @@ class PaneEngine:
 
     def _wait_for(self, start: int) -> None:
         self._space.key = (self._host.keys.key, (start, start + self._size))
-        self._register(start + self._size - 1)
+        self._register(min(start + self._size - 1, MAX_TIMESTAMP))
 
     def _register_cleanup(self, window: TimeWindow) -> None:
         time = self._cleanup_time(window)
