@@ -91,6 +91,7 @@ class BatchLevel:
         )
         self._watermarks = LevelWatermarks(program)
         self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
+        self._targets = {spec.id: spec.target_operator for spec in program.inputs}
         self._statuses: list[tuple[int, BacklogStatus]] = []
         self._keyed = {
             key: op for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
@@ -145,7 +146,7 @@ class BatchLevel:
         self._group.group = route
         self._held.start_group()
         for frame in frames:
-            operator = keyed.add(frame, hold=hold)
+            operator = self._add(keyed, frame, hold)
             if operator is not None:
                 self._feed(keyed, operator)
                 hold |= self._take_back(keyed, operator, frame)
@@ -168,6 +169,12 @@ class BatchLevel:
             self._feed(keyed, operator)
         self._end_keys(route)
         yield self._take()
+
+    def _add(self, keyed: LevelInput, frame: bytes, hold: set[int]) -> int | None:
+        operator = keyed.add(frame, hold=hold)
+        if said := keyed.take_punctuation():
+            self._tell_between(said)
+        return operator
 
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
         """Hold what an operator has folded of a key group, if memory is used up.
@@ -257,8 +264,17 @@ class BatchLevel:
                         if target == key:
                             operator.input_ended(number)
         if self._backlog is not None:
-            self._backlog.accept(self._statuses, before=True)
+            self._backlog.accept(said for said in self._statuses if said[1].before_records)
             self._tell_backlog(self._backlog)
+
+    def _tell_between(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
+        """Tell what came between records; operators whose records wait hear it at the end."""
+        if self._backlog is None:
+            return
+        waits = [said for said in statuses if self._targets[said[0]] in self._keyed]
+        self._statuses += waits
+        self._backlog.accept(said for said in statuses if said not in waits)
+        self._tell_backlog(self._backlog)
 
     def _tell_backlog(self, backlog: LevelBacklog) -> None:
         for told in backlog.of_inputs():
@@ -267,7 +283,7 @@ class BatchLevel:
     def _end_inputs(self) -> None:
         """Tell that backlog is over, then the ends, before the watermarks."""
         if self._backlog is not None:
-            self._backlog.accept(self._statuses, before=False)
+            self._backlog.accept(said for said in self._statuses if not said[1].before_records)
             if self._program.settings.hands_over:
                 self._backlog.end()
             self._tell_backlog(self._backlog)

@@ -4,7 +4,8 @@ Records wait in one bucket per route and leave when their bucket holds `max_fram
 when all buckets together hold four times as many (so memory is bounded whatever the number
 of routes), or at `flush`. A watermark is remembered and sent to every destination after the
 records before it: at the end of the task or micro-batch, or, if it is to take effect between
-records of a live run, at once as a punctuation.
+records of a live run, at once as a punctuation. Whether records are stale is said between them as
+well, but of a batch run with keys, where the order of records is that of their keys.
 
 In a batch run a record with a key goes to one of many routes, so frames are made in parts (`part_buckets`).
 Records may be combined by key before (`combiner`). What travels then are keys and values: the reader
@@ -34,7 +35,7 @@ from penstock.runtime.frame_sequence import FrameSequence
 from penstock.runtime.part_buckets import PartBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
-from penstock.runtime.routing import RecordRoutes, destination_routes
+from penstock.runtime.routing import RecordRoutes, destination_routes, record_routes
 from penstock.runtime.selected_field import getter_of
 from penstock.runtime.selected_keys import SelectorCheck, by_value
 from penstock.serde.elements import BacklogStatus, ControlElement
@@ -62,6 +63,7 @@ class ChannelWriter:
     Attributes:
         is_to_sink: Nobody reads watermarks at its end.
         timeline: What it says about time.
+        backlog: What it said last of its records: they are stale. None for nothing.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ChannelWriter:
         self._subtasks = subtasks
         self._routes = RecordRoutes(settings, subtasks)
         self._destinations = destination_routes(settings)
+        self._between = record_routes(spec, settings, subtasks)
         self._make_placement = partial(make_placement, spec, settings, sequence.task, subtasks)
         self._placed = self._make_placement()
         self._buckets: dict[int, list[Any]] = defaultdict(list)
@@ -88,8 +91,8 @@ class ChannelWriter:
         self._buffered = 0
         self._has_timestamps = False
         self._punctuates = settings.kind is RunKind.LIVE and not self.is_to_sink
-        self._backlog: bool | None = None
-        self._has_spoken = False
+        self.backlog: bool | None = None
+        self._is_first = True
         self._is_bare = spec.time is not ChannelTime.FULL
         self._columns: ColumnBuckets | None = None
         is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
@@ -107,6 +110,7 @@ class ChannelWriter:
         self._clock.switch(before)
 
     def _take(self, values: list[Any], timestamps: list[int] | None) -> None:
+        self._is_first = self._is_first and self._parts is not None
         if self._is_bare:
             timestamps = None
         has_timestamps = timestamps is not None
@@ -127,6 +131,7 @@ class ChannelWriter:
         """Bucket the rows of an Arrow batch, if `takes_columns` says so."""
         assert self._columns is not None, "such a channel has a key"
         before = self._clock.switch(EXCHANGE)
+        self._is_first = False
         if self._buffered:
             self._flush_buckets()
         self._columns.add(batch)
@@ -141,9 +146,9 @@ class ChannelWriter:
         subtasks that read the first attempt and those that read the second would disagree.
         """
         self._placed = self._make_placement()
-        self._has_spoken = False
-        if self._backlog is not None:
-            self._send_backlog(self._backlog)  # the reader may have forgotten it
+        self._is_first = True
+        if self.backlog is not None:
+            self._send_backlog(self.backlog)  # the reader may have forgotten it
 
     def advance_watermark(self, watermark: int) -> None:
         """Remember a watermark for `send_watermark`."""
@@ -168,9 +173,10 @@ class ChannelWriter:
         self.timeline.set_idle(idle)
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Tell every destination, now and at the begin of each micro-batch that follows."""
-        self._backlog = backlog
-        self._send_backlog(backlog)
+        """Tell every destination, behind what was sent and at the begin of micro-batches to come."""
+        if backlog is not self.backlog:
+            self.backlog = backlog
+            self._send_backlog(backlog)
 
     def separate(self) -> None:
         """Send what waits and then the watermark, before any later record.
@@ -199,19 +205,27 @@ class ChannelWriter:
         self,
         elements: Sequence[ControlElement | BacklogStatus],
         kind: FrameKind = FrameKind.CONTROL,
+        routes: Sequence[int] | None = None,
     ) -> None:
-        """Send control elements to every destination."""
+        """Send control elements to every destination, or to some routes."""
         payload = pickle.dumps(tuple(elements), 5)
-        for route in self._destinations:
+        for route in self._destinations if routes is None else routes:
             header = self._header(kind, len(elements))
             self._emit(route, encode_payload(header, payload))
 
     def _send_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        if not self.is_to_sink:
-            task = self._sequence.task
-            status = BacklogStatus(task, backlog, before_records=not self._has_spoken)
-            self._has_spoken = True
+        if self.is_to_sink:
+            return
+        status = BacklogStatus(self._sequence.task, backlog, before_records=self._is_first)
+        if self._parts is not None:  # what is said first is about all records: they are sorted
+            self._is_first = False
             self.send_control((status,))
+            return
+        if self._is_first:
+            self.send_control((status,))
+            return
+        self._flush_buckets()
+        self.send_control((status,), FrameKind.PUNCTUATION, self._between)
 
     def send_latency(self, payload: bytes, chance: random.Random) -> None:
         """Send a latency marker to one destination at random, behind what waits.

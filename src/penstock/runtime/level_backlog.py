@@ -8,7 +8,8 @@ sent and nothing is ever stored:
     its watermark lags more than the threshold                         until it does not, for good
     else                                                               not in backlog
 
-Behind other levels every subtask says it (`BacklogStatus`), in each micro-batch anew.
+Behind other levels every subtask says it (`BacklogStatus`): before its records, in each micro-batch
+anew, and between them.
 """
 
 from __future__ import annotations
@@ -46,11 +47,19 @@ class LevelBacklog:
             if backlog is not None:
                 yield operator, number, backlog
 
-    def accept(self, statuses: Iterable[tuple[int, BacklogStatus]], *, before: bool) -> None:
-        """Take what subtasks said, before their records or behind the first of them."""
+    def accept(self, statuses: Iterable[tuple[int, BacklogStatus]]) -> None:
+        """Take what subtasks said, in order."""
         for channel, status in statuses:
-            if status.before_records is before:
-                self._said[channel][status.group] = status.backlog
+            self._said[channel][status.group] = status.backlog
+
+    def remember(self) -> dict[int, dict[int, bool | None]]:
+        """Return what `restore` needs in another worker."""
+        return {channel: dict(groups) for channel, groups in self._said.items()}
+
+    def restore(self, memory: dict[int, dict[int, bool | None]]) -> None:
+        """Know what was known when `remember` was called."""
+        for channel, groups in memory.items():
+            self._said[channel].update(groups)
 
     def notice(self, watermarks: LevelWatermarks, now_ms: int) -> None:
         """Look at the end of a micro-batch how far sources have come (live run)."""

@@ -119,7 +119,12 @@ class LevelInput:
             if type(element) is BacklogStatus
         ]
 
-    def punctuation(self) -> Iterator[list[tuple[int, ControlElement]]]:
+    def take_punctuation(self) -> list[tuple[int, BacklogStatus]]:
+        """Return what came between the frames of a batch run, and forget it."""
+        frames, self._punctuation = self._punctuation, []
+        return [(header.channel, said) for header, frame in frames for said in load_payload(frame)]
+
+    def punctuation(self) -> Iterator[list[tuple[int, ControlElement | BacklogStatus]]]:
         """Yield the (channel, element) pairs that take effect between records.
 
         At each of them `operators` and `take` give the records written before it, task after

@@ -91,17 +91,13 @@ class LiveLevel:
             arrived.add(frame)
         own_route = self._program.settings.routes[self._subtask]
         self._out += [(own_route, frame) for frame in arrived.take_passing()]
-        statuses = arrived.statuses() if self._backlog is not None else []
-        self._tell_backlog(statuses, before=True)
+        self._tell_backlog(arrived.statuses())
         for elements in arrived.punctuation():
-            self._run(arrived, elements)
-            self._chain.finish_batch()
-            for writer in self._chain.writers.values():
-                writer.separate()
-        self._run(arrived, arrived.control(), statuses, ends=True)
+            self._run_until(arrived, elements)
+        self._run(arrived, arrived.control(), ends=True)
         if ends_backlog and self._backlog is not None:
             self._backlog.end()
-            self._tell_backlog((), before=False)
+            self._tell_backlog()
         self._tell_time()
         self._chain.finish_batch()
         for operator, frame in arrived.latency():
@@ -112,11 +108,32 @@ class LiveLevel:
             writer.send_watermark(self._subtask, 0, finished=ended)
         return self._take()
 
+    def _run_until(
+        self, arrived: LevelInput, elements: list[tuple[int, ControlElement | BacklogStatus]]
+    ) -> None:
+        """Process the records before a punctuation, then what it says."""
+        statuses = [(at, said) for at, said in elements if isinstance(said, BacklogStatus)]
+        if statuses:
+            self._feed(arrived)
+            self._tell_backlog(statuses)
+            return
+        times = [(at, said) for at, said in elements if not isinstance(said, BacklogStatus)]
+        self._run(arrived, times)
+        self._chain.finish_batch()
+        for writer in self._chain.writers.values():
+            writer.separate()
+
+    def _feed(self, arrived: LevelInput) -> None:
+        for entry in arrived.operators():
+            section = self._clock.switch(DECODE)
+            batches = arrived.take(entry)
+            self._clock.switch(section)
+            self._chain.feed(entry, batches)
+
     def _run(
         self,
         arrived: LevelInput,
         elements: Iterable[tuple[int, ControlElement]],
-        statuses: Iterable[tuple[int, BacklogStatus]] = (),
         *,
         ends: bool = False,
     ) -> None:
@@ -125,21 +142,16 @@ class LiveLevel:
         Args:
             arrived: Gives the records.
             elements: (channel, element) pairs.
-            statuses: What subtasks said of their records, as (channel, status) pairs.
             ends: They are the last of the micro-batch, so silence is noticed.
         """
-        for entry in arrived.operators():
-            section = self._clock.switch(DECODE)
-            batches = arrived.take(entry)
-            self._clock.switch(section)
-            self._chain.feed(entry, batches)
+        self._feed(arrived)
         for channel, element in elements:
             self._watermarks.accept(channel, element)
         if ends:
             self._watermarks.notice_silence()
         if ends and self._backlog is not None:
             self._backlog.notice(self._watermarks, self._now_ms())
-            self._tell_backlog(statuses, before=False)
+            self._tell_backlog()
         for operator, number in self._watermarks.ended_inputs():
             self._chain.end_input(operator, number)
         before, self._idle = self._idle, self._watermarks.idle_operators()
@@ -151,10 +163,10 @@ class LiveLevel:
             if entry in self._idle - before:
                 fed.set_idle(True)
 
-    def _tell_backlog(self, statuses: Iterable[tuple[int, BacklogStatus]], *, before: bool) -> None:
+    def _tell_backlog(self, statuses: Iterable[tuple[int, BacklogStatus]] = ()) -> None:
         if self._backlog is None:
             return
-        self._backlog.accept(statuses, before=before)
+        self._backlog.accept(statuses)
         for told in self._backlog.of_inputs():
             self._chain.set_backlog(*told)
 
@@ -203,14 +215,25 @@ class LiveLevel:
 
     def remember(self) -> bytes:
         """Return what must be stored with the micro-batch beside keyed state."""
-        return pickle.dumps((self._watermarks.remember(), self._chain.memory()), 5)
+        remembered = (self._watermarks.remember(), self._chain.memory())
+        if self._backlog is None:
+            return pickle.dumps(remembered, 5)
+        # A subtask may be in another worker with every micro-batch, and a writer that was silent
+        # meanwhile does not say again what it said there.
+        said = {key: writer.backlog for key, writer in self._chain.writers.items()}
+        return pickle.dumps((*remembered, (self._backlog.remember(), said)), 5)
 
     def restore(self, memory: bytes) -> None:
         """Continue from `remember`; the backend has been brought up to date."""
         if memory:
-            watermarks, operators = pickle.loads(memory)
+            watermarks, operators, *backlog = pickle.loads(memory)
             self._watermarks.restore(watermarks)
             self._restore_watermarks(operators)
+            if self._backlog is not None and backlog:
+                known, said = backlog[0]
+                self._backlog.restore(known)
+                for key, writer in self._chain.writers.items():
+                    writer.backlog = said.get(key)
 
     def snapshot(self, name: str) -> Iterator[tuple[int, bytes]]:
         """Yield (route, frame) pairs that hand everything over, to a next run or a savepoint.

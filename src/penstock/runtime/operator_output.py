@@ -80,7 +80,7 @@ class OperatorOutput:
             self._output.advance_watermark(self.watermark)
 
     def emit_record_attributes(self, record_attributes: RecordAttributes) -> None:
-        """Emit attributes; those that say what the last ones did are dropped.
+        """Emit attributes. Who reads them is told only what is new.
 
         Raises:
             TypeMismatchError: They are none.
@@ -91,8 +91,6 @@ class OperatorOutput:
                 hint="Build them with RecordAttributesBuilder.",
                 origin=self._origin,
             )
-        if record_attributes.backlog is self.backlog:
-            return
         self.flush()
         self.backlog = record_attributes.backlog
         if not self.holds:

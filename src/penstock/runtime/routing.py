@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.runtime.program import RunKind, RunSettings
+from penstock.runtime.program import ChannelSpec, RunKind, RunSettings
 from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.types.partitioner import Partitioner
 
 _MASK = 0xFFFFFFFF
 _C1 = 0xCC9E2D51
@@ -82,6 +83,18 @@ def subtask_routes(settings: RunSettings, subtasks: int) -> tuple[int, ...]:
     if settings.kind is RunKind.LIVE:
         return settings.routes[:subtasks]
     return tuple(_first_group(settings, settings.parallelism, s) for s in range(subtasks))
+
+
+def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tuple[int, ...]:
+    """Return where to send what is said between records of a channel, if they have an order.
+
+    To every destination in a live run. In a batch run, where what comes first is decided by the
+    route, beside the records.
+    """
+    is_live = settings.kind is RunKind.LIVE
+    if is_live or spec.partitioner is Partitioner.BROADCAST:
+        return destination_routes(settings)
+    return subtask_routes(settings, subtasks)
 
 
 def destination_routes(settings: RunSettings) -> tuple[int, ...]:

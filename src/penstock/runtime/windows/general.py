@@ -86,9 +86,9 @@ class GeneralEngine:
             cleanup = self._cleanup_time(window)
             if cleanup < MAX_TIMESTAMP:
                 self._register_cleanup(cleanup)
-        if not is_taken and self._by_event_time:
-            if min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark:
-                self._host.late.append((stamp, value))
+        is_late = min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark
+        if not is_taken and self._by_event_time and is_late:
+            self._host.late.append((stamp, value))
 
     def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
         key = self._host.keys.key
