@@ -86,8 +86,9 @@ class GeneralEngine:
             cleanup = self._cleanup_time(window)
             if cleanup < MAX_TIMESTAMP:
                 self._register_cleanup(cleanup)
-        is_late = min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark
-        if not is_taken and self._by_event_time and is_late:
+        if is_taken or not self._by_event_time:
+            return
+        if min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark:
             self._host.late.append((stamp, value))
 
     def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
