@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
-from penstock.errors import StateError, UserFunctionError
+from penstock.errors import StateError, StateMigrationError, UserFunctionError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.channel_writer import ChannelWriter
@@ -248,3 +249,17 @@ def test_a_damaged_log_is_refused(program, subtask, frames):
     log._entries[0] = log._entries[0][:-1] + b"?"
     with pytest.raises(StateError, match="checksum"):
         run(LiveSubtask(user_code.dump(program[1]), 0), frames("a"), log)
+
+
+def test_another_program_with_keys_of_another_kind_is_refused_over_the_log(program, subtask, frames):
+    log = MemoryLog()
+    run(subtask, frames("a"), log)
+    (spec,) = program[1].operators
+    settings = replace(program[1].settings, code=program[1].settings.code + 1)
+    numbered = replace(spec, key_selectors=(lambda v: (v,),))
+    changed = replace(program[1], operators=(numbered,), settings=settings)
+    with pytest.raises(StateMigrationError, match=r"kind text .* kind tuple"):
+        run(LiveSubtask(user_code.dump(changed), 0), frames("a"), log)
+    longer = replace(spec, key_selectors=(lambda v: v + "x",))
+    changed = replace(program[1], operators=(longer,), settings=settings)
+    assert records(run(LiveSubtask(user_code.dump(changed), 0), frames("a"), log)) == [("a", 1)]

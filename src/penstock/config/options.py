@@ -227,6 +227,17 @@ IGNORE_SOURCE_POSITIONS: ConfigOption[bool] = ConfigOption(
     ),
 )
 
+IGNORE_KEY_KINDS: ConfigOption[bool] = ConfigOption(
+    key="execution.state-recovery.ignore-key-kinds",
+    parse=BOOLEAN,
+    default=False,
+    description=(
+        "Whether a changed program may go on with state although the first keys an operator gets are of "
+        "none of the kinds its state is stored by, such as tuples instead of text. They find "
+        "none of it, so it is refused unless keys of several kinds are meant."
+    ),
+)
+
 ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RUNTIME_MODE,
     TARGET,
@@ -246,6 +257,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RECOVERY_PATH,
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
+    IGNORE_KEY_KINDS,
     *BATCH_OPTIONS,
     *BACKLOG_OPTIONS,
     *TIME_OPTIONS,

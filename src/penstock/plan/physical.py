@@ -41,6 +41,7 @@ class PlanOptions:
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`.
         latest_in_backlog: `pipeline.backlog.output` is `latest`.
         combines: `execution.batch.combine`.
+        ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
     """
 
     mode: RuntimeExecutionMode
@@ -63,6 +64,7 @@ class PlanOptions:
     backlog_lag_ms: int | None = None
     latest_in_backlog: bool = False
     combines: bool = True
+    ignores_key_kinds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.attributes import CUSTOM
 from penstock.plan.backlog import timed_sources
+from penstock.plan.code_digest import code_digest
 from penstock.plan.combining import paired_in, with_pairs
 from penstock.plan.hand_over import HandOver
 from penstock.plan.identity import source_uids
@@ -99,6 +100,7 @@ def _settings(
         backlog_sources=plan.backlog_sources(run),
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,
+        code=None if plan.options.ignores_key_kinds else code_digest(plan),
     )
 
 

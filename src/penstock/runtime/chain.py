@@ -24,6 +24,7 @@ from penstock.runtime.local_channel import LocalChannel
 from penstock.runtime.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Collect, Operator
+from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.output import Output, TaggedOutput
 from penstock.runtime.program import Copies, LevelProgram, OperatorSpec
 from penstock.runtime.record_copies import readers_output
@@ -33,6 +34,9 @@ from penstock.runtime.watermarks import combined_watermark
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
+
+CODE = "\0code"
+"""Behind a uid: what stands for the functions whose keys its state is stored by, in the memory of a chain."""
 
 
 class _Inputs:
@@ -259,14 +263,24 @@ class OperatorChain:
 
     def memory(self) -> dict[str, int]:
         """Return what operators remember beside keyed state, by uid."""
-        found = ((op.spec.uid, op.memory()) for op in self.operators.values())
-        return {uid: memory for uid, memory in found if memory is not None}
+        found = {op.spec.uid: op.memory() for op in self.operators.values()}
+        code = self._settings.code
+        if code is not None:
+            found |= {op.spec.uid + CODE: op.remember_code(code) for op in self._keyed()}
+        return {uid: memory for uid, memory in found.items() if memory is not None}
 
     def restore_memory(self, memory: dict[str, int]) -> None:
         """Give operators back what `memory` returned."""
         for operator in self.operators.values():
             if operator.spec.uid in memory:
                 operator.restore_memory(memory[operator.spec.uid])
+        code = self._settings.code
+        if code is not None:
+            for keyed in self._keyed():
+                keyed.restore_code(code, memory.get(keyed.spec.uid + CODE))
+
+    def _keyed(self) -> Iterator[KeyedOperator]:
+        return (op for op in self.operators.values() if isinstance(op, KeyedOperator))
 
     def take_counts(self) -> dict[str, int]:
         """Return records received per uid since the last call."""

@@ -319,6 +319,8 @@ class RunSettings:
             watermark is while its source is in backlog; None is not by watermarks.
         coded_rows: State of row, tuple and map types is written as coded rows.
         state_compression: How state is compressed: `none`, `lz4` or `zstd`.
+        code: What stands for the functions of the job (`penstock.plan.code_digest`); None if kinds of
+            keys are not to be compared.
     """
 
     kind: RunKind
@@ -341,6 +343,7 @@ class RunSettings:
     backlog_lag_ms: int | None = None
     coded_rows: bool = False
     state_compression: str = "none"
+    code: int | None = None
 
     def state_format(self) -> StateFormat:
         """Return how state is written."""

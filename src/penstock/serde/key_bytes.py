@@ -75,6 +75,30 @@ _ROW, _NAMED_ROW, _SET, _DATACLASS, _ENUM = b"\x31", b"\x32", b"\x33", b"\x34", 
 _DATE, _DATETIME, _INSTANT, _TIME, _TIME_IN_ZONE = b"\x40", b"\x41", b"\x42", b"\x43", b"\x44"
 _TIMEDELTA, _UUID, _IN_ZONE, _LIST, _DIGEST = b"\x45", b"\x46", b"\x47", b"\x36", b"\x7f"
 
+_KINDS: dict[int, str | None] = {
+    _NONE: None,
+    **dict.fromkeys(
+        (*range(_BIG_NEGATIVE, _BIG_POSITIVE + 1), *_DOUBLE, *_RATIO, *_COMPLEX), "number"
+    ),
+    **dict.fromkeys(_STR, "text"),
+    **dict.fromkeys(_BYTES, "bytes"),
+    **dict.fromkeys(_TUPLE, "tuple"),
+    **dict.fromkeys(_LIST, "list"),
+    **dict.fromkeys(_ROW, "row"),
+    **dict.fromkeys(_NAMED_ROW, "row with names"),
+    **dict.fromkeys(_SET, "frozenset"),
+    **dict.fromkeys(_DATACLASS, "dataclass"),
+    **dict.fromkeys(_ENUM, "enum"),
+    **dict.fromkeys(_DATE, "date"),
+    **dict.fromkeys(_DATETIME, "datetime"),
+    **dict.fromkeys(_INSTANT + _IN_ZONE, "datetime with a zone"),
+    **dict.fromkeys(_TIME, "time"),
+    **dict.fromkeys(_TIME_IN_ZONE, "time with a zone"),
+    **dict.fromkeys(_TIMEDELTA, "timedelta"),
+    **dict.fromkeys(_UUID, "UUID"),
+}
+"""First byte of a key's bytes to its kind."""
+
 _pack_small = struct.Struct(">BI").pack
 _pack_large = struct.Struct(">BQ").pack
 _pack_double = struct.Struct(">cd").pack
@@ -104,6 +128,19 @@ def encode_key(key: Any) -> bytes:
     if len(encoded) <= MAX_KEY_BYTES:
         return encoded
     return _DIGEST + blake2b(encoded, digest_size=_DIGEST_BYTES).digest()
+
+
+def kind_of_key(key: Any) -> str | None:
+    """Return what kind of key it is: what equal keys have in common; None for the key None.
+
+    Raises:
+        KeyTypeError: It cannot be a key.
+
+    Examples:
+        >>> kind_of_key(1), kind_of_key(1.0), kind_of_key(("a",))
+        ('number', 'number', 'tuple')
+    """
+    return _KINDS[_encode(key)[0]]
 
 
 def is_decodable(key: Any, encoded: bytes) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 from penstock.runtime.context import KeyedScope, OperatorContext
 from penstock.runtime.folded_keys import FoldedKeys
 from penstock.runtime.group_order import KeyedRows
+from penstock.runtime.key_kinds import KindCheck
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
@@ -45,12 +46,14 @@ class KeyedOperator(Operator):
             whatever memory that takes.
         spill_space: Where a batch run puts what does not fit in memory.
         folded: What is known of a key group whose records are folded as they come (batch run).
+        kind_check: Compares the first keys with those the state is stored by; None once it has.
     """
 
     may_tag = False
     has_keys_of_its_own = True
     takes_keys_in_parts = False
     spill_space: SpillSpace | None = None
+    kind_check: KindCheck | None = None
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -151,8 +154,12 @@ class KeyedOperator(Operator):
             PenstockError: The key selector failed.
         """
         if type(values) is KeyedRows:
-            return values.keys
-        return by_value(self._selected(self.spec.key_selectors[number], values))
+            keys = values.keys
+        else:
+            keys = by_value(self._selected(self.spec.key_selectors[number], values))
+        if self.kind_check is not None:
+            self._check_kinds(self.kind_check, keys)
+        return keys
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results go to `emit`."""
@@ -241,10 +248,36 @@ class KeyedOperator(Operator):
 
     def _keyed(self, values: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the keys of records, and the records themselves if they came in pairs."""
+        keys = self.keys_of(0, values)
         if type(values) is KeyedRows:
-            return values.keys, values
-        keys = by_value(self._selected(self._selector, values))
+            return keys, values
         return keys, list(map(_value_of, values)) if self.spec.takes_pairs else values
+
+    def _check_kinds(self, check: KindCheck, keys: list[Any]) -> None:
+        if check.settles(keys):
+            self.kind_check = None
+
+    def remember_code(self, code: int) -> int | None:
+        """Return what stands for the functions whose keys the state is stored by, None if unknown.
+
+        Args:
+            code: What stands for those that run.
+        """
+        return code if self.kind_check is None else self.kind_check.left_by
+
+    def restore_code(self, code: int, left_by: int | None) -> None:
+        """Compare kinds of keys if other functions left the state.
+
+        Args:
+            code: What stands for the functions that run.
+            left_by: What `remember_code` returned.
+        """
+        by_window = not self.has_keys_of_its_own
+        self.kind_check = (
+            None
+            if code == left_by
+            else KindCheck(self.spec, self.store, left_by, by_window=by_window)
+        )
 
     def _grouped(
         self, values: list[Any], timestamps: list[int] | None

@@ -1,0 +1,113 @@
+"""What the functions of a job do, as a number: equal for the same program in every process.
+
+Pickles would not do: cloudpickle names the classes of a script anew in every process, and sets come in any
+order. So what is looked at is code (instructions, constants, names), of functions, of the methods of objects
+and of functions they name, and plain values in closures and attributes. What is overlooked, such as the inside of a
+library, makes two programs look the same; the number only decides whether something is checked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from penstock.plan.physical import PhysicalPlan
+
+_PLAIN = (int, float, complex, str, bytes, bool, type(None))
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_DIGEST_BYTES = 7  # fits in a signed 64-bit integer
+
+
+def code_digest(plan: PhysicalPlan) -> int:
+    """Return a number that stands for the functions and key selectors of all operators."""
+    found = hashlib.sha256()
+    for level in plan.levels:
+        for op in level.operators:
+            for text in _texts((op.function, op.key_selectors, op.timestamps, op.window)):
+                found.update(text.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(found.digest()[:_DIGEST_BYTES], "big")
+
+
+def _texts(root: Any) -> Iterator[str]:
+    waiting, seen = [root], set()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, _PLAIN):
+            yield f"{type(value).__name__} {value!r};"
+            continue
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield f"{type(value).__qualname__};"
+        waiting += _parts(value)
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    for kind, parts in _PARTS.items():
+        if isinstance(value, kind):
+            return parts(value)
+    members = getattr(value, "__dict__", None) or {}
+    return (type(value), *(members[name] for name in sorted(members)), *_slots(value))
+
+
+def _slots(value: Any) -> Iterator[Any]:
+    for base in type(value).__mro__:
+        names = vars(base).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            yield getattr(value, name, None)
+
+
+def _of_function(function: FunctionType) -> Iterable[Any]:
+    code = function.__code__
+    if code.co_filename.startswith(_LIBRARIES):
+        return (function.__module__, function.__qualname__)
+    cells = [_content(cell) for cell in function.__closure__ or ()]
+    named = [function.__globals__[n] for n in _names(code) if n in function.__globals__]
+    of_modules = [
+        getattr(module, name)
+        for module in named
+        if isinstance(module, ModuleType)
+        for name in _names(code)
+        if isinstance(vars(module).get(name), FunctionType)
+    ]
+    called = [each for each in (*named, *of_modules) if isinstance(each, (FunctionType, type))]
+    return (code, function.__defaults__ or (), *cells, *called)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
+
+
+def _of_class(cls: type) -> Iterable[Any]:
+    own = [base for base in cls.__mro__ if base.__module__ not in ("builtins", "abc", "typing")]
+    members = [vars(base)[name] for base in own for name in sorted(vars(base))]
+    bare = [getattr(member, "__func__", member) for member in members]
+    return (cls.__qualname__, *(each for each in bare if isinstance(each, FunctionType)))
+
+
+_PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {
+    tuple: tuple,
+    list: tuple,
+    MethodType: lambda method: (method.__func__, method.__self__),
+    CodeType: lambda code: (code.co_code, code.co_names, code.co_consts),
+    FunctionType: _of_function,
+    type: _of_class,
+    ModuleType: lambda module: (module.__name__,),
+    BuiltinFunctionType: lambda function: (function.__qualname__,),
+}
+"""Kind of object to what of it counts; of others it is their class and their attributes."""
