@@ -251,7 +251,9 @@ def test_a_damaged_log_is_refused(program, subtask, frames):
         run(LiveSubtask(user_code.dump(program[1]), 0), frames("a"), log)
 
 
-def test_another_program_with_keys_of_another_kind_is_refused_over_the_log(program, subtask, frames):
+def test_another_program_with_keys_of_another_kind_is_refused_over_the_log(
+    program, subtask, frames
+):
     log = MemoryLog()
     run(subtask, frames("a"), log)
     (spec,) = program[1].operators
