@@ -80,7 +80,7 @@ if __name__ == "__main__":
     )
     changelog = joined(orders, refunds)
     if sys.argv[2:] == ["none"]:
-        changelog.sink_to(DiscardingSink())
+        changelog.uid("refunds").sink_to(DiscardingSink())
     else:
-        changelog.apply(summary, SUMMARY).print()
+        changelog.apply(summary, SUMMARY).uid("refunds").print()
     env.execute("regular-join")

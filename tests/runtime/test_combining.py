@@ -262,11 +262,12 @@ def test_what_was_combined_is_counted():
 
 def test_metrics_of_a_job_tell_how_many_records_were_combined():
     records = [(i % 3, "a") for i in range(60)]
-    found = run(BATCH, Splits((tuple(records[:30]), tuple(records[30:]))), THENS["reduce"])
+    splits = Splits((tuple(records[:30]), tuple(records[30:])))
+    found = run(BATCH, splits, lambda stream: THENS["reduce"](stream).uid("joined"))
     metrics = metric_results(found.report.metrics)
-    assert metrics["joined-1.combine.numRecordsIn"] == 60
-    assert metrics["joined-1.combine.numRecordsOut"] == 6
-    assert metrics["joined-1.numRecordsIn"] == 6
+    assert metrics["joined.combine.numRecordsIn"] == 60
+    assert metrics["joined.combine.numRecordsOut"] == 6
+    assert metrics["joined.numRecordsIn"] == 6
 
 
 def test_an_error_names_the_operator_the_record_and_the_key():

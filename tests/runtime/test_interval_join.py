@@ -160,7 +160,7 @@ def test_a_record_is_late_if_it_is_before_the_watermark(backend):
         harness.advance_watermark(12)
         assert harness.push(("k", 11), 11, input=1) == []
         assert harness.push(("k", 12), 12, input=1) == [(10, 12)]
-        assert harness.metric("sides-1.numLateRecordsDropped") == 1
+        assert harness.metric("numLateRecordsDropped") == 1
 
 
 def test_at_the_very_watermark_a_record_meets_what_was_not_forgotten_by_then():

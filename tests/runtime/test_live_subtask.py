@@ -59,7 +59,7 @@ def program():
     env = job(
         STREAMING,
         history_then_live(["a"], ["b"]),
-        lambda s: s.key_by(lambda v: v).map(Count()),
+        lambda s: s.key_by(lambda v: v).map(Count()).uid("count"),
         parallelism=1,
         strategy=WatermarkStrategy.no_watermarks(),
     )
@@ -222,7 +222,7 @@ def test_the_report_of_a_hand_over_has_the_watermarks(subtask, frames):
     out = run(subtask, frames("a", control=[EndOfInput(0)]), MemoryLog(), ["handover"])
     reports = [decode_report(f) for _, f in out if read_header(f).kind is FrameKind.REPORT]
     assert [report.watermarks for report in reports] == [{}, {0: {0: 2**63 - 1}}]
-    assert [report.operator_records for report in reports] == [{"Count-1": 1}, {}]
+    assert [report.operator_records for report in reports] == [{"count": 1}, {}]
 
 
 def test_two_subtasks_of_a_process_share_no_function(program, frames):

@@ -186,7 +186,7 @@ def test_a_latency_marker_arrives_at_the_reader():
     )
     found = run_in_process(env, Schedule(batch_sizes=(1,))).report.metrics
     assert {name for name in found if ".latency." in name} == {
-        "timestamps-1.latency.records-1",
+        "timestamps of records-1.latency.records-1",
         "first.latency.records-1",
         "second.latency.records-1",
         "sink-0.latency.records-1",

@@ -18,7 +18,7 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import PenstockError, SavepointMismatchError
 from penstock.plan.hand_over import HandOver
-from penstock.plan.identity import channel_ends, source_uids
+from penstock.plan.identity import channel_ends, source_uids, with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.runtime.program import WatermarkGroup
@@ -291,3 +291,110 @@ def test_the_ends_of_a_drained_input_come_with_the_savepoint(tmp_path):
         ("end", 3),
         ("savepoint:1", -1),
     ]
+
+
+# State of operators without a uid.
+
+
+def reductions(*steps, sources=("s",), uids=None) -> PhysicalPlan:
+    """Plan sources united, and one operator by key after the other, without uids."""
+    env = StreamExecutionEnvironment.get_execution_environment(
+        Configuration.from_dict({"parallelism.default": 2})
+    )
+    streams = [env.from_source(ENDLESS, NO_TIME, name) for name in sources]
+    stream = streams[0].union(*streams[1:]) if len(streams) > 1 else streams[0]
+    for number, step in enumerate(steps):
+        stream = stream.key_by(lambda v: v).reduce(step).name("reduce")
+        if uids:
+            stream.uid(uids[number])
+    stream.sink_to(DiscardingSink())
+    return env.plan()
+
+
+def branches() -> PhysicalPlan:
+    env = StreamExecutionEnvironment.get_execution_environment()
+    numbers = env.from_source(ENDLESS, NO_TIME, "s")
+    for step in (max, min):
+        numbers.key_by(lambda v: v).reduce(step).name("reduce").sink_to(DiscardingSink())
+    return env.plan()
+
+
+def taken_of(plan: PhysicalPlan) -> Savepoint:
+    records = [record(uid, generator_kind()) for uid in source_uids(plan).values()]
+    return savepoint_of(plan, tuple(replace(r, name=r.uid[:-2]) for r in records))
+
+
+def test_state_without_a_uid_goes_to_the_same_place():
+    restored = match(reductions(max, min), taken_of(reductions(max, min)))
+    assert restored.state_files == ("f.parquet",)
+
+
+@pytest.mark.parametrize("steps", [(sum, max, min), (max, sum, min), (max, min, sum), (max,)])
+def test_state_without_a_uid_is_not_given_to_another_place(steps):
+    taken = taken_of(reductions(max, min))
+    assert len(taken.operators_with_state) == 2
+    with pytest.raises(SavepointMismatchError, match="reduce-") as refused:
+        match(reductions(*steps), taken)
+    assert f".uid({taken.operators_with_state[0]!r})" in refused.value.hint
+    assert match(reductions(*steps), taken, ignore_unclaimed=True)
+
+
+def test_state_without_a_uid_is_claimed_by_naming_it():
+    taken = taken_of(reductions(max))
+    (uid,) = taken.operators_with_state
+    assert match(reductions(sum, max, uids=["new", uid]), taken)
+
+
+def test_state_that_fits_by_number_only_is_refused_whatever_is_ignored():
+    taken = taken_of(branches())
+    for ignored in (False, True):
+        with pytest.raises(SavepointMismatchError, match="only their order") as refused:
+            match(branches(), taken, ignore_unclaimed=ignored)
+    assert "test_recovery.py" in str(refused.value.origin)
+
+
+def numbered(plan: PhysicalPlan) -> Savepoint:
+    """Return what 0.1.0 wrote: uids without a word whether they are made."""
+    taken = taken_of(with_numbers(plan))
+    return replace(
+        taken, operators=tuple(replace(each, is_generated=False) for each in taken.operators)
+    )
+
+
+def test_numbers_of_the_first_version_are_given_to_nobody():
+    taken = numbered(reductions(max, min))
+    assert taken.operators_with_state == ("reduce-1", "reduce-2")
+    with pytest.raises(SavepointMismatchError, match="reduce-1") as refused:
+        match(reductions(max, min), taken)
+    assert ".uid('reduce-1')" in refused.value.hint
+    assert match(reductions(sum, max, min, uids=["new", "reduce-1", "reduce-2"]), taken)
+
+
+def test_a_savepoint_of_the_first_version_fits_programs_with_uids():
+    written = numbered(reductions(max, min, uids=["a", "b"])).to_json()
+    for operator in written["operators"]:
+        del operator["is_generated"]
+    taken = Savepoint.from_json(written)
+    assert taken.unnamed_state == ()
+    restored = match(reductions(sum, max, min, uids=["new", "a", "b"]), taken)
+    assert restored.handed.memory == {"a": 7}
+
+
+@pytest.mark.parametrize("now", [("s",), ("s", "s"), ("s", "s", "s")])
+def test_positions_that_fit_by_number_only_are_refused(now):
+    taken = taken_of(reductions(max, uids=["a"], sources=("s", "s")))
+    with pytest.raises(SavepointMismatchError, match="only their order"):
+        match(reductions(max, uids=["a"], sources=now), taken, ignore_unclaimed=True)
+
+
+def test_a_source_of_a_name_that_several_have_now_is_refused():
+    taken = taken_of(reductions(max, uids=["a"]))
+    with pytest.raises(SavepointMismatchError, match="only their order"):
+        match(reductions(max, uids=["a"], sources=("s", "s")), taken)
+
+
+def test_what_a_savepoint_has_without_a_uid_is_known():
+    taken = taken_of(reductions(max, min, uids=["a", "b"]))
+    assert taken.unnamed_state == ()
+    taken = taken_of(reductions(max))
+    assert Savepoint.from_json(taken.to_json()).unnamed_state == taken.operators_with_state

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from penstock.api.execution_plan import execution_plan_json
 from penstock.api.plan_only import PlanReady
@@ -23,11 +24,13 @@ from penstock.cli.script import (
     run_script,
     settings,
 )
+from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import TARGET
 from penstock.config.overrides import set_process_overrides
 from penstock.errors import PenstockError
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.render import render_mermaid, render_text
+from penstock.plan.unnamed_state import describe_unnamed_state
 
 
 class PlanForm(Enum):
@@ -71,18 +74,24 @@ def plan(
     """Print the plan of a program's first job, without starting Spark.
 
     The program runs up to its first execute(); what it prints goes to stderr, so that stdout is
-    the plan alone.
+    the plan alone. Operators that keep state and have no uid are listed on stderr.
     """
     if mermaid and json:
         raise typer.BadParameter("choose one of --mermaid and --json", param_hint="'--json'")
     form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
     set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
 
+    console = Console(stderr=True)
+
     def action() -> int:
-        typer.echo(RENDERERS[form](_plan_of(script, arguments)).rstrip("\n"))
+        planned = _plan_of(script, arguments)
+        typer.echo(RENDERERS[form](planned).rstrip("\n"))
+        unnamed = describe_unnamed_state(planned)
+        if unnamed is not None and planned.mode is not RuntimeExecutionMode.BATCH:
+            console.print(Text(unnamed, style="yellow"), soft_wrap=True)
         return 0
 
-    raise typer.Exit(exit_status(action, Console(stderr=True), verbose=verbose))
+    raise typer.Exit(exit_status(action, console, verbose=verbose))
 
 
 def _plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:

@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.failures import exit_status
-from penstock.cli.wording import human_duration
+from penstock.cli.wording import human_duration, unnamed_state
 from penstock.config.parse import DURATION
 from penstock.errors import ConfigError, SavepointError
 from penstock.spark.observed_job import ObservedJob
-from penstock.spark.offline_savepoint import take_offline
+from penstock.spark.offline_savepoint import take_offline, unnamed_state_of
 from penstock.spark.savepoint_futures import no_live_run
 from penstock.spark.savepoint_requests import SavepointRequests
 
@@ -68,7 +68,10 @@ def savepoint(
 
     def action() -> int:
         limit = None if timeout is None else _duration(timeout)
-        typer.echo(str(_take(job_dir, target, console, stop=stop, limit=limit)))
+        taken, unnamed = _take(job_dir, target, console, stop=stop, limit=limit)
+        typer.echo(str(taken))
+        if unnamed:
+            console.print(Text(unnamed_state(unnamed), style="yellow"), soft_wrap=True)
         return 0
 
     status = exit_status(
@@ -90,7 +93,8 @@ def _duration(text: str) -> timedelta:
 
 def _take(
     job_dir: Path, target: Path | None, console: Console, *, stop: bool, limit: timedelta | None
-) -> Path:
+) -> tuple[Path, tuple[str, ...]]:
+    """Return the savepoint, and the operators without a uid whose state is in it."""
     job = ObservedJob.at(job_dir)
     ended = job.ended()
     if ended is not None:
@@ -101,7 +105,8 @@ def _take(
     if not job.has_live_run():
         raise no_live_run(job.name)
     if not job.is_running():
-        return take_offline(job, target, stop=stop)
+        taken = take_offline(job, target, stop=stop)
+        return taken, unnamed_state_of(taken)
     return _Waiting(job, console).for_savepoint(target, stop=stop, limit=limit)
 
 
@@ -114,8 +119,10 @@ class _Waiting:
         self._requests = SavepointRequests(job.path)
         self._said = ""
 
-    def for_savepoint(self, target: Path | None, *, stop: bool, limit: timedelta | None) -> Path:
-        """Return the savepoint, once it is complete.
+    def for_savepoint(
+        self, target: Path | None, *, stop: bool, limit: timedelta | None
+    ) -> tuple[Path, tuple[str, ...]]:
+        """Return the savepoint, once it is complete, and the operators without a uid in it.
 
         Raises:
             SavepointError: It cannot be taken, the driver is gone, or the time is over.
@@ -127,7 +134,7 @@ class _Waiting:
             while True:
                 answer = self._requests.answer(request.id)
                 if isinstance(answer, Path):
-                    return answer
+                    return answer, self._requests.unnamed_state(request.id)
                 if answer is not None:
                     raise answer
                 now = time.monotonic()

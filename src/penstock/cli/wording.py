@@ -7,6 +7,7 @@ live: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 
@@ -127,7 +128,16 @@ def _(event: Restarting, run: str) -> str:
 @sentence.register
 def _(event: SavepointTaken, run: str) -> str:
     stops = ", and the job stops" if event.stops else ""
-    return f"{run}: savepoint {event.path} in {human_duration(event.seconds)}{stops}"
+    taken = f"{run}: savepoint {event.path} in {human_duration(event.seconds)}{stops}"
+    return taken + (f"; {unnamed_state(event.unnamed)}" if event.unnamed else "")
+
+
+def unnamed_state(uids: Sequence[str]) -> str:
+    """Return what to say of operators whose state is in a savepoint and that have no uid."""
+    names = ", ".join(uids)
+    return (
+        f"without a uid, and known by their places in the program alone: {names}; set a uid on each"
+    )
 
 
 @sentence.register

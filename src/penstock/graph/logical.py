@@ -107,6 +107,20 @@ class Watermarking:
 
 
 @dataclass(frozen=True, slots=True)
+class GeneratedUid:
+    """What a node is called that the user gave no uid.
+
+    Attributes:
+        text: The uid.
+        is_numbered: Only its order tells it from others, so nothing that was stored under the same
+            uid in another program is known to be its own.
+    """
+
+    text: str
+    is_numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One transformation.
 
@@ -115,6 +129,7 @@ class Node:
         kind: What it is.
         name: For people.
         uid: Stable identity set by the user, None if unset.
+        generated_uid: What the planner calls it if `uid` is unset.
         inputs: Ids of the nodes it reads.
         type_info: Type of its records.
         origin: The user's line.
@@ -164,6 +179,7 @@ class Node:
     interval: IntervalSpec | None = None
     join: JoinSpec | None = None
     associative: str | None = None
+    generated_uid: GeneratedUid | None = None
 
 
 @dataclass(frozen=True, slots=True)

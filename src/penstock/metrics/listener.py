@@ -187,11 +187,14 @@ class SavepointTaken:
         path: Its directory.
         seconds: Wall clock of writing it, during which no records were processed.
         stops: The job stops with it.
+        unnamed: Operators whose state is in it and that have no uid, said with the first savepoint
+            of a run: only an operator at the same place gets the state.
     """
 
     path: str
     seconds: float
     stops: bool
+    unnamed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
-from penstock.graph.logical import LogicalGraph, Node, NodeKind
+from penstock.graph.logical import GeneratedUid, LogicalGraph, Node, NodeKind
 from penstock.plan.attributes import attributes_of
 from penstock.plan.edges import sources_of
 from penstock.plan.physical import Decision, PhysicalPlan
@@ -59,7 +59,7 @@ def region_sources(graph: LogicalGraph) -> frozenset[int]:
 
 
 def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
-    """Cut the graph of a job in STREAMING mode behind its bounded region. The first phase."""
+    """Cut the graph of a job in STREAMING mode behind its bounded region. An early phase."""
     graph = plan.graph
     sources = graph.of_kind(NodeKind.SOURCE)
     asked = plan.options.mode
@@ -166,7 +166,12 @@ class _Cut:
         first = len(self._nodes)
         for number, node in enumerate(self._sinks):
             name = f"result of {self.cut_behind[number]}"
-            common = {"uid": None, "type_info": Types.PICKLED_BYTE_ARRAY(), "origin": node.origin}
+            common = {
+                "uid": None,
+                "generated_uid": GeneratedUid(f"{name} kept-{number + 1}", is_numbered=True),
+                "type_info": Types.PICKLED_BYTE_ARRAY(),
+                "origin": node.origin,
+            }
             yield Node(
                 id=first + 2 * number,
                 kind=NodeKind.PROCESS,

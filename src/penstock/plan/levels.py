@@ -265,25 +265,22 @@ def _result_type(node: Node) -> TypeInformation | None:
 
 
 def _uids(graph: LogicalGraph) -> dict[int, str]:
-    """Return the user's uid, else one made of the name and its position among equal names.
+    """Return the uids of operators: the user's, else those made of their places.
 
     Raises:
         GraphError: A made uid collides with one of the user's.
     """
-    taken = {node.uid: node for node in graph.nodes if node.uid is not None}
-    seen: dict[str, int] = {}
+    taken = {node.uid for node in graph.nodes}
     uids: dict[int, str] = {}
     for node in graph.nodes:
-        if node.uid is not None:
-            uids[node.id] = node.uid
+        if node.kind not in OPERATOR_KINDS:
             continue
-        number = seen[node.name] = seen.get(node.name, 0) + 1
-        uid = f"{node.name}-{number}"
-        if uid in taken:
+        if node.uid is None and node.generated_uid is not None and node.generated_uid.text in taken:
             raise GraphError(
-                f"uid {uid!r} is taken, but {node.name!r} gets it by default",
+                f"uid {node.generated_uid.text!r} is taken, but {node.name!r} gets it by default",
                 hint="Give this operator a uid too.",
                 origin=node.origin,
             )
-        uids[node.id] = uid
+        made = node.generated_uid
+        uids[node.id] = node.uid or (node.name if made is None else made.text)
     return uids

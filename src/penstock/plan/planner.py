@@ -18,11 +18,13 @@ from penstock.plan.modes import choose_mode, choose_runs
 from penstock.plan.options import plan_options
 from penstock.plan.parallelism import choose_parallelism
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.places import name_places
 from penstock.plan.time import decide_time, drop_timestamps
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
 PHASES: tuple[Phase, ...] = (
+    name_places,  # before cut_behind_ends: places are those of the user's graph, in every mode
     check_forwarding,  # before cut_behind_ends, which puts sources between operators
     cut_behind_ends,  # before the others: it changes the graph
     choose_parallelism,

@@ -55,8 +55,8 @@ class SparkExecutor:
         name = settings.get(JOB_NAME)
         directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
         try:
-            restored = restore(directory, plan, settings)
-            client = SparkJobClient(plan, settings, directory, restored)
+            restored = restore(directory, directory.plan, settings)
+            client = SparkJobClient(directory.plan, settings, directory, restored)
         except BaseException:
             if directory.is_new:
                 directory.forget_job()

@@ -33,12 +33,17 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
+from penstock.config.options import RECOVERY_PATH
 from penstock.errors import DecodeError, JobDirectoryError, JobLockedError, JobMismatchError
 from penstock.plan.fingerprint import describe_shape, fingerprint, first_difference
+from penstock.plan.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.serde.atomic_file import create_directory, read_verified, write_verified
 
 _FORMAT = 1
+_UIDS = "uids"
+_PLACES = "places"
+"""What uids of operators without one are made of; a job of 0.1.0 says nothing and has numbers."""
 _OLD_JVM_SECONDS = 30.0
 
 
@@ -50,10 +55,12 @@ class JobDirectory:
         job_id: Identifies the job across restarts; safe in file names.
         is_temporary: Nobody asked for the directory, so it is removed at the end.
         is_new: There was no job in the directory when it was opened.
+        plan: The plan of the job, with the uids under which the directory has its state.
     """
 
-    def __init__(self, path: Path, *, is_temporary: bool) -> None:
+    def __init__(self, path: Path, plan: PhysicalPlan, *, is_temporary: bool) -> None:
         self.path = path
+        self.plan = plan
         self.is_temporary = is_temporary
         self.is_new = False
         self.job_id = ""
@@ -69,13 +76,13 @@ class JobDirectory:
             JobLockedError: Another driver runs the job.
         """
         if configured is None:
-            made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), is_temporary=True)
+            made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
         else:
-            made = cls(_local_path(configured), is_temporary=False)
+            made = cls(_local_path(configured), plan, is_temporary=False)
         try:
             create_directory(made.path)
             made._take_lock()
-            made._identify(plan, job_name)
+            made._identify(job_name)
             (made.path / "spool").mkdir(exist_ok=True)
         except OSError as cause:
             made.release()
@@ -169,9 +176,12 @@ class JobDirectory:
         if text.isdigit():
             wait_for_end_of(int(text), self.path)
 
-    def _identify(self, plan: PhysicalPlan, job_name: str) -> None:
-        shape = describe_shape(plan)
+    def _identify(self, job_name: str) -> None:
         known = self.step("job")
+        if known is not None and known.get(_UIDS) != _PLACES:
+            self.plan = with_numbers(self.plan)
+        plan = self.plan
+        shape = describe_shape(plan)
         if known is None:
             ours = {"lock", "spool", "restored"}
             foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
@@ -191,6 +201,7 @@ class JobDirectory:
                     "name": job_name,
                     "fingerprint": fingerprint(plan),
                     "shape": shape,
+                    _UIDS: _PLACES,
                 },
             )
             return
@@ -208,7 +219,10 @@ class JobDirectory:
             raise JobMismatchError(
                 f"the graph of {job_name!r} has changed since {self.path} was written: "
                 f"{first_difference(known['shape'], shape)}",
-                hint="Restore the earlier graph, or start in a new checkpoint directory.",
+                hint=f"Restore the earlier graph; or keep its state: take `penstock savepoint "
+                f"{self.path}` of the earlier graph, and start this one in a new checkpoint "
+                f"directory with {RECOVERY_PATH.key} set to the savepoint. Without it, a new "
+                "checkpoint directory begins with all of history.",
             )
         self.job_id = known["job_id"]
 

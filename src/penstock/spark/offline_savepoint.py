@@ -36,7 +36,12 @@ from penstock.spark.source_reads import Pinned
 from penstock.spark.state_sources import HEAD_NUMBER
 from penstock.spark.stream_positions import last_batches
 from penstock.state.change_log import Head
-from penstock.state.savepoint import copy_state, prepare_directory, write_manifest
+from penstock.state.savepoint import (
+    copy_state,
+    prepare_directory,
+    read_savepoint,
+    write_manifest,
+)
 
 _START = "Start the job again, and take the savepoint while it runs."
 
@@ -83,6 +88,15 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         finally:
             shutil.rmtree(rows, ignore_errors=True)
     return target
+
+
+def unnamed_state_of(savepoint: Path) -> tuple[str, ...]:
+    """Return the uids of operators that have state in a savepoint and were given no uid.
+
+    Raises:
+        SavepointError: It is none, or damaged.
+    """
+    return read_savepoint(savepoint).unnamed_state
 
 
 def _live_run(job: ObservedJob) -> tuple[int, RunOutline, Pinned]:

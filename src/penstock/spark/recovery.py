@@ -1,7 +1,8 @@
 """Starting from a savepoint: what of it goes where in the plan of the new job.
 
 Everything is matched by uid. What the program no longer has is refused, unless the user says
-that it may be left out; what it has in addition starts empty, or at its beginning.
+that it may be left out; what it has in addition starts empty, or at its beginning. What fits only
+by its number among operators (or sources) that nothing else tells apart is refused always.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import SavepointMismatchError
+from penstock.errors import CallSite, SavepointMismatchError
 from penstock.plan.hand_over import HandOver
-from penstock.plan.identity import channel_ends, source_uids
+from penstock.plan.identity import channel_ends, numbered_sources, numbered_uids, source_uids
 from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.runtime.program import RunKind
 from penstock.spark.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.pinned_files import PinnedFiles
 from penstock.spark.run_outline import StreamKind, stream_kind
-from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord
+from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
 
 _IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
 _IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
@@ -120,6 +121,7 @@ def match_savepoint(
         )
     if not ignore_unclaimed:
         _check_claimed(plan, savepoint)
+    _check_numbered(plan, savepoint)
     ids = {uid: source for source, uid in source_uids(plan).items()}
     records = {ids[each.uid]: each for each in savepoint.sources if each.uid in ids}
     for source, record in records.items():
@@ -167,8 +169,7 @@ def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
         raise SavepointMismatchError(
             f"the savepoint has state of {_names(savepoint, without)}, which this program does "
             f"not have; with state by key it has {', '.join(sorted(takers)) or 'none'}",
-            hint=f"Give the operator that takes the state over this uid, or set {_IGNORE_STATE} "
-            "to drop the state.",
+            hint=_claim(savepoint, without),
         )
     known = source_uids(plan).values()
     gone = [source.uid for source in savepoint.sources if source.uid not in known]
@@ -179,6 +180,66 @@ def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
             hint=f"Give the source its uid or name back, or set {_IGNORE_STATE} to forget where "
             "it stood.",
         )
+
+
+def _claim(savepoint: Savepoint, uids: list[str]) -> str:
+    """Return what to do about state nobody takes."""
+    drop = f"or set {_IGNORE_STATE} to drop the state."
+    generated = savepoint.generated_uids
+    if not any(uid in generated for uid in uids):
+        return f"Give the operator that takes the state over this uid, {drop}"
+    shown = next(uid for uid in uids if uid in generated)
+    return (
+        "The operator had no uid, so it is known by its place in the program, which has changed. "
+        f"Give the operator that takes the state over its uid, as in .uid({shown!r}), {drop}"
+    )
+
+
+def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
+    """Refuse state and positions that fit only by number.
+
+    Raises:
+        SavepointMismatchError: There are some.
+    """
+    numbered = numbered_uids(plan)
+    state = [uid for uid in savepoint.operators_with_state if uid in numbered]
+    if state:
+        raise SavepointMismatchError(
+            f"the savepoint has state of {_names(savepoint, state)}, of which this program has "
+            "several at equal places, without a uid: only their order says which state is whose",
+            hint="Give each of them the uid of the state that is its own, as in "
+            f".uid({state[0]!r}); or another one, to begin without state.",
+            origin=_origin_of(plan, state[0]),
+        )
+    uids = source_uids(plan)
+    ids = {uid: source for source, uid in uids.items()}
+    by_name = numbered_sources(plan) | {
+        ids[record.uid] for record in _of_one_name(savepoint) if record.uid in ids
+    }
+    given = {node.id for node in plan.graph.nodes if node.uid is not None}
+    unclear = [record.uid for record in savepoint.sources if ids.get(record.uid) in by_name - given]
+    if unclear:
+        raise SavepointMismatchError(
+            f"the savepoint has the position of source {_names(savepoint, unclear)}, one of "
+            "several of that name: only their order says which position is whose",
+            hint="Give each source the uid of the position that is its own, as in "
+            f"from_source(…, WatermarkStrategy.no_watermarks(), …).uid({unclear[0]!r}), before "
+            "assign_timestamps_and_watermarks; or another name in from_source, to begin at its "
+            "beginning.",
+            origin=plan.source(ids[unclear[0]]).origin,
+        )
+
+
+def _of_one_name(savepoint: Savepoint) -> list[SourceRecord]:
+    """Return the sources without a uid of whose name the savepoint has several."""
+    made = [each for each in savepoint.sources if is_number(each.uid, each.name)]
+    names = [each.name for each in made]
+    return [each for each in made if names.count(each.name) > 1]
+
+
+def _origin_of(plan: PhysicalPlan, uid: str) -> CallSite | None:
+    operators = (op for level in plan.levels for op in level.operators)
+    return next((op.origin for op in operators if op.uid == uid), None)
 
 
 def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:

@@ -197,6 +197,7 @@ class RunOutline:
 def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> RunOutline:
     """Return the outline of a live run."""
     uids = source_uids(plan)
+    unnamed = {node.id for node in plan.graph.nodes if node.uid is None}
     parts = {reading.source: reading.parts[0] for reading in run.readings}
     sources: dict[int, SourceOutline] = {
         source.id: SourceOutline(
@@ -227,7 +228,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
         parallelism=plan.options.parallelism,
         max_parallelism=plan.options.max_parallelism,
         operators=tuple(
-            OperatorRecord(op.uid, op.name, op.kind.name)
+            OperatorRecord(op.uid, op.name, op.kind.name, op.id in unnamed)
             for level in plan.levels
             for op in level.operators
         ),

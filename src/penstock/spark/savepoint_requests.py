@@ -10,16 +10,27 @@ driver that is started again finds the requests of the one before.
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import UnionType
 from typing import Any
 
 from penstock.errors import DecodeError, JobDirectoryError, PenstockError, SavepointError
 from penstock.serde.atomic_file import create_directory, read_verified, write_verified
 
 _ANSWERS = (".done", ".failed")
+_UNNAMED = "unnamed"
+_ID = re.compile(r"[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}")
+_FIELDS: dict[str, type | UnionType] = {
+    "id": str,
+    "parent": str | None,
+    "stop": bool,
+    "drain": bool,
+}
+_REQUIRED = frozenset({"id"})
 
 
 def new_request_id() -> str:
@@ -74,7 +85,9 @@ class SavepointRequests:
         return request
 
     def waiting(self) -> list[SavepointRequest]:
-        """Return what nobody has answered, the oldest first; a damaged request is answered here.
+        """Return what nobody has answered, the oldest first.
+
+        What is damaged, or no request, is answered here: the job has nothing to do with it.
 
         Raises:
             JobDirectoryError: An answer is damaged, or cannot be written.
@@ -87,20 +100,22 @@ class SavepointRequests:
                 continue
             try:
                 read = self._read(path.stem)
-            except JobDirectoryError as damaged:
-                self.fail(SavepointRequest(path.stem), damaged)
-                continue
-            if read is not None:  # else withdrawn meanwhile
-                found.append(SavepointRequest(**read))
+                if read is not None:  # else withdrawn meanwhile
+                    found.append(_checked(path.stem, read))
+            except (JobDirectoryError, SavepointError) as refused:
+                self.fail(SavepointRequest(path.stem), refused)
         return found
 
-    def succeed(self, request: SavepointRequest, savepoint: Path) -> None:
-        """Say where the savepoint is.
+    def succeed(
+        self, request: SavepointRequest, savepoint: Path, unnamed: tuple[str, ...] = ()
+    ) -> None:
+        """Say where the savepoint is, and which operators without a uid have state in it.
 
         Raises:
             JobDirectoryError: The answer cannot be written.
         """
-        self._write(f"{request.id}.done", {"savepoint": str(savepoint)})
+        answer = {"savepoint": str(savepoint), _UNNAMED: list(unnamed)}
+        self._write(f"{request.id}.done", answer)
         self.withdraw(request.id)
 
     def fail(self, request: SavepointRequest, error: PenstockError) -> None:
@@ -127,6 +142,14 @@ class SavepointRequests:
             return SavepointError(failed["problem"], hint=failed["hint"])
         return None
 
+    def unnamed_state(self, request_id: str) -> tuple[str, ...]:
+        """Return what `succeed` said of operators without a uid.
+
+        Raises:
+            JobDirectoryError: The answer is damaged.
+        """
+        return tuple((self._read(f"{request_id}.done") or {}).get(_UNNAMED, ()))
+
     def withdraw(self, request_id: str) -> None:
         """Remove a request; one that was begun is completed all the same."""
         (self._directory / f"{request_id}.json").unlink(missing_ok=True)
@@ -144,6 +167,37 @@ class SavepointRequests:
             write_verified(self._directory / f"{name}.json", payload)
         except OSError as cause:
             raise _unwritable(self._directory, cause) from cause
+
+
+def _checked(name: str, read: dict[str, Any]) -> SavepointRequest:
+    """Return a request that was read. Others than `submit` may have written it.
+
+    The id becomes the name of a directory, so it must be that of the file.
+
+    Raises:
+        SavepointError: It is no request.
+    """
+    unknown = sorted(read.keys() - _FIELDS.keys())
+    missing = sorted(_REQUIRED - read.keys())
+    wrong = [field for field, kinds in _FIELDS.items() if not isinstance(read.get(field), kinds)]
+    problem = None
+    if unknown:
+        problem = f"has the unknown field {unknown[0]!r}"
+    elif missing:
+        problem = f"lacks the field {missing[0]!r}"
+    elif given := [field for field in wrong if field in read]:
+        problem = f"has {read[given[0]]!r} as {given[0]!r}"
+    elif read["id"] != name or not _ID.fullmatch(name):
+        problem = (
+            f"has the id {read['id']!r}, which is not its name as `penstock savepoint` makes it"
+        )
+    if problem is None:
+        return SavepointRequest(**read)
+    raise SavepointError(
+        f"the request {name} for a savepoint {problem}",
+        hint="Ask with `penstock savepoint`, or JobClient.trigger_savepoint(), of the version of "
+        "Penstock that runs the job.",
+    )
 
 
 def _unwritable(path: Path, cause: OSError) -> JobDirectoryError:

@@ -57,6 +57,7 @@ class SavepointTaker:
         self._outline = outline
         self._requests = SavepointRequests(job.directory.path)
         self._begun: tuple[SavepointRequest, int] | None = None
+        self._has_told = False
         self.has_stopped = False
 
     @property
@@ -129,8 +130,12 @@ class SavepointTaker:
         if request.stop:
             self._job.directory.record(STOPPED, {"savepoint": str(target)})
             self.has_stopped = True
-        publish(SavepointTaken(str(target), time.monotonic() - started, request.stop))
-        self._requests.succeed(request, target)
+        unnamed = read_savepoint(target).unnamed_state
+        seconds = time.monotonic() - started
+        told = () if self._has_told else unnamed
+        self._has_told = True
+        publish(SavepointTaken(str(target), seconds, request.stop, told))
+        self._requests.succeed(request, target, unnamed)
 
     def _target(self, request: SavepointRequest) -> Path:
         parent = request.parent or self._job.configuration.get(SAVEPOINT_DIR)

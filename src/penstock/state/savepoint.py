@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -47,11 +48,13 @@ class OperatorRecord:
         uid: Stable identity.
         name: For people.
         kind: What it does, in the plan's word.
+        is_generated: The user gave it no uid, so it has one that is made of its place.
     """
 
     uid: str
     name: str
     kind: str
+    is_generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +152,23 @@ class Savepoint:
         """The uids that have state rows, in order."""
         return tuple(sorted({uid for file in self.files for uid in file.operators}))
 
+    @property
+    def generated_uids(self) -> frozenset[str]:
+        """The uids of operators that were given none.
+
+        0.1.0 did not write down which those are; its own are a name and a number.
+        """
+        return frozenset(
+            each.uid
+            for each in self.operators
+            if each.is_generated or is_number(each.uid, each.name)
+        )
+
+    @property
+    def unnamed_state(self) -> tuple[str, ...]:
+        """The uids of operators that have state and were given no uid, in order."""
+        return tuple(uid for uid in self.operators_with_state if uid in self.generated_uids)
+
     def name_of(self, uid: str) -> str:
         """Return the name an operator or source had, its uid if it is not known."""
         known = {source.uid: source.name for source in self.sources}
@@ -178,6 +198,11 @@ class Savepoint:
                 ),
             }
         )
+
+
+def is_number(uid: str, name: str) -> bool:
+    """Return whether a uid is a name and a number, as 0.1.0 made them and sources have them."""
+    return re.fullmatch(re.escape(name) + r"-\d{1,9}", uid) is not None
 
 
 def prepare_directory(target: Path) -> None:
