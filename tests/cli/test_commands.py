@@ -210,3 +210,33 @@ def test_demo_reports_a_missing_java(penstock, monkeypatch):
     assert result.stderr == (
         "[ENVIRONMENT] there is no Java runtime in PATH\n  fix: Install one.\n"
     )
+
+
+STATE_WITHOUT_UID = """
+    from penstock.datastream import StreamExecutionEnvironment
+
+    env = StreamExecutionEnvironment.get_execution_environment()
+    numbers = env.from_collection([1, 2])
+    numbers.key_by(lambda v: v).reduce(max).name("named"){uid}.print()
+    numbers.key_by(lambda v: v).reduce(min).name("unnamed").print()
+    env.execute()
+"""
+
+
+@pytest.mark.parametrize("form", [[], ["--json"], ["--mermaid"]])
+def test_plan_lists_operators_with_state_and_without_uid(penstock, program, form):
+    script = program(STATE_WITHOUT_UID.format(uid='.uid("mine")'))
+    mode = ["-D", "execution.runtime-mode=STREAMING"]
+    result = penstock("plan", script, *mode, *form)
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("state without a uid") == 1
+    assert "  unnamed (uid unnamed-" in result.stderr
+    assert "job.py:7 in <module>" in result.stderr
+    assert "  named" not in result.stderr
+    assert "without a uid" not in result.stdout
+
+
+def test_a_batch_job_has_no_state_to_lose(penstock, program):
+    script = program(STATE_WITHOUT_UID.format(uid=""))
+    result = penstock("plan", script, "-D", "execution.runtime-mode=BATCH")
+    assert "without a uid" not in result.stderr

@@ -161,3 +161,47 @@ def test_a_damaged_request_is_answered_and_does_not_hold_others_up(tmp_path):
     path.write_bytes(path.read_bytes()[:-3])
     assert requests.waiting() == [second]
     assert isinstance(requests.answer(first.id), SavepointError)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"priority": 3}, "unknown field 'priority'"),
+        ({"id": None}, "lacks the field 'id'"),
+        ({"id": "../../elsewhere"}, "has the id '../../elsewhere'"),
+        ({"id": "20261120T094752Z-b1f1d724"}, "has the id"),
+        ({"stop": "yes"}, "has 'yes' as 'stop'"),
+        ({"parent": 7}, "has 7 as 'parent'"),
+    ],
+)
+def test_what_is_no_request_is_refused_and_the_job_goes_on(tmp_path, changed, says):
+    requests = SavepointRequests(tmp_path)
+    first, second = requests.submit(None), requests.submit(None)
+    payload = {"id": first.id, "parent": None, "stop": False, "drain": False} | changed
+    written = {name: value for name, value in payload.items() if value is not None or name != "id"}
+    write_verified(tmp_path / "requests" / f"{first.id}.json", written)
+    assert requests.waiting() == [second]
+    answer = requests.answer(first.id)
+    assert isinstance(answer, SavepointError)
+    assert says in answer.problem
+    assert not (tmp_path / "requests" / f"{first.id}.json").exists(), "it would be looked at again"
+
+
+def test_a_file_of_another_name_is_no_request(tmp_path):
+    requests = SavepointRequests(tmp_path)
+    first = requests.submit(None)
+    write_verified(tmp_path / "requests" / "2.json", {"id": "2"})
+    assert requests.waiting() == [first]
+    assert isinstance(requests.answer("2"), SavepointError)
+
+
+def test_operators_without_a_uid_are_told_once(penstock, job, tmp_path):
+    def taken(requests, request):
+        requests.succeed(request, request.parent or "the default", ("reduce-0542d655c0ef",))
+
+    with driver(job(LIVE), taken):
+        result = penstock("savepoint", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert result.stderr.count("reduce-0542d655c0ef") == 1
+    assert "set a uid" in result.stderr
+    assert "reduce" not in result.stdout

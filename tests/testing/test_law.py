@@ -148,7 +148,7 @@ def test_every_record_is_counted_once(found, cut, schedule):
         env = build(program, found, cut, configuration(mode, 2, backlog=backlog))
         report = run_in_process(env, schedule).report
         assert report.records_read == len(found)
-        assert sums = [n for uid, n in report.operator_records.items() if uid.startswith("sum-")]
+        sums = [n for uid, n in report.operator_records.items() if uid.startswith("sum-")]
         assert sum(sums) == len(found)
 
 
