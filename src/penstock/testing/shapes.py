@@ -1,0 +1,197 @@
+"""Stand-ins of records that are equal exactly if class and content are.
+
+`==` would not do: for it 1, 1.0 and True are equal, 0.0 equals -0.0, NaN nothing; named tuples, dataclasses
+and `OrderedDict` compare what is in them by it, times ignore `fold`, and arrays give no truth value. So a value is taken apart
+down to its text or bytes, each part behind its class:
+
+    1, 1.0, True                (int, "1"), (float, "1.0"), (bool, "True")
+    Point(x=1)                  (Point, (("x", (int, "1")),))
+
+The class of a value decides by its nearest base in `_CONTENT`; attributes of its own (of a subclass
+of `dict`, say) count as well. Two objects without a base there are equal if their attributes are; one that has none
+is compared by `==`.
+"""
+
+from __future__ import annotations
+
+import array
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from penstock.types.row import Row, class_of, names_of
+
+
+def shape_of(value: Any) -> Any:
+    """Return a hashable stand-in of a value: equal exactly if class and content are."""
+    return _Shapes().of(value)
+
+
+class _Shapes:
+    """Takes values apart; knows which it is in, so that one in itself comes to an end."""
+
+    def __init__(self) -> None:
+        self._open: list[int] = []
+
+    def of(self, value: Any) -> Any:
+        kind = class_of(value)
+        if id(value) in self._open:
+            return kind, "the value itself", len(self._open) - self._open.index(id(value))
+        self._open.append(id(value))
+        try:
+            return kind, self._content(kind, value)
+        finally:
+            self._open.pop()
+
+    def _content(self, kind: type, value: Any) -> Any:
+        exact = _CONTENT.get(kind)
+        if exact is not None:
+            return exact(self, value)
+        if isinstance(value, Enum):
+            return value.name
+        of_pandas = _OF_PANDAS.get(_pandas_name(kind))
+        if of_pandas is not None:
+            return of_pandas(self, value)
+        own = _attributes(value)
+        if is_dataclass(value):
+            own |= {each.name: getattr(value, each.name) for each in fields(value)}
+        for base in kind.__mro__:
+            if base in _CONTENT:
+                return _CONTENT[base](self, value), self._named(own)
+        if own or is_dataclass(value) or isinstance(value, BaseException):
+            return self._named(own), self.each(getattr(value, "args", ()))
+        return _Compared(value)
+
+    def each(self, values: Iterable[Any]) -> tuple[Any, ...]:
+        return tuple(map(self.of, values))
+
+    def in_any_order(self, values: Iterable[Any]) -> frozenset[Any]:
+        return frozenset(map(self.of, values))
+
+    def _named(self, members: dict[str, Any]) -> tuple[Any, ...]:
+        return tuple((name, self.of(members[name])) for name in sorted(members))
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    found = dict(getattr(value, "__dict__", ()))
+    for base in type(value).__mro__:
+        names = vars(base).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            if not name.startswith("__") and hasattr(value, name):
+                found[name] = getattr(value, name)
+    return found
+
+
+class _Compared:
+    """An object about which nothing is known but `==`."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __hash__(self) -> int:
+        return hash(type(self._value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Compared) and bool(self._value == other._value)
+
+
+def _moment(shapes: _Shapes, value: datetime) -> Any:
+    naive = value.replace(tzinfo=None)
+    return naive.isoformat(), value.fold, shapes.of(value.tzinfo)
+
+
+def _clock(shapes: _Shapes, value: time) -> Any:
+    return value.replace(tzinfo=None).isoformat(), value.fold, shapes.of(value.tzinfo)
+
+
+def _array(shapes: _Shapes, value: Any) -> Any:
+    # Nanoseconds and the like are integers; as objects they would lose digits or their class.
+    plain = value.view(np.int64) if value.dtype.kind in "mM" else value
+    return value.dtype.str, value.dtype.names, value.shape, shapes.of(plain.tolist())
+
+
+def _scalar(shapes: _Shapes, value: Any) -> Any:
+    return _array(shapes, np.asarray(value))
+
+
+def _frame(shapes: _Shapes, value: Any) -> Any:
+    columns = [value.iloc[:, at] for at in range(value.shape[1])]
+    return shapes.of(value.index), shapes.each(value.columns), shapes.each(columns)
+
+
+def _series(shapes: _Shapes, value: Any) -> Any:
+    return shapes.of(value.name), str(value.dtype), shapes.of(value.index), shapes.each(value)
+
+
+def _index(shapes: _Shapes, value: Any) -> Any:
+    return shapes.each(value.names), str(value.dtype), shapes.each(value)
+
+
+def _text(_: _Shapes, value: Any) -> str:
+    return repr(value)
+
+
+_Content = Callable[[_Shapes, Any], Any]
+
+_CONTENT: dict[type, _Content] = {
+    type(None): _text,
+    bool: _text,
+    int: lambda _, value: int.__repr__(value),
+    float: lambda _, value: float.__repr__(value),
+    complex: lambda _, value: (repr(value.real), repr(value.imag)),
+    Decimal: lambda _, value: value.as_tuple(),  # 1.0 and 1.00 have other digits
+    Fraction: lambda _, value: (value.numerator, value.denominator),
+    str: lambda _, value: str.encode(value, "utf-8", "surrogatepass"),
+    bytes: lambda _, value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda _, value: bytes(value),
+    memoryview: lambda _, value: (value.format, value.shape, value.tobytes()),
+    tuple: lambda shapes, value: shapes.each(tuple.__iter__(value)),
+    list: lambda shapes, value: shapes.each(list.__iter__(value)),
+    deque: lambda shapes, value: (value.maxlen, shapes.each(value)),
+    array.array: lambda _, value: (value.typecode, tuple(map(repr, value))),
+    range: lambda _, value: (value.start, value.stop, value.step),
+    set: lambda shapes, value: shapes.in_any_order(set.__iter__(value)),
+    frozenset: lambda shapes, value: shapes.in_any_order(frozenset.__iter__(value)),
+    dict: lambda shapes, value: shapes.in_any_order(dict.items(value)),
+    OrderedDict: lambda shapes, value: shapes.each(value.items()),
+    defaultdict: lambda shapes, value: (value.default_factory, shapes.in_any_order(value.items())),
+    Row: lambda shapes, row: (row.get_row_kind().name, names_of(row), shapes.each(row)),
+    datetime: _moment,
+    date: lambda _, value: date.isoformat(value),
+    time: _clock,
+    timedelta: lambda _, value: (value.days, value.seconds, value.microseconds),
+    tzinfo: lambda _, value: repr(value),
+    np.ndarray: _array,
+    np.generic: _scalar,
+    type: _text,
+    FunctionType: lambda _, value: (value.__module__, value.__qualname__, value.__code__),
+    BuiltinFunctionType: _text,
+}
+"""Class to what says all there is about its instances."""
+
+_OF_PANDAS: dict[str, _Content] = {
+    "NaTType": _text,
+    "Timestamp": lambda shapes, value: (
+        value.value,
+        value.unit,
+        shapes.of(value.tzinfo),
+        value.fold,
+    ),
+    "Timedelta": lambda _, value: (value.value, value.unit),
+    "DataFrame": _frame,
+    "Series": _series,
+    **dict.fromkeys(("Index", "RangeIndex", "DatetimeIndex", "MultiIndex"), _index),
+}
+"""The same by the name of the class: who has no values of pandas need not import it."""
+
+
+def _pandas_name(cls: type) -> str:
+    return cls.__name__ if cls.__module__.partition(".")[0] == "pandas" else ""
