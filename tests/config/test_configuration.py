@@ -205,7 +205,7 @@ def test_add_all_with_prefix_and_into_a_dict():
     conf.add_all(Configuration.from_dict({"a": 1}).layered("file", {"b": "2"}), "my.")
     target = {"x": "old", "z": "9"}
     conf.add_all_to_dict(target)
-    assert target == {"x": "0", "my.a": "1", "my.b": "2", "z": "9"}
+    assert target == {"x": "0", "my.a": 1, "my.b": "2", "z": "9"}
 
 
 def test_remove_config_reaches_every_layer():

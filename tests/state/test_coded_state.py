@@ -87,9 +87,15 @@ _SCHEMAS: dict[str, StateSchema] = {
     "list": StateSchema(StateKind.LIST, _PROFILE),
     "map": StateSchema(StateKind.MAP, _PROFILE, Types.STRING()),
     "aging": StateSchema(StateKind.MAP, _PROFILE, Types.ROW([Types.LONG()]), has_ttl=True),
+    "rows": StateSchema(StateKind.VALUE, Types.LIST(_PROFILE)),
+    "arrays": StateSchema(
+        StateKind.REDUCING, Types.OBJECT_ARRAY(Types.LIST(Types.TUPLE([Types.LONG()])))
+    ),
+    "numbers": StateSchema(StateKind.VALUE, Types.LIST(Types.LONG())),
     "basic": StateSchema(StateKind.VALUE, Types.LONG()),
     "pickled": StateSchema(StateKind.VALUE, Types.PICKLED_BYTE_ARRAY()),
 }
+_CODED_STATES = {"row", "tuple", "dict", "list", "map", "aging", "rows", "arrays"}
 _ROWS = values_of(_PROFILE)
 _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "row": _ROWS,
@@ -98,6 +104,9 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "list": st.lists(_ROWS, min_size=1, max_size=2),
     "map": st.none() | _ROWS,
     "aging": st.tuples(st.integers(0, 9), st.none() | _ROWS),
+    "rows": values_of(_SCHEMAS["rows"].value_type),
+    "arrays": values_of(_SCHEMAS["arrays"].value_type),
+    "numbers": values_of(_SCHEMAS["numbers"].value_type),
     "basic": st.integers(-5, 5),
     "pickled": st.binary(max_size=3) | st.lists(st.integers(), max_size=2),
 }
@@ -202,7 +211,7 @@ def test_state_is_the_same_whatever_it_is_written_in(runs: list[Any]) -> None:
 
 
 def _schema_forms(blobs: list[bytes], form: StateFormat) -> list[bool]:
-    coded = {"row", "tuple", "dict", "list", "map", "aging"} if form.coded_rows else set()
+    coded = _CODED_STATES if form.coded_rows else set()
     return [
         ('"form":"coded"' in section.schema) == (section.state in coded)
         for blob in blobs
@@ -214,7 +223,7 @@ def _schema_forms(blobs: list[bytes], form: StateFormat) -> list[bool]:
 def test_only_types_with_a_form_of_variable_length_are_coded() -> None:
     on = StateFormat(coded_rows=True)
     coded = {name for name, schema in _SCHEMAS.items() if on.of(schema).form is _CODED}
-    assert coded == {"row", "tuple", "dict", "list", "map", "aging"}
+    assert coded == _CODED_STATES
     assert all(StateFormat().of(schema) is schema for schema in _SCHEMAS.values())
     timers = StateSchema(StateKind.TIMERS, Types.ROW([Types.LONG()]), Types.LONG())
     assert on.of(timers) is timers

@@ -13,6 +13,12 @@ _KIBI = 1024
 _MEBI = 1024 * 1024
 
 
+def _without_slash(path: str) -> str:
+    """Return a path without a slash at its end, as Flink's `Path` has it; a root stays one."""
+    bare = path.rstrip("/")
+    return bare if bare and not bare.endswith(":") else path
+
+
 class CheckpointStorage:
     """A place for checkpoints. Here it is always a directory."""
 
@@ -114,7 +120,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
                 hint="Pass the directory in which checkpoints shall be kept.",
                 origin=CallSite.of_caller(),
             )
-        super().__init__(checkpoint_path)
+        super().__init__(_without_slash(checkpoint_path))
         self._threshold = -1 if file_state_size_threshold is None else file_state_size_threshold
         self._write_buffer_size = write_buffer_size
 

@@ -275,7 +275,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: The stream's type is no tuple, or has no such field.
         """
         fields, type_info = projection(self.get_type(), field_indexes, CallSite.of_caller())
-        return self._derive(NodeKind.MAP, "project", type_info, function=fields, method=None)
+        return self._derive(NodeKind.MAP, "Projection", type_info, function=fields, method=None)
 
     def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
         """Return the values this operator emits under a tag.

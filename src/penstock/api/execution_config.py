@@ -221,4 +221,6 @@ class ExecutionConfig:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ExecutionConfig) and self._configuration == other._configuration
 
-    __hash__ = None  # type: ignore[assignment]  # a view of something mutable
+    def __hash__(self) -> int:
+        """Return a hash of what is set now, as PyFlink does: it changes with the next setting."""
+        return hash(self._configuration)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
+from math import inf
 
 from penstock.api.setting_values import checked_count
+from penstock.errors import ArgumentError, CallSite
 
 _UNIT = 1024
 
@@ -121,12 +123,22 @@ class SlotSharingGroup:
             self._external: dict[str, float] = {}
 
         def set_cpu_cores(self, cpu_cores: float) -> SlotSharingGroup.Builder:
-            """Set the number of cores."""
-            self._cpu_cores = cpu_cores
+            """Set the number of cores.
+
+            Raises:
+                ArgumentError: It is not a positive number.
+            """
+            self._cpu_cores = _positive(cpu_cores, "set_cpu_cores")
             return self
 
         def set_task_heap_memory(self, task_heap_memory: MemorySize) -> SlotSharingGroup.Builder:
-            """Set the heap memory."""
+            """Set the heap memory.
+
+            Raises:
+                ArgumentError: It is not a size above 0.
+            """
+            if _size(task_heap_memory, "set_task_heap_memory").get_bytes() == 0:
+                raise _illegal("set_task_heap_memory", task_heap_memory, "a size above 0")
             self._heap = task_heap_memory
             return self
 
@@ -138,7 +150,7 @@ class SlotSharingGroup:
             self, task_off_heap_memory: MemorySize
         ) -> SlotSharingGroup.Builder:
             """Set the memory beside the heap."""
-            self._off_heap = task_off_heap_memory
+            self._off_heap = _size(task_off_heap_memory, "set_task_off_heap_memory")
             return self
 
         def set_task_off_heap_memory_mb(
@@ -149,7 +161,7 @@ class SlotSharingGroup:
 
         def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroup.Builder:
             """Set the managed memory."""
-            self._managed = managed_memory
+            self._managed = _size(managed_memory, "set_managed_memory")
             return self
 
         def set_managed_memory_mb(self, managed_memory_mb: int) -> SlotSharingGroup.Builder:
@@ -157,17 +169,53 @@ class SlotSharingGroup:
             return self.set_managed_memory(MemorySize.of_mebi_bytes(managed_memory_mb))
 
         def set_external_resource(self, name: str, value: float) -> SlotSharingGroup.Builder:
-            """Set a resource of another kind; an earlier value of the name is replaced."""
-            self._external[name] = value
+            """Set a resource of another kind; an earlier value of the name is replaced.
+
+            Raises:
+                ArgumentError: It is not a positive number.
+            """
+            self._external[name] = _positive(value, "set_external_resource")
             return self
 
         def build(self) -> SlotSharingGroup:
-            """Return the group."""
+            """Return the group; of one with resources, memory that was not set is 0.
+
+            Raises:
+                ArgumentError: There are resources without cores or without heap memory.
+            """
+            given = (self._cpu_cores, self._heap, self._off_heap, self._managed)
+            if not self._external and not any(each is not None for each in given):
+                return SlotSharingGroup(self._name)
+            if self._cpu_cores is None or self._heap is None:
+                raise ArgumentError(
+                    f"the slot sharing group {self._name!r} has resources, but no "
+                    f"{'cpu cores' if self._cpu_cores is None else 'task heap memory'}",
+                    hint="Set both cpu cores and task heap memory, or no resources at all.",
+                    origin=CallSite.of_caller(),
+                )
             return SlotSharingGroup(
                 self._name,
                 self._cpu_cores,
                 self._heap,
-                self._off_heap,
-                self._managed,
+                self._off_heap or MemorySize(0),
+                self._managed or MemorySize(0),
                 dict(self._external),
             )
+
+
+def _size(value: object, method: str) -> MemorySize:
+    if not isinstance(value, MemorySize):
+        raise _illegal(method, value, "a MemorySize")
+    return value
+
+
+def _positive(value: float, method: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+        raise _illegal(method, value, "a number above 0")
+    return value
+
+
+def _illegal(method: str, value: object, wanted: str) -> ArgumentError:
+    return ArgumentError(
+        f"{method} got {value!r}", hint=f"Pass {wanted}.", origin=CallSite.of_caller()
+    )

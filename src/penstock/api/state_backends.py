@@ -46,6 +46,23 @@ class HashMapStateBackend(StateBackend):
     backend_type: ClassVar[str] = "hashmap"
 
 
+class CustomStateBackend(StateBackend):
+    """Flink's wrapper of a state backend that is a Java class; here there is none to wrap."""
+
+    def __init__(self, j_custom_state_backend: object = None) -> None:
+        """Refuse.
+
+        Raises:
+            ArgumentError: Always.
+        """
+        raise ArgumentError(
+            "CustomStateBackend wraps a Java class, and state is not kept in Java here",
+            hint="Use HashMapStateBackend, or EmbeddedRocksDBStateBackend for state that may exceed "
+            "memory.",
+            origin=CallSite.of_caller(),
+        )
+
+
 class PredefinedOptions(Enum):
     """Flink's profiles of RocksDB. Accepted."""
 

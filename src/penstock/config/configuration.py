@@ -38,6 +38,14 @@ PROGRAM_LAYER = "program"
 _KNOWN_KEYS = frozenset(key for option in ALL_OPTIONS for key in option.keys)
 
 
+_HIDDEN = "******"
+_SECRET_WORDS = (
+    *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),
+    *("account.key", "apikey", "api-key", "service-key", "auth-params", "basic-auth", "jaas"),
+)
+"""What names of keys have in them whose values are not shown, as with Flink and Spark."""
+
+
 class _Found(NamedTuple):
     """A stored value and where it came from."""
 
@@ -63,9 +71,11 @@ class Configuration:
     def __init__(self, other: Configuration | None = None) -> None:
         """Create an empty configuration, or an independent copy of `other`."""
         self._program: dict[str, str] = {}
+        self._given: dict[str, object] = {}  # what was set, where that was no text
         self._upper: tuple[tuple[str, dict[str, str]], ...] = ()
         if other is not None:
             self._program |= other._program  # noqa: SLF001 - the same class
+            self._given |= other._given  # noqa: SLF001
             self._upper = other._upper  # noqa: SLF001
 
     @staticmethod
@@ -109,6 +119,7 @@ class Configuration:
                 hint="Pass a key such as pipeline.name.",
             )
         self._program[name] = to_text(value)
+        self._keep(name, value)
         return self
 
     def set_string(self, key: str, value: str) -> Configuration:
@@ -165,7 +176,9 @@ class Configuration:
             raise ConfigError(
                 f"{key} got {value!r} of type {type(value).__name__}", hint="Pass a bytearray."
             )
-        return self.set(key, base64.b64encode(value).decode())
+        self.set(key, base64.b64encode(value).decode())
+        self._keep(key, bytearray(value))
+        return self
 
     def get_bytearray(self, key: str, default_value: D) -> bytearray | D:
         """Return the bytes stored under `key`, or `default_value`.
@@ -176,13 +189,22 @@ class Configuration:
         return self._read(key, parse_bytes, default_value)
 
     @staticmethod
-    def parse_list_value(value: str | None) -> list[str]:
-        """Return the elements of a list in text: `a;b`, or `[a, b]` as YAML and Python write it.
+    def parse_list_value(
+        value: str | None,
+        standard_yaml: bool = True,  # noqa: FBT001, FBT002 - PyFlink's
+    ) -> list[str]:
+        """Return the elements of a list in text.
+
+        Args:
+            value: `a;b`; or as YAML writes it, `[a, b]` or a line `- a` for each.
+            standard_yaml: Whether lists may be those of YAML.
 
         >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("['a', 'b']")
         (['a', 'b'], ['a', 'b'])
         """
-        return parse_list(value or "")
+        if standard_yaml:
+            return parse_list(value or "")
+        return [part.strip() for part in (value or "").split(";") if part.strip()]
 
     def get(self, option: ConfigOption[T]) -> T:
         """Return the effective value of `option`.
@@ -218,6 +240,7 @@ class Configuration:
         """
         held = key in self._program or any(key in values for _, values in self._upper)
         self._program.pop(key, None)
+        self._given.pop(key, None)
         self._upper = tuple(
             (name, {other: text for other, text in values.items() if other != key})
             for name, values in self._upper
@@ -241,12 +264,19 @@ class Configuration:
         """
         for _, values in other._own_layers():
             for key, text in values.items():
-                self._program[f"{prefix or ''}{key}"] = text
+                name = f"{prefix or ''}{key}"
+                self._program[name] = text
+                self._keep(name, other._given.get(key) if key in other._program else None)
         return self
 
-    def add_all_to_dict(self, target_dict: dict[str, str]) -> None:
-        """Write the content of `to_dict` into `target_dict`."""
-        target_dict.update(self.to_dict())
+    def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
+        """Write every key that is set into `target_dict`: numbers, booleans and bytes as such.
+
+        What is not decided by the program, or was set as text, is text.
+        """
+        for key, text in self.to_dict().items():
+            is_own = self._program.get(key) == text
+            target_dict[key] = self._given.get(key, text) if is_own else text
 
     def validate(self) -> None:
         """Check every key and value that is set, and the rules between options.
@@ -271,11 +301,23 @@ class Configuration:
         """Return whether both decide every key alike, wherever the values come from."""
         return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
 
-    __hash__ = None  # type: ignore[assignment]  # mutable
+    def __hash__(self) -> int:
+        """Return a hash of what is set now, as PyFlink does: it changes with the next setting."""
+        return hash(frozenset(self.to_dict().items()))
+
+    def __str__(self) -> str:
+        found = sorted(self.to_dict().items())
+        return f"{{{', '.join(f'{key}={_HIDDEN if _is_secret(key) else text}' for key, text in found)}}}"
 
     def __repr__(self) -> str:
         # Keys only: values under `spark.` may be credentials.
         return f"<Configuration of {', '.join(sorted(self.key_set())) or 'nothing'}>"
+
+    def _keep(self, key: str, value: object) -> None:
+        if isinstance(value, (bool, int, float, bytearray)):
+            self._given[key] = value
+        else:
+            self._given.pop(key, None)
 
     def _own_layers(self) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield PROGRAM_LAYER, self._program
@@ -300,6 +342,10 @@ class Configuration:
     def _describe(self, option: ConfigOption[T]) -> str:
         found = self._find(*option.keys)
         return str(found) if found else f"{option.key} unset"
+
+
+def _is_secret(key: str) -> bool:
+    return any(word in key.lower() for word in _SECRET_WORDS)
 
 
 def _parsed(found: _Found, parse: Callable[[str], T]) -> T:

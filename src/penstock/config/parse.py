@@ -188,12 +188,16 @@ def parse_bytes(text: str) -> bytearray:
 
 
 def parse_list(text: str) -> list[str]:
-    """Return the elements of `a;b`, `a,b` in brackets, or of a Python list; empty for blank.
+    r"""Return the elements of `a;b`, `a,b` in brackets, lines `- a` or a Python list; empty for blank.
 
-    >>> parse_list("a;b"), parse_list("[a, 'b']")
-    (['a', 'b'], ['a', 'b'])
+    >>> parse_list("a;b"), parse_list("[a, 'b']"), parse_list("- a\n- 'b'")
+    (['a', 'b'], ['a', 'b'], ['a', 'b'])
     """
     text = text.strip()
+    if text.startswith("- "):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        if all(line.startswith("- ") for line in lines):
+            return [line[2:].strip().strip("'\"") for line in lines]
     if text.startswith("[") and text.endswith("]"):
         separator, text = ",", text[1:-1]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.api.state_backends import (
+    CustomStateBackend,
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
     PredefinedOptions,
@@ -10,6 +11,7 @@ from penstock.api.state_backends import (
 )
 
 __all__ = [
+    "CustomStateBackend",
     "EmbeddedRocksDBStateBackend",
     "HashMapStateBackend",
     "PredefinedOptions",

@@ -363,7 +363,7 @@ penstock.datastream:EmbeddedRocksDBStateBackend accepted
     set_predefined_options get_predefined_options set_options get_options
     get_number_of_transfer_threads set_number_of_transfer_threads
 penstock.datastream:PredefinedOptions accepted
-penstock.datastream:CustomStateBackend absent
+penstock.datastream:CustomStateBackend accepted
 penstock.datastream:CheckpointStorage accepted
 penstock.datastream:JobManagerCheckpointStorage accepted
   accepted: get_checkpoint_path get_max_state_size get_savepoint_path
@@ -472,7 +472,7 @@ penstock.common:Encoder works
   works: simple_string_encoder
 penstock.common.serialization:BulkWriterFactory absent
 penstock.common.serialization:RowDataBulkWriterFactory absent
-penstock.common.serialization:RowFieldExtractorSchema absent
+penstock.common.serialization:RowFieldExtractorSchema works
 
 # Beyond PyFlink: operators of your own
 

@@ -86,7 +86,7 @@ class TypeInformation(ABC, Generic[T_co]):
         """Return how values are stored if `table.exec.enable-coded-rowdata` is on.
 
         It is `create_serializer` unless a type has a form of variable length: rows, tuples and
-        maps do (CodedRowData 4.2).
+        maps do (CodedRowData 4.2), and lists and arrays of them.
 
         Args:
             config: As in `create_serializer`.

@@ -69,6 +69,10 @@ class _SequenceTypeInfo(TypeInformation[Any]):
                 return values
         return coerce_one_by_one(self, values)
 
+    def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
+        """Return that values are stored as coded rows if their elements are."""
+        return ValueSerializer(self, self.element_type.create_var_len_serializer(config).form)
+
     def __repr__(self) -> str:
         return f"{self.label}({self.element_type!r})"
 

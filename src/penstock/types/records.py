@@ -128,6 +128,9 @@ class RowTypeInfo(TypeInformation[Row]):
         pairs = zip(self.field_names, self.field_types, strict=True)
         return f"Row({', '.join(f'{name}: {t!r}' for name, t in pairs)})"
 
+    def __str__(self) -> str:
+        return f"RowTypeInfo{repr(self).removeprefix('Row')}"
+
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
@@ -192,6 +195,9 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
 
     def __repr__(self) -> str:
         return f"Tuple({', '.join(map(repr, self.field_types))})"
+
+    def __str__(self) -> str:
+        return f"TupleTypeInfo{repr(self).removeprefix('Tuple')}"
 
 
 def _default_names(n_fields: int) -> tuple[str, ...]:

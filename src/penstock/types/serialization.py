@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
 from penstock.types.base import TypeInformation
+from penstock.types.row import Row
 from penstock.types.types import Types
 
 
@@ -103,6 +104,42 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
     def get_produced_type(self) -> TypeInformation:
         """Return PRIMITIVE_ARRAY(BYTE)."""
         return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+@dataclass(frozen=True, slots=True)
+class RowFieldExtractorSchema(SerializationSchema):
+    """The bytes in one field of a row: its key, say, where another field is its content.
+
+    Attributes:
+        field_index: Position of the field, from 0.
+    """
+
+    field_index: int
+
+    def __post_init__(self) -> None:
+        """Check the position.
+
+        Raises:
+            ArgumentError: It is not an integer from 0.
+        """
+        if type(self.field_index) is not int or self.field_index < 0:
+            raise ArgumentError(
+                f"the field index is {self.field_index!r}",
+                hint="Pass the position of the field, from 0.",
+                origin=CallSite.of_caller(),
+            )
+
+    def serialize(self, element: Any) -> bytes:
+        """Return the bytes of the field; none for None."""
+        if element is None:
+            return b""
+        values = list(element) if isinstance(element, (Row, tuple)) else []
+        if self.field_index >= len(values):
+            raise _mismatch(f"field {self.field_index} of rows that have it", element)
+        found = values[self.field_index]
+        if not isinstance(found, (bytes, bytearray, type(None))):
+            raise _mismatch(f"field {self.field_index}, which must be bytes", found)
+        return bytes(found or b"")
 
 
 @dataclass(frozen=True, slots=True)
