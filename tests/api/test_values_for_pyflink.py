@@ -50,7 +50,8 @@ def test_a_tuple_type_is_a_value() -> None:
     assert pair == Types.TUPLE([STRING, INT])
     assert hash(pair) == hash(Types.TUPLE([STRING, INT]))
     assert pair != TupleTypeInfo([STRING, STRING])
-    assert pair not in [RowTypeInfo([STRING, INT])]
+    other: object = RowTypeInfo([STRING, INT])
+    assert pair != other
 
 
 def configured() -> Configuration:
