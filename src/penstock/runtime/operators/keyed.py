@@ -153,13 +153,7 @@ class KeyedOperator(Operator):
         Raises:
             PenstockError: The key selector failed.
         """
-        if type(values) is KeyedRows:
-            keys = values.keys
-        else:
-            keys = by_value(self._selected(self.spec.key_selectors[number], values))
-        if self.kind_check is not None:
-            self._check_kinds(self.kind_check, keys)
-        return keys
+        return self._keys_by(self.spec.key_selectors[number], values)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Process the records of one key; results go to `emit`."""
@@ -246,9 +240,18 @@ class KeyedOperator(Operator):
         except Exception as cause:
             raise self.failed(cause, values, position) from cause
 
+    def _keys_by(self, selector: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:
+        if type(values) is KeyedRows:
+            keys = values.keys
+        else:
+            keys = by_value(self._selected(selector, values))
+        if self.kind_check is not None:
+            self._check_kinds(self.kind_check, keys)
+        return keys
+
     def _keyed(self, values: list[Any]) -> tuple[list[Any], list[Any]]:
         """Return the keys of records, and the records themselves if they came in pairs."""
-        keys = self.keys_of(0, values)
+        keys = self._keys_by(self._selector, values)
         if type(values) is KeyedRows:
             return keys, values
         return keys, list(map(_value_of, values)) if self.spec.takes_pairs else values
