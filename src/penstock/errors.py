@@ -12,11 +12,14 @@ import base64
 import json
 import re
 import sys
+import sysconfig
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 _PACKAGE = str(Path(__file__).parent)
+_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 
 
@@ -51,6 +54,7 @@ class PenstockError(Exception):
         problem: What is wrong, with the offending values.
         hint: What to do about it, in the imperative.
         origin: The user's line that created the operator at fault, when there is one.
+        details: Where it came from, at length: what Spark said. None if there is no more to say.
     """
 
     code: ClassVar[str] = "PENSTOCK"
@@ -66,6 +70,19 @@ class PenstockError(Exception):
         self.problem = problem
         self.hint = hint
         self.origin = origin
+        self.details: str | None = None
+
+    def _render_traceback_(self) -> list[str]:
+        """Return what a notebook shows: the frames of the program, and the error (IPython asks)."""
+        frames = [
+            frame
+            for frame in traceback.extract_tb(self.__traceback__)
+            if not frame.filename.startswith((_PACKAGE, *_LIBRARIES))
+        ]
+        shown = traceback.format_exception_only(self)
+        if frames:
+            shown = ["Traceback (most recent call last):\n", *traceback.format_list(frames), *shown]
+        return "".join(shown).rstrip("\n").split("\n")
 
     def __str__(self) -> str:
         at = f"\n  at: {self.origin}" if self.origin else ""

@@ -15,7 +15,7 @@ from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import EmptyGraphError, GraphError, PenstockError, UnboundedBatchError
 from penstock.graph.logical import NodeKind
-from penstock.plan.fingerprint import describe_shape, fingerprint, first_difference
+from penstock.plan.fingerprint import describe_shape, fingerprint
 from penstock.plan.hand_over import HandOver
 from penstock.plan.levels import OPERATOR_KINDS
 from penstock.plan.options import plan_options
@@ -23,6 +23,7 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
 from penstock.plan.render import render_mermaid, render_text
+from penstock.plan.shape_difference import first_difference
 from penstock.runtime.operators import KEYED, UNKEYED
 from penstock.runtime.program import SINK_LEVEL, OperatorKind, RunKind
 from penstock.testing import run_in_process, same_answer

@@ -11,7 +11,14 @@ from typing import Any
 
 import pytest
 
+from penstock.common import Types
 from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.functions import (
+    BroadcastProcessFunction,
+    CoMapFunction,
+    KeyedProcessFunction,
+)
+from penstock.datastream.state import MapStateDescriptor
 from penstock.errors import ConfigError, EnvironmentSetupError
 from tests.spark.conftest import Environment
 
@@ -135,3 +142,46 @@ def test_a_path_that_does_not_exist_is_refused(environment: Environment, tmp_pat
     env.add_python_file(str(tmp_path / "absent.py"))
     with pytest.raises(ConfigError, match=r"absent\.py"):
         answers(env, imported("absent"))
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_every_kind_of_operator_finds_the_files(
+    environment: Environment, tmp_path: Path, mode: str
+) -> None:
+    """Each level, and the sinks, may run in a process that served another job before."""
+    other = environment(mode, **{"execution.checkpointing.dir": str(tmp_path / "other")})
+    assert other.from_collection([1]).key_by(lambda n: n).sum().execute_and_collect(limit=1) == [1]
+    (tmp_path / "dep_everywhere.py").write_text("def plus(n):\n    return n + 1\n")
+
+    def plus(n: int) -> int:
+        return int(__import__("dep_everywhere").plus(n))
+
+    class Both(CoMapFunction):
+        def map1(self, value: int) -> int:
+            return plus(value)
+
+        def map2(self, value: int) -> int:
+            return plus(value)
+
+    class Process(KeyedProcessFunction):
+        def process_element(self, value: int, ctx: Any) -> Any:
+            yield plus(value)
+
+    class Broadcasted(BroadcastProcessFunction):
+        def process_element(self, value: int, ctx: Any) -> Any:
+            yield plus(value)
+
+        def process_broadcast_element(self, value: int, ctx: Any) -> None:
+            plus(value)
+
+    written = tmp_path / "written"
+    env = environment(mode)
+    env.add_python_file(str(tmp_path / "dep_everywhere.py"))
+    numbers = env.from_collection([1])
+    first = numbers.connect(env.from_collection([1])).key_by(plus, plus).map(Both())
+    second = first.key_by(plus).process(Process()).key_by(lambda _: 0).reduce(lambda a, b: a + b)
+    states = MapStateDescriptor("seen", Types.INT(), Types.INT())
+    third = second.connect(numbers.broadcast(states)).process(Broadcasted())
+    third.add_sink(lambda n: written.write_text(str(plus(n))))
+    env.execute("everywhere")
+    assert written.read_text() == "8"

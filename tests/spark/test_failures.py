@@ -134,7 +134,7 @@ def test_a_live_record_of_the_wrong_shape_is_refused(
     rows.sink_to(FileSink.parquet(tmp_path / "out"))
     with pytest.raises(PenstockError) as caught:
         env.execute()
-    assert caught.value.code == "SOURCE"
+    assert caught.value.code == "SOURCE", (caught.value, caught.value.details)
     assert visible(tmp_path / "out") == []
 
 

@@ -85,8 +85,11 @@ def test_history_and_live_may_share_a_directory(environment: Environment, tmp_pa
     rows = env.from_source(source, NO_TIME, "rows")
     totals = rows.map(tuple).key_by(lambda t: t[0]).sum(1)
 
+    pinned = tmp_path / "job" / "run-0.pinned.json"
+
     def arrive() -> None:
-        time.sleep(3)
+        while not pinned.exists():  # then it is decided what history is
+            time.sleep(0.05)
         write_parquet(tmp_path / "elsewhere" / "1.parquet", [("a", 10)])
         (tmp_path / "elsewhere" / "1.parquet").rename(shared / "1.parquet")
 

@@ -55,6 +55,11 @@ class CompletableFuture(Generic[T]):
             PenstockError: There is none, and why.
             concurrent.futures.CancelledError: It was cancelled.
         """
+        __tracebackhide__ = True
+        failure = self._future.exception()
+        if failure is not None:
+            # Without the frames of the thread that failed: they say nothing to whom waits here.
+            raise failure.with_traceback(None)
         return self._future.result()
 
     def exception(self) -> BaseException | None:

@@ -11,6 +11,7 @@ from penstock.api.data_stream import DataStream
 from penstock.api.dataframes import source_of
 from penstock.api.execution_plan import execution_plan_json, graph_json
 from penstock.api.job import JobClient, JobExecutionResult, executor_for
+from penstock.api.missed_settings import tell_of_missed
 from penstock.api.python_dependencies import PythonDependencies
 from penstock.api.source_functions import SourceFunction, record
 from penstock.api.stream_handles import handle_of
@@ -151,6 +152,7 @@ class StreamExecutionEnvironment(PythonDependencies):
         Raises:
             PenstockError: The program is wrong, or the job failed.
         """
+        __tracebackhide__ = True
         client = self.execute_async(job_name)
         try:
             return client.get_job_execution_result().result()
@@ -167,6 +169,7 @@ class StreamExecutionEnvironment(PythonDependencies):
         if job_name is not None:
             self._configuration.set(JOB_NAME, job_name)
         fill_caches(self)
+        tell_of_missed(self._configuration)
         plan = self.plan()
         client = executor_for(self._configuration).submit(plan, self._configuration)
         self._graph.clear()

@@ -48,20 +48,28 @@ def exit_status(
             return received.exit_status
         except PenstockError as error:
             if verbose:
-                _say(console, Text("".join(traceback.format_exception(error))))
-            _say(console, error_text(error))
+                _say(console, Text(_behind(error)))
+            _say(console, error_text(error, with_notes=not verbose or error.details is None))
         except Exception as error:  # noqa: BLE001 - the program's own error, shown as it is
             whole = "".join(traceback.format_exception(error))
             _say(console, Text((whole if verbose else trimmed_traceback(error)).rstrip("\n")))
         return FAILED
 
 
-def error_text(error: PenstockError) -> Text:
+def error_text(error: PenstockError, *, with_notes: bool = True) -> Text:
     """Return code, problem, fix, origin and notes of an error, in red."""
     code = f"[{error.code}]"
-    text = Text("\n".join([str(error), *getattr(error, "__notes__", ())]), style="red")
+    notes = getattr(error, "__notes__", ()) if with_notes else ()
+    text = Text("\n".join([str(error), *notes]), style="red")
     text.stylize("bold", 0, len(code))
     return text
+
+
+def _behind(error: PenstockError) -> str:
+    """Return what led to an error, without the error itself: Spark's text, causes, frames."""
+    whole = "".join(traceback.format_exception(error))
+    frames = whole.removesuffix("".join(traceback.format_exception_only(error)))
+    return f"{error.details or ''}\n{frames}".strip("\n")
 
 
 def trimmed_traceback(error: BaseException) -> str:

@@ -132,17 +132,17 @@ class _Waiting:
         look_at = begun
         try:
             while True:
+                now = time.monotonic()
+                if now >= look_at:  # before the answer: what is waited for is always said
+                    look_at = now + _LOOK_SECONDS
+                    self._look(request.id)
                 answer = self._requests.answer(request.id)
                 if isinstance(answer, Path):
                     return answer, self._requests.unnamed_state(request.id)
                 if answer is not None:
                     raise answer
-                now = time.monotonic()
                 if limit is not None and now - begun >= limit.total_seconds():
                     raise self._timeout(limit)
-                if now >= look_at:
-                    look_at = now + _LOOK_SECONDS
-                    self._look(request.id)
                 time.sleep(_POLL_SECONDS)
         finally:
             self._requests.withdraw(request.id)

@@ -245,3 +245,6 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "table.optimizer.": f"{_NOTHING}tables are Spark's.",
 }
 """Prefixes of Flink's keys that are accepted, with what happens to them."""
+
+MISSED_PREFIXES = ("metrics.reporter", "python.profile.")
+"""Those whose effect somebody would wait for: a job that has such settings says that it ignores them."""

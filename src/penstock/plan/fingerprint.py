@@ -68,12 +68,3 @@ def fingerprint(plan: PhysicalPlan) -> str:
     """Return a short digest of `describe_shape`."""
     text = json.dumps(describe_shape(plan), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def first_difference(old: dict[str, object], new: dict[str, object]) -> str:
-    """Return the first thing in which two shapes differ, as a phrase for a message."""
-    for aspect, before in old.items():
-        after = new.get(aspect)
-        if before != after:
-            return f"{aspect} were {json.dumps(before)}, are {json.dumps(after)}"
-    return "nothing"

@@ -36,6 +36,7 @@ from penstock.runtime.report import Report
 from penstock.runtime.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.spark.batch_costs import make_batch_costs
 from penstock.spark.failures import translate
+from penstock.spark.final_failures import FinalFailure
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over
 from penstock.spark.level_tasks import BatchLevelTask
@@ -179,23 +180,27 @@ class BatchRun:
     def _run_spark_job(
         self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None
     ) -> StagedEpoch:
-        tracker = _ProgressThread(self._job)
-        tracker.start()
-        try:
-            return self._job.sinks.stage(frames, snapshot, last_level)
-        except Exception as cause:
-            self._job.check_cancelled()
-            raise translate(cause, f"run {self._run.index} ({self._run.name})") from cause
-        finally:
-            tracker.finish()
+        failures = self._job.directory.run_directory(self._run.index, "failures")
+        with FinalFailure(self._job.session.sparkContext, failures) as final:
+            tracker = _ProgressThread(self._job, final)
+            tracker.start()
+            try:
+                return self._job.sinks.stage(frames, snapshot, last_level)
+            except Exception as cause:
+                self._job.check_cancelled()
+                final.check()
+                raise translate(cause, f"run {self._run.index} ({self._run.name})") from cause
+            finally:
+                tracker.finish()
 
 
 class _ProgressThread(threading.Thread):
-    """Watches Spark's tasks, publishes progress, and cancels the job when asked to."""
+    """Watches Spark's tasks, publishes progress, and cancels the job when asked to or in vain."""
 
-    def __init__(self, job: JobContext) -> None:
+    def __init__(self, job: JobContext, final: FinalFailure) -> None:
         super().__init__(name="penstock-progress", daemon=True)
         self._job = job
+        self._final = final
         self._finished = threading.Event()
         self._begin = time.monotonic()
         context = job.session.sparkContext
@@ -209,6 +214,9 @@ class _ProgressThread(threading.Thread):
         while not self._finished.wait(_POLL_SECONDS):
             if self._job.cancelled.is_set():
                 context.cancelJobGroup(self._group)
+            elif self._final.seen() is not None:
+                context.cancelJobGroup(self._group)
+                self._final.answer()
             done = total = 0
             for job_id in tracker.getJobIdsForGroup(self._group):
                 info = tracker.getJobInfo(job_id)

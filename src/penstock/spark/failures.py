@@ -8,7 +8,9 @@ causes; the rest becomes `JobFailedError` with Spark's first line.
 
 from __future__ import annotations
 
+import linecache
 import re
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,6 +22,7 @@ from penstock.errors import (
     StateError,
     without_wire,
 )
+from penstock.spark.final_failures import tell_driver
 
 
 class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire form of one
@@ -32,11 +35,15 @@ def carrying() -> Iterator[None]:
     try:
         yield
     except PenstockError as error:
+        tell_driver(error)
         raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
 
 
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)
 """The last line of a Python traceback."""
+
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
+"""A frame of a Python traceback."""
 
 _CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
 """What py4j puts before what Java says."""
@@ -83,7 +90,8 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
 )
 
 
-SPARK_SAID = "---------- what Spark said ----------"
+HOW_TO_SEE = "(`penstock run --verbose` shows what Spark said; in a program, `error.details` does)"
+"""Stands behind the error of a job, in place of pages."""
 
 
 def translate(error: BaseException, doing: str) -> PenstockError:
@@ -105,17 +113,39 @@ def translate(error: BaseException, doing: str) -> PenstockError:
 
 
 def told_first(error: BaseException, doing: str) -> PenstockError:
-    """Return our error for the end of a job, with what Spark said as a note behind it.
+    """Return our error for the end of a job, told once.
 
-    As its cause it would be printed before it, and the user's line would be at the end of pages
-    of other people's frames.
+    What it came from is kept as its `details`. As causes it would be printed before it, and the
+    user's line would be at the end of pages of other people's frames; and so would be the frames of
+    the job's thread. Python prints none of it.
     """
     failure = translate(error, doing)
     cause = error.__cause__ if failure is error else error
+    details = "".join(traceback.format_exception(error))
+    failure.details = without_wire(details).strip()
     if cause is not None and not isinstance(cause, PenstockError):
-        failure.add_note(f"{SPARK_SAID}\n{without_wire(str(cause)).strip()}")
-        failure.__cause__ = None  # which hides the context as well
-    return failure
+        failure.add_note(HOW_TO_SEE)
+    failure.__cause__ = None  # which hides the context as well
+    failure.problem = with_source_lines(failure.problem)
+    return failure.with_traceback(None)
+
+
+def with_source_lines(text: str) -> str:
+    """Return a traceback with the lines of the program that only this process knows.
+
+    Those of a notebook: a cell is in no file that a worker could read.
+    """
+    lines = text.split("\n")
+    shown: list[str] = []
+    for i, line in enumerate(lines):
+        shown.append(line)
+        found = _FRAME.match(line)
+        if found is None or (i + 1 < len(lines) and lines[i + 1].startswith("    ")):
+            continue
+        source = linecache.getline(found[1], int(found[2])).strip()
+        if source:
+            shown.append(f"    {source}")
+    return "\n".join(shown)
 
 
 def _essence(text: str) -> str:

@@ -35,9 +35,10 @@ from typing import IO, Any
 
 from penstock.config.options import RECOVERY_PATH
 from penstock.errors import DecodeError, JobDirectoryError, JobLockedError, JobMismatchError
-from penstock.plan.fingerprint import describe_shape, fingerprint, first_difference
+from penstock.plan.fingerprint import describe_shape, fingerprint
 from penstock.plan.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.shape_difference import first_difference
 from penstock.serde.atomic_file import create_directory, read_verified, write_verified
 
 _FORMAT = 1

@@ -160,6 +160,7 @@ class LevelWorker:
 
     def _subtask(self, route: int) -> LiveSubtask:
         described = self._described
+        described.payload.enter()  # also for a subtask that is kept: another job may have been here
         copies = described.copies
         subtask = described.subtask_of_route[route]
         name = (copies.run, copies.digest, described.level, subtask)

@@ -39,6 +39,7 @@ from penstock.spark.behind import Behind, Distance
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.checkpoint_files import check_checkpoint
 from penstock.spark.failures import translate
+from penstock.spark.final_failures import FinalFailure
 from penstock.spark.first_failure import cleaned_up
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
@@ -153,14 +154,16 @@ class LiveRun:
         frames = live_frames(replace(reads, files_per_batch=files))
         for program in programs[1:]:
             frames = self._level(frames, program)
-        query = self._start(frames)
-        with cleaned_up(query.stop, "stopping the query"):
-            if self._predecessor_ended is not None:
-                seconds = time.monotonic() - self._predecessor_ended
-                self._predecessor_ended = None
-                publish(Switched(seconds, greatest_watermark(self._handed)))
-            failpoint("live.started")
-            return self._follow(query, reads.pinned.splits)
+        failures = self._job.directory.run_directory(self._run.index, "failures")
+        with FinalFailure(self._job.session.sparkContext, failures) as final:
+            query = self._start(frames)
+            with cleaned_up(query.stop, "stopping the query"):
+                if self._predecessor_ended is not None:
+                    seconds = time.monotonic() - self._predecessor_ended
+                    self._predecessor_ended = None
+                    publish(Switched(seconds, greatest_watermark(self._handed)))
+                failpoint("live.started")
+                return self._follow(query, reads.pinned.splits, final)
 
     def _first_records(self) -> int:
         """Return how much the first micro-batch takes: little, if much state is to be decoded.
@@ -256,7 +259,10 @@ class LiveRun:
         )
 
     def _follow(
-        self, query: StreamingQuery, splits: dict[tuple[int, int], list[tuple[int, int | None]]]
+        self,
+        query: StreamingQuery,
+        splits: dict[tuple[int, int], list[tuple[int, int | None]]],
+        final: FinalFailure,
     ) -> bool:
         """Watch the query until it is complete, stopped or fails, or the job is cancelled.
 
@@ -277,6 +283,7 @@ class LiveRun:
                     return True
                 self._raise_failure(query)
             self._job.check_cancelled()
+            final.check()
             self._savepoints.poll()
             self._call_for_timers()
             if self._behind is not None:

@@ -17,6 +17,8 @@ of which nothing is left when the run begins does not: the driver says it (`boun
 from __future__ import annotations
 
 import json
+import os
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -147,6 +149,14 @@ class PositionsReader(DataSourceStreamReader):
         """Yield the rows of a partition."""
         assert isinstance(partition, PositionRows)
         yield from partition.rows
+
+    def stop(self) -> None:
+        """End the process if the JVM has closed the connection, as it does when a query ends.
+
+        Spark's runner takes that for a failure, and prints a traceback behind a job that succeeded.
+        """
+        if isinstance(sys.exception(), EOFError | ConnectionError):
+            os._exit(0)
 
     def _budget(self, source: dict[str, Any], start: dict[str, Any], elapsed: float) -> int:
         if self._first_records and not start["control"]:

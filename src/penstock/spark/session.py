@@ -22,6 +22,7 @@ from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
 from penstock.spark.jvm_output import pass_on
+from penstock.spark.session_settings import check_settings
 
 _MIN_JAVA = 17
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -82,6 +83,8 @@ def get_session(configuration: Configuration) -> SparkSession:
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
         session = _make_session(configuration)
+    else:
+        check_settings(session, configuration)
     for key, value in RUNTIME.items():
         session.conf.set(key, value)
     return session

@@ -1,0 +1,55 @@
+"""Settings of Spark that a job brings to a session which is there already."""
+
+from __future__ import annotations
+
+import logging
+
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.errors import ConfigError
+
+_logger = logging.getLogger("penstock")
+_PREFIX = "spark."
+_LOG_LEVEL = "spark.log.level"
+
+
+def check_settings(session: SparkSession, configuration: Configuration) -> None:
+    """Tell what becomes of the job's `spark.*` keys in a session that is not made for it.
+
+    The session is the program's, so nothing is set in it but the level of its log. What the program
+    could set itself is a warning.
+
+    Raises:
+        ConfigError: One is read only when a session is made, and has another value in this one.
+    """
+    wanted = {
+        key: value
+        for key, value in configuration.to_dict().items()
+        if key.startswith(_PREFIX) and session.conf.get(key, None) != value
+    }
+    level = wanted.pop(_LOG_LEVEL, None)
+    if level is not None:
+        session.sparkContext.setLogLevel(level)
+    late = sorted(key for key in wanted if not session.conf.isModifiable(key))
+    if late:
+        told = ", ".join(f"{key}={wanted[key]} ({_known(session, key)})" for key in late)
+        raise ConfigError(
+            f"the job runs in a session of Spark that is there already, and it is too late for "
+            f"{told}",
+            hint="Say it where the session is made: in SparkSession.builder.config, or with "
+            "--conf of spark-submit. Or let the job make the session.",
+        )
+    for key, value in sorted(wanted.items()):
+        _logger.warning(
+            "%s=%s has no effect: the session of Spark is there already (%s); "
+            "call spark.conf.set in the program",
+            key,
+            value,
+            _known(session, key),
+        )
+
+
+def _known(session: SparkSession, key: str) -> str:
+    has = session.conf.get(key, None)
+    return "which it does not have" if has is None else f"it has {has}"
