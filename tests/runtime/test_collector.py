@@ -15,6 +15,8 @@ from penstock.runtime.collector import paused_for_micro_batch, rare_for_records
 class Node:
     """Refers to itself."""
 
+    held = b""
+
     def __init__(self) -> None:
         self.itself = self
 
@@ -26,14 +28,59 @@ def _as_before():
     gc.enable()
 
 
-def test_it_is_off_inside_and_on_again_even_after_a_failure():
+def test_it_does_not_start_for_records_and_is_as_before_even_after_a_failure():
+    before = gc.get_threshold()
     with suppress(KeyError), paused_for_micro_batch():
-        assert not gc.isenabled()
+        most = gc.get_threshold()[0]
+        assert most > 1_000_000
         with paused_for_micro_batch():
             pass
-        assert not gc.isenabled()
+        assert gc.get_threshold()[0] == most
         raise KeyError
+    assert gc.get_threshold() == before
     assert gc.isenabled()
+
+
+def test_garbage_of_one_micro_batch_is_bounded(monkeypatch):
+    monkeypatch.setattr(collector, "_MICRO_BATCH_THRESHOLDS", (1000, 1000, 1000))
+    alive: weakref.WeakSet[Node] = weakref.WeakSet()
+    with paused_for_micro_batch():
+        for _ in range(20_000):
+            alive.add(Node())
+            assert len(alive) < 3000
+
+
+def test_garbage_of_many_micro_batches_is_a_part_of_memory(monkeypatch):
+    monkeypatch.setattr(collector, "_FULL_EVERY", 1 << 60)
+    monkeypatch.setattr(collector, "_growth", collector._Growth())
+    size = 4 << 20
+    most = max(collector.resident_bytes() // 4, 32 << 20) // size + 20
+    alive: list[weakref.ref[Node]] = []
+    for _ in range(2 * most):
+        with paused_for_micro_batch():
+            node = Node()
+            node.held = b"x" * size
+            alive.append(weakref.ref(node))
+            del node
+        assert len([ref for ref in alive if ref() is not None]) <= most
+
+
+def test_garbage_that_ends_in_later_tasks_is_a_part_of_memory(monkeypatch):
+    monkeypatch.setattr(collector, "_FULL_EVERY", 1 << 60)
+    monkeypatch.setattr(collector, "_growth", collector._Growth())
+    size = 4 << 20
+    most = max(collector.resident_bytes() // 4, 32 << 20) // size + 20
+    alive: list[weakref.ref[Node]] = []
+    kept = None
+    for _ in range(2 * most):
+        with rare_for_records():
+            node = kept = Node()
+            node.held = b"x" * size
+            alive.append(weakref.ref(node))
+            del node
+        gc.collect()  # as a worker of PySpark does after every task
+        assert len([ref for ref in alive if ref() is not None]) <= most
+    del kept
 
 
 def test_one_that_was_off_stays_off():
