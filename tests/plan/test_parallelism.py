@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from penstock.common import Configuration
 from penstock.connectors.discard import DiscardingSink
-from penstock.datastream import AllWindowFunction
+from penstock.datastream import AllWindowFunction, StreamExecutionEnvironment
 from penstock.datastream.window import EndOfStreamWindows
-from tests.runtime.jobs import BATCH, environment
+from tests.runtime.jobs import BATCH
 
 WHOLE = EndOfStreamWindows.get()
 
@@ -26,13 +27,14 @@ def counted(stream):
 
 
 def planned(then, parallelism=2):
-    env = environment(BATCH, parallelism)
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(BATCH))
+    if parallelism is not None:
+        env.set_parallelism(parallelism)
     then(env.from_collection([1, 2, 3])).sink_to(DiscardingSink())
     return env.plan()
 
 
-@pytest.mark.parametrize("parallelism", [1, 2])
-@pytest.mark.parametrize(
+FREE = pytest.mark.parametrize(
     "then",
     [
         lambda stream: stream.map(abs),
@@ -41,9 +43,18 @@ def planned(then, parallelism=2):
     ],
     ids=["map", "window_all", "reduce of window_all"],
 )
-def test_a_batch_run_may_have_more_tasks(then, parallelism):
+
+
+@FREE
+def test_a_batch_run_may_have_more_tasks_where_nobody_said_how_many(then):
+    assert not planned(then, None).exact_subtasks
+
+
+@FREE
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_it_may_not_where_the_environment_says_how_many(then, parallelism):
     plan = planned(then, parallelism)
-    assert not plan.exact_subtasks
+    assert plan.exact_subtasks
     assert plan.options.parallelism == parallelism
 
 
@@ -58,4 +69,4 @@ def test_a_batch_run_may_have_more_tasks(then, parallelism):
     ],
 )
 def test_it_may_not_where_the_program_says_how_many(then):
-    assert planned(then).exact_subtasks
+    assert planned(then, None).exact_subtasks

@@ -14,7 +14,8 @@ Why an input is exchanged, first reason first:
     have to meet in one place
     the operator is the user's own, and is told of        FORWARD
     watermarks and ends, which level 0 does not know
-    its parallelism is not that of what it reads          REBALANCE
+    its parallelism is not that of what it reads, and     REBALANCE
+    it was said, or is less than that of an operator
 """
 
 from __future__ import annotations
@@ -89,6 +90,7 @@ class _Assignment:
                     self._levels[edge.producer.id] + (self._exchange(edge, node) is not None)
                     for edge in self._edges[node.id]
                 )
+        self._fed: dict[int, int] = {}
         self._drafts: dict[int, _Draft] = {key: _Draft() for key in self._levels}
         self._channels: list[ChannelSpec] = []
 
@@ -145,7 +147,9 @@ class _Assignment:
             return Partitioner.FORWARD
         if node.kind is NodeKind.CUSTOM and self._levels[edge.producer.id] == 0:
             return Partitioner.FORWARD
-        if self._subtasks(node) != self._subtasks(edge.producer) and node.parallelism is not None:
+        own, before = self._subtasks(node), self._subtasks(edge.producer)
+        is_source = edge.producer.kind is NodeKind.SOURCE
+        if own != before and (node.parallelism is not None or (own < before and not is_source)):
             return Partitioner.REBALANCE
         return None
 
@@ -165,8 +169,30 @@ class _Assignment:
 
     def _receivers(self, node: Node) -> int | None:
         """Return the number of subtasks of a node, None if it is that of its level."""
-        subtasks = self._subtasks(node)
+        return self._less(self._subtasks(node))
+
+    def _less(self, subtasks: int) -> int | None:
         return None if subtasks == self._plan.options.parallelism else subtasks
+
+    def _senders(self, node: Node) -> int | None:
+        """Return in how many of its subtasks a node is fed, None if it is that of its level.
+
+        Behind what has fewer, and is chained to it, in no more: the others have nothing to say.
+        """
+        return self._less(self._fed_subtasks(node))
+
+    def _fed_subtasks(self, node: Node) -> int:
+        if self._levels[node.id] == 0:
+            return self._plan.options.parallelism
+        if node.id not in self._fed:
+            level = self._levels[node.id]
+            self._fed[node.id] = max(
+                self._fed_subtasks(edge.producer)
+                if self._levels[edge.producer.id] == level
+                else self._subtasks(node)
+                for edge in self._edges[node.id]
+            )
+        return self._fed[node.id]
 
     def _channel(self, edge: Edge, node: Node) -> ChannelSpec:
         partitioning = edge.partitioning
@@ -187,6 +213,7 @@ class _Assignment:
             subtasks=self._receivers(node),
             partition_function=partitioning.function if custom else None,  # type: ignore[union-attr]
             target_name=node.name,
+            senders=self._senders(edge.producer),
         )
 
     def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:

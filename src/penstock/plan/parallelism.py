@@ -36,7 +36,8 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
         plan,
         options=replace(options, parallelism=max(options.default_parallelism, most)),
         exact_subtasks=any(node.kind is NodeKind.PARTITION for node in plan.graph.nodes)
-        or bool(most),
+        or bool(most)
+        or options.parallelism_is_asked,
     )
 
 

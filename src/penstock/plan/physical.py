@@ -27,6 +27,7 @@ class PlanOptions:
         chaining: Operators may be chained.
         default_parallelism: Number of subtasks of an operator that does not say otherwise.
         parallelism: Number of subtasks of a level.
+        parallelism_is_asked: The program or its configuration said how many.
         max_parallelism: Number of key groups.
         force_timestamps: `pipeline.force-timestamp-support`.
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
@@ -61,6 +62,7 @@ class PlanOptions:
     state_compression: str = "none"
     object_reuse: bool = False
     verify_object_reuse: bool = False
+    parallelism_is_asked: bool = False
     backlog_lag_ms: int | None = None
     latest_in_backlog: bool = False
     combines: bool = True

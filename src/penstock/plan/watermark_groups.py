@@ -29,7 +29,10 @@ def watermark_groups(
         open_splits: As `programs_of` takes it.
     """
     if channel.source_level > 0:
-        return tuple(WatermarkGroup(subtask, 1) for subtask in range(parallelism))
+        return tuple(
+            WatermarkGroup(subtask, 1)
+            for subtask in range(min(channel.senders or parallelism, parallelism))
+        )
     parts = {reading.source: reading.parts for reading in run.readings}
     groups = []
     for source_id in channel.sources:

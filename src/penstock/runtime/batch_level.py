@@ -30,6 +30,7 @@ from penstock.runtime.report import Report, encode_report
 from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_group import SpilledGroup
 from penstock.runtime.spilled_portions import Portion
+from penstock.runtime.subtask_program import of_subtask
 from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
 from penstock.serde.frame import (
     FrameHeader,
@@ -68,7 +69,7 @@ class BatchLevel:
             local_directory: Where to spill; None is the directory for temporary files.
             clock: Of the task; None makes one.
         """
-        self._program = program
+        self._program = program = of_subtask(program, task)
         self._task = task
         self._space = SpillSpace(program.settings.sorted_inputs_bytes, local_directory)
         self._held = HeldMemory(program.settings.sorted_inputs_bytes)

@@ -80,9 +80,8 @@ class ChannelWriter:
         self._key_getter = None if spec.key_selector is None else getter_of(spec.key_selector)
         self._check = SelectorCheck(spec, self._key_getter)
         subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
-        self._subtasks = subtasks
         self._routes = RecordRoutes(settings, subtasks)
-        self._destinations = destination_routes(settings)
+        self._destinations = destination_routes(settings)[:subtasks]
         self._between = record_routes(spec, settings, subtasks)
         self._make_placement = partial(make_placement, spec, settings, sequence.task, subtasks)
         self._placed = self._make_placement()
@@ -235,7 +234,7 @@ class ChannelWriter:
             chance: Chooses.
         """
         self._flush_buckets()
-        route = chance.choice(self._destinations[: self._subtasks])
+        route = chance.choice(self._destinations)
         self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
 
     def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:

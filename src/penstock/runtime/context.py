@@ -55,12 +55,12 @@ class OperatorContext:
 
     def get_index_of_this_subtask(self) -> int:
         """Return the index of this subtask, from 0."""
-        return self._subtask
+        return self._subtask % self.get_number_of_parallel_subtasks()
 
     def get_task_name_with_subtasks(self) -> str:
         """Return e.g. `totals (3/6)`."""
         subtasks = self.get_number_of_parallel_subtasks()
-        return f"{self._spec.name} ({self._subtask + 1}/{subtasks})"
+        return f"{self._spec.name} ({self.get_index_of_this_subtask() + 1}/{subtasks})"
 
     def get_attempt_number(self) -> int:
         """Return how often the run was restarted after a failure before, from 0."""

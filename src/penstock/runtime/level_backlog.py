@@ -83,7 +83,10 @@ class LevelBacklog:
                     self._said[spec.id] = dict.fromkeys(spec.sources, False)
 
     def _groups(self, spec: ChannelSpec) -> Iterable[int]:
-        return spec.sources if spec.source_level == 0 else range(self._settings.parallelism)
+        if spec.source_level == 0:
+            return spec.sources
+        subtasks = self._settings.parallelism
+        return range(min(spec.senders or subtasks, subtasks))
 
     def _at_first(self, group: int, spec: ChannelSpec) -> bool | None:
         if spec.source_level > 0:

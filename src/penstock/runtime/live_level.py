@@ -23,6 +23,7 @@ from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.program import SINK_LEVEL, LevelProgram
 from penstock.runtime.report import Report, encode_report
+from penstock.runtime.subtask_program import of_subtask
 from penstock.serde.elements import MAX_WATERMARK, BacklogStatus, ControlElement
 from penstock.serde.frame import FrameHeader, FrameKind, encode_payload
 from penstock.serde.key_groups import KeyGroups
@@ -54,7 +55,7 @@ class LiveLevel:
             now_ms: Processing time, in milliseconds since 1970.
             clock: Measures the subtask; None makes one.
         """
-        self._program = program
+        self._program = program = of_subtask(program, subtask)
         self._subtask = subtask
         self._backend = backend
         key_groups = KeyGroups(program.settings.max_parallelism)

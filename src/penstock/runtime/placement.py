@@ -75,7 +75,7 @@ def _in_turns(sender: _Sender) -> Placement:
 
 def _to_near(sender: _Sender) -> Placement:
     """As Flink: each sender serves its share of the receivers, several may share one."""
-    senders = sender.settings.parallelism
+    senders = sender.spec.senders or sender.settings.parallelism
     own = sender.task % senders
     first = own * sender.subtasks // senders
     end = max(first + 1, (own + 1) * sender.subtasks // senders)

@@ -245,7 +245,9 @@ class ChannelSpec:
         origin: The user's line that created the edge.
         sources: Ids of the sources whose records can arrive here.
         target_input: Which input of the operator it feeds.
-        subtasks: Number of subtasks that receive; None is all.
+        subtasks: Number of subtasks that receive: the first ones; None is all.
+        senders: Number of subtasks that write it, if they are not of level 0: the first ones; None
+            is all.
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
         time: What of time travels on it.
         target_name: Of the operator or sink it leads to, for messages.
@@ -267,6 +269,7 @@ class ChannelSpec:
     time: ChannelTime = ChannelTime.FULL
     target_name: str = ""
     combine: CombineSpec | None = None
+    senders: int | None = None
 
     @property
     def is_local(self) -> bool:

@@ -93,7 +93,7 @@ def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tu
     """
     is_live = settings.kind is RunKind.LIVE
     if is_live or spec.partitioner is Partitioner.BROADCAST:
-        return destination_routes(settings)
+        return destination_routes(settings)[:subtasks]
     return subtask_routes(settings, subtasks)
 
 

@@ -209,6 +209,8 @@ class ChannelWatermarks:
         """Continue where `remember` left off."""
         groups, self._ended, self.current = memory
         for group, said in groups.items():
+            if group not in self._groups:
+                continue  # a subtask that does not speak any more
             handed, floor, active, finished, idle, spoke_at = said
             self._groups[group].said = _Said(
                 handed, floor, dict(active), set(finished), set(idle), dict(spoke_at)

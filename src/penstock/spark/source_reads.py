@@ -134,6 +134,10 @@ class ReadContext:
         ]
 
 
+_ANY = 1 << 31
+"""As many tasks as there is something to read for."""
+
+
 def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
     """Return the frames of level 0 of a batch run.
 
@@ -145,6 +149,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
     """
     columns = Payload.of(context.program, context.workers)
     branches = []
+    most = _most_tasks(context)
     for source, part, described in context.parts():
         if isinstance(described, SplitSource):
             ranges = context.pinned.splits[source, part]
@@ -153,7 +158,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
                 for split, (start, end) in enumerate(ranges)
             ]
             frame = context.session.createDataFrame(
-                context.session.sparkContext.parallelize(rows, len(rows)), POSITIONS_DDL
+                context.session.sparkContext.parallelize(rows, min(len(rows), most)), POSITIONS_DDL
             )
             shipped = (context.program, {source: described}, context.levels)
             payload = Payload.of(shipped, context.workers)
@@ -168,8 +173,19 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
                 task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
                 branches.append(few.mapInArrow(task, DDL))
                 continue
-            branches.append(_columns(frame, columns, source, described, times))
+            few = frame if most == _ANY else frame.coalesce(most)
+            branches.append(_columns(few, columns, source, described, times))
     return reduce(DataFrame.union, branches)
+
+
+def _most_tasks(context: ReadContext) -> int:
+    """Return how many tasks may read a source in a batch run, if the program can see how many.
+
+    It can where it said how many, and an object of its own is opened in each.
+    """
+    options = context.plan.options
+    has_objects = any(spec.method is not None for spec in context.program.operators)
+    return options.default_parallelism if options.parallelism_is_asked and has_objects else _ANY
 
 
 def live_frames(context: ReadContext) -> DataFrame:

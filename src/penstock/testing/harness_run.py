@@ -125,7 +125,9 @@ class HarnessRun:
                 [
                     WatermarkGroup(group, 1)
                     for group in (
-                        spec.sources if spec.source_level == 0 else range(len(self._routes))
+                        spec.sources
+                        if spec.source_level == 0
+                        else range(spec.senders or len(self._routes))
                     )
                 ],
                 {},
