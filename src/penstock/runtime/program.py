@@ -246,13 +246,11 @@ class ChannelSpec:
         sources: Ids of the sources whose records can arrive here.
         target_input: Which input of the operator it feeds.
         subtasks: Number of subtasks that receive: the first ones; None is all.
-        senders: Number of subtasks that write it, if they are not of level 0: the first ones; None
-            is all.
+        senders: Number of subtasks that write it, behind level 0; None is all.
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
         time: What of time travels on it.
         target_name: Of the operator or sink it leads to, for messages.
-        combine: How records of a key are combined before they leave, with their keys; None sends
-            records.
+        combine: How records of a key are combined before they leave; None sends records.
     """
 
     id: int
