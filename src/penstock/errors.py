@@ -16,11 +16,24 @@ import sysconfig
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
+
+
+def encodable(text: str) -> str:
+    r"""Return text that every encoding of Unicode takes: half a character as its escape.
+
+    A record, a message or the name of a file may have a lone surrogate. A worker that cannot encode
+    its error never tells it, and whoever waits for it waits for ever.
+
+    Examples:
+        >>> encodable("cut \ud83d")
+        'cut \\ud83d'
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class CallSite:
     function: str
 
     def __str__(self) -> str:
-        return f"{self.filename}:{self.lineno} in {self.function}"
+        return encodable(f"{self.filename}:{self.lineno} in {self.function}")
 
     @classmethod
     def of_caller(cls) -> CallSite | None:
@@ -44,6 +57,12 @@ class CallSite:
                 return cls(filename, frame.f_lineno, frame.f_code.co_name)
             frame = frame.f_back  # type: ignore[assignment]
         return None
+
+    @classmethod
+    def of_definition(cls, function: Any) -> CallSite | None:
+        """Return where a function or method was defined, None if it was not in Python."""
+        code = getattr(function, "__code__", None)
+        return None if code is None else cls(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 class PenstockError(Exception):
@@ -66,6 +85,7 @@ class PenstockError(Exception):
         PenstockError._by_code[cls.code] = cls
 
     def __init__(self, problem: str, *, hint: str, origin: CallSite | None = None) -> None:
+        problem, hint = encodable(problem), encodable(hint)
         super().__init__(problem, hint, origin)
         self.problem = problem
         self.hint = hint

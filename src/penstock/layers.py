@@ -7,13 +7,14 @@ included.
 
 from __future__ import annotations
 
-_BASE = frozenset({"errors", "failpoint"})
+_BASE = frozenset({"errors", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"version"}),
     "version": frozenset(),
     "errors": frozenset(),
     "failpoint": frozenset({"errors"}),
+    "user_failure": frozenset({"errors"}),
     "layers": frozenset(),
     "config": _BASE,
     "types": _BASE,

@@ -13,6 +13,7 @@ from penstock.api.job import JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.graph.endpoints import SinkContext
+from penstock.graph.sink_calls import open_committer, open_writer
 from penstock.plan.physical import PhysicalPlan
 from penstock.testing import Schedule, run_in_process
 
@@ -26,9 +27,9 @@ def deliver(plan: PhysicalPlan, records: tuple[list[Any], ...]) -> None:
             context = SinkContext(
                 JOB, sink.uid, 0, sink.type_info, sink.name, sink.origin, Path(scratch)
             )
-            committer = sink.sink.create_committer(context)
+            committer = open_committer(sink.sink, context)
             committer.recover()
-            writer = sink.sink.create_writer(context)
+            writer = open_writer(sink.sink, context)
             writer.write(values)
             committer.commit("0", writer.prepare_commit())
             committer.close()

@@ -328,7 +328,7 @@ def test_a_batch_run_keeps_no_state_for_a_window_at_the_end(monkeypatch):
 
     monkeypatch.setattr(CoGroupWindowOperator, "process", refuse)
     assert len(answer(BATCH, co_group(WHOLE), LEFT, RIGHT)) == 3
-    with pytest.raises(AssertionError):
+    with pytest.raises(UserFunctionError, match="AssertionError"):
         answer(BATCH, co_group(tumbling(5)), LEFT, RIGHT)
 
 

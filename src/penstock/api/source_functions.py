@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from penstock.connectors.recorded import RecordedSource
-from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.types.information import TypeInformation
+from penstock.user_failure import failure_as, short
 
 MAX_RECORDS = 1_000_000
 """Records after which `run` is taken for endless."""
@@ -43,7 +44,7 @@ class SourceContext:
         """
         if type(timestamp) is not int:
             raise ArgumentError(
-                f"the timestamp of {element!r} is {timestamp!r}",
+                f"the timestamp of {short(element)} is {timestamp!r}",
                 hint="Pass epoch milliseconds as an int.",
                 origin=CallSite.of_caller(),
             )
@@ -105,11 +106,15 @@ def record(
             hint=_ENDLESS_HINT,
             origin=origin,
         ) from cause
-    except Exception as cause:
-        raise SourceError(
-            f"source {name!r} failed after {len(context.values)} records: {cause!r}",
+    except PenstockError:
+        raise
+    except BaseException as cause:
+        raise failure_as(
+            SourceError,
+            f"source {name!r} failed after {len(context.values)} records",
+            cause,
+            origin,
             hint="Correct its run method.",
-            origin=origin,
         ) from cause
     stamps = [stamp for stamp in context.timestamps if stamp is not None]
     if stamps and len(stamps) < len(context.values):

@@ -22,6 +22,7 @@ from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError, SourceError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
 from penstock.types.information import TypeInformation
+from penstock.user_failure import raise_interrupt, words_of
 
 BLOCK_RECORDS = 2048
 """Records in a block."""
@@ -128,9 +129,10 @@ class _CacheWriter(SinkWriter):
     def _pickled(self, block: list[Any]) -> bytes:
         try:
             return pickle.dumps(block, 5)
-        except Exception as cause:  # whatever a user's __reduce__ raises
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise_interrupt(cause)
             raise SinkError(
-                f"records of {self._context.name} cannot be cached: {cause!r}",
+                f"records of {self._context.name} cannot be cached: {words_of(cause)}",
                 hint="Map them to values that can be pickled first.",
                 origin=self._context.origin,
             ) from cause

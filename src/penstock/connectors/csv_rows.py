@@ -93,7 +93,7 @@ class CsvRowSerializationSchema(SerializationSchema):
         if isinstance(value, bool):
             return "true" if value else "false"
         if isinstance(value, (list, tuple, Row)):
-            return self.form.array_delimiter.join(map(self._text, value))
+            return self.form.array_delimiter.join([self._text(item) for item in value])
         return str(value)
 
 

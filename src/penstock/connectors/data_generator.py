@@ -8,9 +8,10 @@ from operator import length_hint
 from typing import Any, ClassVar
 
 from penstock.connectors.number_sequence import even_splits
-from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
+from penstock.user_failure import failure_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +83,18 @@ class DataGeneratorSource(SplitSource):
         Raises:
             SourceError: The generator raised; names the index.
         """
-        consumed = iter(range(start, end))
+        generator, consumed = self.generator, iter(range(start, end))
         try:
-            return list(map(self.generator, consumed))
-        except Exception as cause:
+            return [generator(index) for index in consumed]
+        except PenstockError:
+            raise
+        except BaseException as cause:
             index = end - length_hint(consumed) - 1
-            raise SourceError(
-                f"the generator failed on index {index}: {cause!r}",
+            raise failure_as(
+                SourceError,
+                f"the generator failed on index {index}",
+                cause,
+                None,
                 hint="Correct the generator function.",
             ) from cause
 

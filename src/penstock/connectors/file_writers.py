@@ -14,6 +14,7 @@ import pyarrow.parquet
 from penstock.errors import SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.arrow import arrow_columns, arrow_schema
+from penstock.user_failure import raise_interrupt, words_of
 
 ROW_GROUP_ROWS = 65_536
 ROW_GROUP_BYTES = 32 * 1024 * 1024
@@ -113,11 +114,12 @@ class LineRecordFile(RecordFile):
         try:
             for value in values:
                 lines.append(encode(value).encode())  # noqa: PERF401 - its length is used
-        except Exception as cause:  # a user's __str__ may raise anything
+        except BaseException as cause:  # a user's __str__ may raise anything
+            raise_interrupt(cause)
             index = len(lines)
             raise SinkError(
                 f"record {self._written + index} of subtask {self._context.subtask} has no "
-                f"text form in {self._context.name}: {cause} (type "
+                f"text form in {self._context.name}: {words_of(cause)} (type "
                 f"{type(values[index]).__name__})",
                 hint="Map the record to numbers, strings, lists, dicts, or rows of these.",
                 origin=self._context.origin,

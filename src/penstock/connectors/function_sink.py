@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from penstock.errors import PenstockError, UserFunctionError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+from penstock.user_failure import failure_as, short
 
 
 class SinkInvocation:
@@ -93,9 +94,9 @@ class _CallingWriter(SinkWriter):
                 call(value)
             except PenstockError:
                 raise
-            except Exception as cause:
+            except BaseException as cause:
                 raise self._failed(
-                    f"record {value!r} (number {self._called + 1})", cause
+                    f"record {short(value)} (number {self._called + 1})", cause
                 ) from cause
             self._called += 1
 
@@ -112,15 +113,19 @@ class _CallingWriter(SinkWriter):
             return
         try:
             called(*arguments)
-        except Exception as cause:
+        except PenstockError:
+            raise
+        except BaseException as cause:
             raise self._failed(method, cause) from cause
 
-    def _failed(self, where: str, cause: Exception) -> UserFunctionError:
+    def _failed(self, where: str, cause: BaseException) -> UserFunctionError:
         context = self._context
-        return UserFunctionError(
-            f"sink {context.name!r} failed on {where} of subtask {context.subtask}: {cause!r}",
+        return failure_as(
+            UserFunctionError,
+            f"sink {context.name!r} failed on {where} of subtask {context.subtask}",
+            cause,
+            context.origin,
             hint="Correct the function, or filter out the record before it.",
-            origin=context.origin,
         )
 
 

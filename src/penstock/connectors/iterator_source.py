@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar
 
-from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
 from penstock.types.copying import copy_value, gives_one_object_again
+from penstock.user_failure import failure_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +119,16 @@ class IteratorSource(SplitSource):
             found.extend(islice(self.iterate(split, start), end - start))
             if gives_one_object_again(found):
                 found.clear()
-                found.extend(map(copy_value, islice(self.iterate(split, start), end - start)))
-        except Exception as cause:
-            raise SourceError(
-                f"the iterator of split {split} failed at position {start + len(found)} or "
-                f"behind: {cause!r}",
+                again = islice(self.iterate(split, start), end - start)
+                found.extend(copy_value(value) for value in again)
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            raise failure_as(
+                SourceError,
+                f"the iterator of split {split} failed at position {start + len(found)} or behind",
+                cause,
+                None,
                 hint="Correct the function that makes it.",
             ) from cause
         return found
@@ -149,10 +155,12 @@ def _count(function: Callable[[], Iterable[Any]]) -> int:
     try:
         for count, _ in enumerate(function(), 1):  # noqa: B007 - what is left is the count
             pass
-    except Exception as cause:
-        raise SourceError(
-            f"the generator failed at position {count}: {cause!r}",
+    except BaseException as cause:
+        raise failure_as(
+            SourceError,
+            f"the generator failed at position {count}",
+            cause,
+            CallSite.of_caller(),
             hint="Correct the generator function.",
-            origin=CallSite.of_caller(),
         ) from cause
     return count

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.spool import SpoolCommitter, SpoolWriter
+from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import PickledBytesTypeInfo, TypeInformation
 from penstock.types.records import RowTypeInfo
 from penstock.types.row import Row, RowKind, class_of
+from penstock.user_failure import failing_record, short, user_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +40,29 @@ class PrintSink(Sink):
         """Return a writer that makes the lines and spools them."""
         form = text_form(context.type_info)
         prefix = self._prefix(context.subtask)
-        return SpoolWriter(context, lambda values: [prefix + form(value) for value in values])
+
+        def lines(values: list[Any]) -> list[str]:
+            position = iter(values)
+            try:
+                return [prefix + form(value) for value in position]
+            except BaseException as cause:
+                where = failing_record(values, position)
+                raise user_failure(
+                    f"sink {context.name!r}", where, cause, context.origin
+                ) from cause
+
+        return SpoolWriter(context, lines)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that prints the spooled lines."""
 
         def deliver(lines: list[str]) -> None:
+            text = "\n".join([*lines, ""])
             with sink_errors(Path("<stdout>"), "print", context.origin):
-                sys.stdout.write("\n".join([*lines, ""]))
+                try:
+                    sys.stdout.write(text)
+                except UnicodeError as cause:
+                    raise _unprintable(lines, cause, context) from cause
                 sys.stdout.flush()
 
         return SpoolCommitter(context, deliver)
@@ -59,6 +76,26 @@ class PrintSink(Sink):
         if self.show_subtask:
             parts.append(str(subtask + 1))
         return f"{':'.join(parts)}> " if parts else ""
+
+
+def _unprintable(lines: list[str], cause: UnicodeError, context: SinkContext) -> SinkError:
+    """Return the error for lines of which none was printed: one of them cannot be encoded."""
+    encoding = sys.stdout.encoding or "utf-8"
+    line = next((line for line in lines if not _can_be_encoded(line, encoding)), "unknown")
+    return SinkError(
+        f"sink {context.name!r} cannot print the record {short(line)}: {cause}",
+        hint="Map the record to text that can be printed first, e.g. with "
+        "text.encode('utf-8', 'backslashreplace').decode(); or set PYTHONIOENCODING.",
+        origin=context.origin,
+    )
+
+
+def _can_be_encoded(line: str, encoding: str) -> bool:
+    try:
+        line.encode(encoding)
+    except UnicodeError:
+        return False
+    return True
 
 
 def text_form(type_info: TypeInformation) -> Callable[[Any], str]:
@@ -76,17 +113,17 @@ def _text(value: Any) -> str:
 
 def _row_text(row: Row | tuple[Any, ...]) -> str:
     kind = row.get_row_kind() if isinstance(row, Row) else RowKind.INSERT
-    return f"{kind.short_string}[{','.join(map(_text, row))}]"
+    return f"{kind.short_string}[{','.join([_text(field) for field in row])}]"
 
 
 FORMS: dict[type, Callable[[Any], str]] = {
     type(None): lambda _: "null",
     bool: lambda value: "true" if value else "false",
     Row: _row_text,
-    tuple: lambda value: f"({','.join(map(_text, value))})",
-    list: lambda value: f"[{', '.join(map(_text, value))}]",
+    tuple: lambda value: f"({','.join([_text(item) for item in value])})",
+    list: lambda value: f"[{', '.join([_text(item) for item in value])}]",
     dict: lambda value: (
-        "{" + ", ".join(f"{_text(key)}={_text(item)}" for key, item in value.items()) + "}"
+        "{" + ", ".join([f"{_text(key)}={_text(item)}" for key, item in value.items()]) + "}"
     ),
 }
 """Class to how its values are printed when the type is declared; others print as `str`."""

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
+from penstock.user_failure import raise_interrupt, words_of
 
 CHUNK_VALUES = 2048
 """Most values in a chunk."""
@@ -115,9 +116,10 @@ class SpoolWriter(SinkWriter):
     def _pickled(self, chunk: list[Any]) -> bytes:
         try:
             return pickle.dumps(chunk, 5)
-        except Exception as cause:  # whatever a user's __reduce__ raises
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise_interrupt(cause)
             raise SinkError(
-                f"values of sink {self._context.name} cannot be brought to the driver: {cause!r}",
+                f"values of sink {self._context.name} cannot be brought to the driver: {words_of(cause)}",
                 hint="Map them to values that can be pickled first.",
                 origin=self._context.origin,
             ) from cause

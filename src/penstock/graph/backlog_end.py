@@ -33,7 +33,7 @@ class BacklogEnd:
             SourceError: The end is a timestamp, and records have none.
         """
         if self.timestamp_ms is not None:
-            found = source.position_at(split, self.timestamp_ms, start, end)
+            found = source.exact_position_at(split, self.timestamp_ms, start, end)
         else:
             assert self.positions is not None
             found = self.positions[split if len(self.positions) > 1 else 0]
@@ -89,7 +89,7 @@ class SplitSourcePart(SplitSource):
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return the positions of this part."""
         found: list[tuple[int, int | None]] = []
-        for split, (start, end) in enumerate(self.source.splits(parallelism)):
+        for split, (start, end) in enumerate(self.source.exact_splits(parallelism)):
             cut = self.end.position(self.source, split, start, end)
             found.append((start, cut) if self.is_backlog else (cut, end))
         return found

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, ClassVar
 
 from penstock.errors import CallSite, SourceError
 from penstock.types.information import TypeInformation
+from penstock.user_failure import failing_as, raise_interrupt, short
 
 _SEARCH_RECORDS = 8192
 
@@ -116,6 +119,54 @@ class SplitSource(Source):
             at = until
         return at
 
+    def exact_splits(self, parallelism: int) -> list[tuple[int, int | None]]:
+        """Return `splits(parallelism)` as Python's integers; for whoever runs the source.
+
+        Raises:
+            SourceError: It failed, or did not return pairs of positions.
+        """
+        with self._failing("splits"):
+            found = list(self.splits(parallelism))
+        return [self._exact_split(number, split) for number, split in enumerate(found)]
+
+    def exact_position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
+        """Return `position_at(…)` as Python's integer; for whoever runs the source.
+
+        Raises:
+            SourceError: It failed, or did not return a position.
+        """
+        with self._failing(f"position_at of split {split}"):
+            return index(self.position_at(split, timestamp_ms, start, end))
+
+    def _exact_split(self, number: int, split: Any) -> tuple[int, int | None]:
+        try:
+            first, last = split
+            start, end = index(first), None if last is None else index(last)
+        except (TypeError, ValueError) as cause:
+            raise self._wrong_split(number, split, f": {cause}") from cause
+        if end is not None and end < start:
+            raise self._wrong_split(number, split, ", which ends before it starts")
+        return start, end
+
+    def _wrong_split(self, number: int, split: Any, why: str) -> SourceError:
+        return SourceError(
+            f"splits() of {self._described()} gave {short(split)} as split {number}{why}",
+            hint="Return a pair of ints per split, [start, end); end may be None.",
+            origin=CallSite.of_definition(self.splits),
+        )
+
+    def _failing(self, doing: str) -> AbstractContextManager[None]:
+        failed = f"{self._described()} failed on {doing}"
+        return failing_as(SourceError, failed, None, hint="Correct the source.")
+
+    def _described(self) -> str:
+        """Return `describe()`; of a source that cannot even do that, the name of its class."""
+        try:
+            return self.describe()
+        except BaseException as cause:  # noqa: BLE001 - what it is told in must not hide a failure
+            raise_interrupt(cause)
+            return type(self).__name__
+
     def read_exactly(self, split: int, start: int, end: int) -> tuple[list[Any], list[int] | None]:
         """Return `read_timestamped(split, start, end)`, checked; for whoever runs the source.
 
@@ -124,20 +175,21 @@ class SplitSource(Source):
                 recorded as done, so records would be lost or doubled in silence. Or the
                 timestamps are not one integer per record.
         """
-        records, stamps = self.read_timestamped(split, start, end)
-        values = list(records)
+        with self._failing(f"positions [{start}, {end}) of split {split}"):
+            records, stamps = self.read_timestamped(split, start, end)
+            values = list(records)
+            times = None if stamps is None else list(stamps)
         if len(values) != end - start:
             raise SourceError(
-                f"{self.describe()} gave {len(values)} records for the {end - start} positions "
+                f"{self._described()} gave {len(values)} records for the {end - start} positions "
                 f"[{start}, {end}) of split {split}",
                 hint="Return exactly one record per position from read().",
             )
-        if stamps is None:
+        if times is None:
             return values, None
-        times = list(stamps)
         if len(times) != len(values) or set(map(type, times)) - {int}:
             raise SourceError(
-                f"{self.describe()} gave {len(times)} timestamps for {len(values)} records of "
+                f"{self._described()} gave {len(times)} timestamps for {len(values)} records of "
                 f"split {split}, of types {sorted({type(time).__name__ for time in times})}",
                 hint="Return one int, in epoch milliseconds, per record from read_timestamped().",
             )

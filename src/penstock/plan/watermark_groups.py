@@ -42,7 +42,7 @@ def watermark_groups(
             if isinstance(part, SplitSource) and open_splits is not None:
                 splits = open_splits[source_id]
             elif isinstance(part, SplitSource):
-                splits = len(part.splits(plan.options.parallelism))
+                splits = len(part.exact_splits(plan.options.parallelism))
         groups.append(WatermarkGroup(source_id, splits, _idle_ms(plan, source_id, channel.id)))
     return tuple(groups)
 

@@ -30,9 +30,13 @@ class Failed:
         at: Position of the record.
     """
 
-    cause: Exception
+    cause: BaseException
     may_repeat: bool = False
     at: int = -1
+
+
+class _FailedCallError(Exception):
+    """Ends the other calls; which one failed, and how, is in the wave."""
 
 
 _LATE = Failed(TimeoutError())
@@ -105,7 +109,7 @@ class AsyncCalls:
             outcome = await self._answer(value, wave)
             if isinstance(outcome, Failed):
                 wave.failure = wave.failure or replace(outcome, at=at)
-                raise outcome.cause
+                raise _FailedCallError  # not its cause, which may be one that ends the event loop
             wave.answers.append((at, outcome))
 
     async def _answer(self, value: Any, wave: _Wave) -> list[Any] | Failed:
@@ -120,7 +124,7 @@ class AsyncCalls:
                 return self._timed_out(value)
             try:
                 pause = self._pause(outcome, attempts)
-            except Exception as cause:  # noqa: BLE001 - the operator reports it
+            except BaseException as cause:  # noqa: BLE001 - the operator reports it
                 return Failed(cause)
             if pause is None:
                 return outcome
@@ -155,19 +159,23 @@ class AsyncCalls:
             return Failed(_ended(cause))
         except Exception as cause:  # noqa: BLE001 - the operator reports it
             return Failed(cause, may_repeat=True)
-        except (SystemExit, KeyboardInterrupt) as cause:  # they would end the event loop
-            return Failed(_ended(cause))
+        except BaseException as cause:  # noqa: BLE001 - some of them would end the event loop
+            return Failed(cause)
         return _checked(result, self._function)
 
     def _copied(self, result: Any) -> Any:
         """Return a result as readers get it; what is no list is refused later."""
-        copies = self._copy is not None and isinstance(result, list)
-        return list(map(self._copy, result)) if copies else result  # type: ignore[arg-type]
+        copy = self._copy
+        return (
+            result
+            if copy is None or not isinstance(result, list)
+            else [copy(value) for value in result]
+        )
 
     def _timed_out(self, value: Any) -> list[Any] | Failed:
         try:
             result = self._copied(self._function.timeout(value))
-        except Exception as cause:  # noqa: BLE001 - the operator reports it
+        except BaseException as cause:  # noqa: BLE001 - the operator reports it
             return Failed(cause)
         return _checked(result, self._function)
 
@@ -176,6 +184,7 @@ class AsyncCalls:
         if not isinstance(outcome, Failed):
             again = self._retry_result is not None and self._retry_result(outcome)
         elif outcome.may_repeat:
+            assert isinstance(outcome.cause, Exception), "only these are asked for"
             again = self._retry_error is not None and self._retry_error(outcome.cause)
         else:
             again = False

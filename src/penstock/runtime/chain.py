@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from penstock.errors import PenstockError, UserFunctionError
 from penstock.metrics.task_clock import TaskClock, operator_section
 from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.runtime.channel_writer import Emit
@@ -34,6 +35,9 @@ from penstock.runtime.watermarks import combined_watermark
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
+from penstock.user_failure import failing_as
+
+_MAKING = "Correct what the operator asks of its function before it opens it."
 
 CODE = "\0code"
 """Behind a uid: what stands for the functions whose keys its state is stored by, in the memory of a chain."""
@@ -66,11 +70,16 @@ class _Inputs:
 
     def timed(self, collect: Collect) -> Collect:
         """Return what takes records and charges the operator for the time."""
-        switch, section = self.clock.switch, self.section
+        switch, section, operator = self.clock.switch, self.section, self.operator
 
         def take(values: list[Any], timestamps: list[int] | None) -> None:
             before = switch(section)
-            collect(values, timestamps)
+            try:
+                collect(values, timestamps)
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                raise operator.failed_unawares(cause) from cause
             switch(before)
 
         return take
@@ -182,7 +191,10 @@ class OperatorChain:
         for spec in reversed(program.operators):
             if spec.id in wanted:
                 output = self._output(spec, built)
-                operator = make_operator(spec, output, settings, subtask, state)
+                with failing_as(
+                    UserFunctionError, f"operator {spec.name!r} failed", spec.origin, hint=_MAKING
+                ):
+                    operator = make_operator(spec, output, settings, subtask, state)
                 built[spec.id] = _Inputs(operator, sequence.clock)
         self.operators = {key: built[key].operator for key in reversed(built)}
         self._clock = sequence.clock
@@ -224,9 +236,14 @@ class OperatorChain:
 
     @contextmanager
     def timing(self, operator: int) -> Iterator[None]:
-        """Charge an operator for what is done meanwhile."""
+        """Charge an operator for what is done meanwhile; its failures name it."""
         before = self._clock.switch(self._sections[operator])
-        yield
+        try:
+            yield
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            raise self.operators[operator].failed_unawares(cause) from cause
         self._clock.switch(before)
 
     def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001

@@ -7,11 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
-from penstock.runtime.user_failure import failing_record, short, user_failure
+from penstock.user_failure import (
+    failing_record,
+    raise_interrupt,
+    short,
+    user_failure,
+    words_of,
+)
 
 
 def no_key(
-    cause: Exception, values: list[Any], position: Iterator[Any], origin: CallSite | None
+    cause: BaseException, values: list[Any], position: Iterator[Any], origin: CallSite | None
 ) -> PenstockError:
     """Return the error for a record without a usable key.
 
@@ -25,10 +31,10 @@ def no_key(
     record = failing_record(values, position)
     if isinstance(cause, KeyTypeError):
         return KeyTypeError(f"{cause.problem}, of {record}", hint=cause.hint, origin=origin)
-    frame = cause.__traceback__
-    if "unhashable type" in str(cause) and frame is not None and frame.tb_next is None:
+    frame, said = cause.__traceback__, words_of(cause)
+    if "unhashable type" in said and frame is not None and frame.tb_next is None:
         return KeyTypeError(
-            f"the key of {record} can be changed, so it cannot be a key: {cause}",
+            f"the key of {record} can be changed, so it cannot be a key: {said}",
             hint="Return a tuple instead of a list, or a frozen dataclass instead of another, "
             "from the key selector.",
             origin=origin,
@@ -36,7 +42,7 @@ def no_key(
     return user_failure("the key selector", record, cause, origin)
 
 
-def unpicklable(cause: Exception, values: list[Any], origin: CallSite | None) -> PenstockError:
+def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None) -> PenstockError:
     """Return the error for a batch with a record that cannot be pickled.
 
     Args:
@@ -46,7 +52,8 @@ def unpicklable(cause: Exception, values: list[Any], origin: CallSite | None) ->
     """
     record = next((value for value in values if not _can_be_pickled(value)), values[0])
     return UserCodeError(
-        f"the record {short(record)} of type {type(record).__name__} cannot be sent on: {cause}",
+        f"the record {short(record)} of type {type(record).__name__} cannot be sent on: "
+        f"{words_of(cause)}",
         hint="Records between operators must be picklable: no lambdas, generators, locks or open "
         "files in them.",
         origin=origin,
@@ -56,6 +63,7 @@ def unpicklable(cause: Exception, values: list[Any], origin: CallSite | None) ->
 def _can_be_pickled(value: Any) -> bool:
     try:
         pickle.dumps(value, 5)
-    except Exception:  # noqa: BLE001 - that is the question
+    except BaseException as cause:  # noqa: BLE001 - that is the question
+        raise_interrupt(cause)
         return False
     return True

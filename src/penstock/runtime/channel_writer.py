@@ -17,9 +17,8 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from operator import length_hint
 from typing import Any
@@ -48,6 +47,7 @@ from penstock.serde.frame import (
     encode_records,
 )
 from penstock.types.partitioner import Partitioner
+from penstock.user_failure import raise_interrupt
 
 Emit = Callable[[int, bytes], None]
 """Takes (route, frame)."""
@@ -258,7 +258,7 @@ class ChannelWriter:
         position = iter(values)
         try:
             combiner.add(keys, position)
-        except Exception as cause:
+        except BaseException as cause:
             key = keys[len(values) - length_hint(position) - 1]
             raise self._not_combined(combiner, cause, key, values, position) from cause
         if combiner.is_full:
@@ -267,14 +267,14 @@ class ChannelWriter:
     def _not_combined(
         self,
         combiner: Combiner,
-        cause: Exception,
+        cause: BaseException,
         key: Any,
         values: list[Any],
         position: Iterator[Any],
     ) -> PenstockError:
         try:
             hash(key)
-        except Exception as unhashable:  # noqa: BLE001 - it is told as what it is
+        except BaseException as unhashable:  # noqa: BLE001 - it is told as what it is
             return no_key(unhashable, values, position, self._spec.origin)
         return combiner.failed(cause, key, values, position)
 
@@ -303,12 +303,16 @@ class ChannelWriter:
         assert self._selector is not None
         assert self._key_getter is not None
         if self._key_getter is not self._selector:
-            with suppress(Exception):  # the selector will say it again, with the user's line
-                return list(map(self._key_getter, values))
-        position = iter(values)
+            try:
+                keys = list(map(self._key_getter, values))
+                if len(keys) == len(values):  # else a record's own code raised StopIteration
+                    return keys
+            except BaseException as cause:  # noqa: BLE001 - the selector says it, with its line
+                raise_interrupt(cause)
+        select, position = self._selector, iter(values)
         try:
-            return list(map(self._selector, position))
-        except Exception as cause:
+            return [select(value) for value in position]
+        except BaseException as cause:
             raise no_key(cause, values, position, self._spec.origin) from cause
 
     def _send_by_key(
@@ -336,14 +340,16 @@ class ChannelWriter:
 
     def _routes_of(self, keys: list[Any], values: list[Any]) -> list[int]:
         try:
-            return self._routes.of(keys)
-        except Exception:
-            position = iter(keys)  # again, one by one, to see which it was
-            try:
-                deque(map(self._routes.__getitem__, position), maxlen=0)
-            except Exception as cause:
-                raise no_key(cause, values, position, self._spec.origin) from cause
-            raise
+            found = self._routes.of(keys)
+            if len(found) == len(keys):  # else a key's own code raised StopIteration
+                return found
+        except BaseException as cause:  # noqa: BLE001 - it is said again, one by one
+            raise_interrupt(cause)
+        position, routes = iter(keys), self._routes
+        try:
+            return [routes[key] for key in position]
+        except BaseException as cause:
+            raise no_key(cause, values, position, self._spec.origin) from cause
 
     def _send_in_parts(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
         limit = self._max_records
@@ -383,7 +389,7 @@ class ChannelWriter:
         header = self._header(FrameKind.RECORDS, len(values))
         try:
             frame = encode_records(header, values, timestamps)
-        except Exception as cause:  # whatever a user's __reduce__ raises
+        except BaseException as cause:  # whatever a user's __reduce__ raises
             raise unpicklable(cause, values, self._spec.origin) from cause
         self._emit(route, frame)
         self._clock.switch(before)

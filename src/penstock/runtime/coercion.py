@@ -11,8 +11,8 @@ from typing import Any
 
 from penstock.errors import CallSite, TypeMismatchError
 from penstock.runtime.output import Output
-from penstock.runtime.user_failure import short
 from penstock.types import TypeInformation, find_mismatch
+from penstock.user_failure import short
 
 
 class CoercingOutput:

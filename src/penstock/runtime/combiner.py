@@ -21,8 +21,8 @@ from penstock.metrics.values import CounterValue, MetricValue
 from penstock.runtime.coercion import coercing_function
 from penstock.runtime.fold_by_key import reduce_by_key
 from penstock.runtime.folded_keys import FoldedKeys
-from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.types.combine_spec import CombineSpec
+from penstock.user_failure import failing_record, placed, short, user_failure
 
 RECORDS_IN = "combine.numRecordsIn"
 RECORDS_OUT = "combine.numRecordsOut"
@@ -90,7 +90,7 @@ class Combiner:
         return taken
 
     def failed(
-        self, cause: Exception, key: Any, values: list[Any], position: Iterator[Any]
+        self, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
     ) -> PenstockError:
         """Return the error for a function that raised: the one its reader would have raised.
 

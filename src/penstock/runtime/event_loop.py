@@ -64,10 +64,24 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
     """Run a loop until it is stopped, then end what is left in it."""
     asyncio.set_event_loop(loop)
     try:
-        loop.run_forever()
+        while not _was_stopped(loop):
+            pass
         loop.run_until_complete(_wind_down(loop))
     finally:
         loop.close()
+
+
+def _was_stopped(loop: asyncio.AbstractEventLoop) -> bool:
+    """Run a loop, and return whether it ended because somebody stopped it.
+
+    A task that raises one of these ends the loop as well. But it has told its own waiters; without
+    the loop those of all other tasks would wait for ever.
+    """
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt):  # signals never reach this thread
+        return False
+    return True
 
 
 async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:

@@ -103,7 +103,7 @@ def in_group_order(
         if values.in_order or len(values) < ORDERED_FROM:
             return keys, groups, values, timestamps
     elif len(values) < ORDERED_FROM:
-        return keys, list(map(group_of, keys)), values, timestamps
+        return keys, _group_of_each(keys, group_of), values, timestamps
     found = _groups_of(keys, group_of, max_parallelism)
     order = _order_of(found)
     places = order.tolist()
@@ -119,7 +119,14 @@ def _groups_of(keys: list[Any], group_of: Callable[[Any], int], max_parallelism:
     hashes = hashes_of(keys)
     if hashes is not None:
         return groups_of(hashes, max_parallelism)
-    return np.array(list(map(group_of, keys)), dtype=np.uint16)
+    return np.array(_group_of_each(keys, group_of), dtype=np.uint16)
+
+
+def _group_of_each(keys: list[Any], group_of: Callable[[Any], int]) -> list[int]:
+    found = list(map(group_of, keys))
+    if len(found) < len(keys):  # a key's own code raised StopIteration, and does it again
+        found = [group_of(key) for key in keys]
+    return found
 
 
 def _order_of(groups: Groups) -> Groups:

@@ -92,7 +92,7 @@ class OperatorMetrics:
             taken |= self._metrics.take()
         except PenstockError:
             raise
-        except Exception as cause:
+        except BaseException as cause:
             raise operator.failed_in("a gauge", cause) from cause
         for name, value in taken.items():
             if isinstance(value, GaugeValue) and not isinstance(value.value, _READINGS):

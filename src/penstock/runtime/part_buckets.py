@@ -127,7 +127,7 @@ class PartBuckets:
     ) -> Iterator[PartFrame]:
         try:
             part = pack_part(keys, values)
-        except Exception as cause:  # whatever a user's __reduce__ raises
+        except BaseException as cause:  # whatever a user's __reduce__ raises
             raise unpicklable(cause, values, self._origin) from cause
         frame = self._waiting.get(route)
         if frame is not None and frame.count + len(values) > self._most:

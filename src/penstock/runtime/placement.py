@@ -16,8 +16,8 @@ from typing import Any
 from penstock.errors import ArgumentError, PenstockError
 from penstock.runtime.program import ChannelSpec, RunSettings
 from penstock.runtime.routing import destination_routes, subtask_routes
-from penstock.runtime.user_failure import failing_record, user_failure
 from penstock.types.partitioner import Partitioner
+from penstock.user_failure import failing_record, short, user_failure
 
 Batch = tuple[int, list[Any], list[int] | None]
 """(route, values, timestamps)."""
@@ -121,7 +121,7 @@ def _as_told(sender: _Sender) -> Placement:
         if type(index) is int and 0 <= index < count:
             return routes[index]
         raise ArgumentError(
-            f"the partitioner chose subtask {index!r} of {count}",
+            f"the partitioner chose subtask {short(index)} of {count}",
             hint=f"Return an int from 0 to {count - 1}.",
             origin=spec.origin,
         )
@@ -129,10 +129,10 @@ def _as_told(sender: _Sender) -> Placement:
     def place(values: list[Any], stamps: list[int] | None) -> Iterator[Batch]:
         position = iter(values)
         try:
-            chosen = list(map(route_of, position))
+            chosen = [route_of(value) for value in position]
         except PenstockError:
             raise
-        except Exception as cause:
+        except BaseException as cause:
             record = failing_record(values, position)
             raise user_failure("the partitioner", record, cause, spec.origin) from cause
         return _split(chosen, values, stamps)

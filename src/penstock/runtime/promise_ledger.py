@@ -10,10 +10,10 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from penstock.errors import UserFunctionError
+from penstock.errors import UserCodeError, UserFunctionError
 from penstock.runtime.program import OperatorSpec
-from penstock.runtime.user_failure import short
 from penstock.types.copying import copy_value, is_immutable
+from penstock.user_failure import failure_as, short
 
 _MOST = 8192
 
@@ -34,8 +34,20 @@ class PromiseLedger:
             return value
         if len(self._now) >= _MOST:
             self.turn()
-        self._now.append((value, pickle.dumps(value, 5)))
+        self._now.append((value, self._pickled(value)))
         return copy_value(value)
+
+    def _pickled(self, value: Any) -> bytes:
+        try:
+            return pickle.dumps(value, 5)
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise failure_as(
+                UserCodeError,
+                f"operator {self._spec.name!r} emitted {short(value)}, which cannot be pickled",
+                cause,
+                self._spec.origin,
+                hint="Emit values that can be pickled, or do without pipeline.object-reuse.verify.",
+            ) from cause
 
     def turn(self) -> None:
         """Compare, and keep only what was noted since the last time.
@@ -53,7 +65,7 @@ class PromiseLedger:
             UserFunctionError: The function changed a value.
         """
         for value, noted in (*self._before, *self._now):
-            if pickle.dumps(value, 5) != noted:
+            if self._pickled(value) != noted:
                 spec = self._spec
                 raise UserFunctionError(
                     f"operator {spec.name!r} changed a record after it had emitted it: it was "

@@ -18,9 +18,9 @@ from penstock.errors import CallSite, UserCodeError
 from penstock.runtime.output import FanOut, Output, output_to
 from penstock.runtime.program import Copies, OperatorKind, OperatorSpec
 from penstock.runtime.promise_ledger import PromiseLedger
-from penstock.runtime.user_failure import placed
 from penstock.types.copying import Copier, copy_value
 from penstock.types.declared_copying import batch_copier, emission_copier
+from penstock.user_failure import placed
 
 
 class Results(Enum):

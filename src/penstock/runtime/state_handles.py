@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.runtime.program import OperatorKind, OperatorSpec
+from penstock.runtime.timers import PROCESSING_TABLE
 from penstock.runtime.timers import TABLE as TIMERS_STATE
 from penstock.state.aggregating_state import TableAggregatingState
 from penstock.state.backend import StateBackend, Table
@@ -33,6 +34,7 @@ _WINDOWS = frozenset({OperatorKind.KEYED_WINDOW, OperatorKind.KEYED_CO_GROUP})
 _RESERVED: dict[str, frozenset[OperatorKind]] = {
     REDUCE_STATE: frozenset({OperatorKind.KEYED_REDUCE}),
     TIMERS_STATE: frozenset(OperatorKind),
+    PROCESSING_TABLE: frozenset(OperatorKind),
     "_window_contents": _WINDOWS,
     "_window_contents_2": _WINDOWS,
     "_window_merges": _WINDOWS,
@@ -42,6 +44,9 @@ _RESERVED: dict[str, frozenset[OperatorKind]] = {
     "_interval_right_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
 }
 """Names of states to the operators that keep something of their own under them."""
+
+_RESERVED_PREFIXES = ("_window_trigger/", "_window_function/")
+"""Beginnings of names under which windows keep the states of triggers and functions."""
 
 
 class Descriptor(Protocol):
@@ -178,10 +183,11 @@ class StateHandles:
                 origin=self._spec.origin,
             )
 
-        if self._spec.kind in _RESERVED.get(descriptor.get_name(), ()):
+        name, kind = descriptor.get_name(), self._spec.kind
+        is_prefixed = kind in _WINDOWS and name.startswith(_RESERVED_PREFIXES)
+        if is_prefixed or kind in _RESERVED.get(name, ()):
             raise ArgumentError(
-                f"{self._spec.name!r} calls a state {descriptor.get_name()!r}, a name that Penstock "
-                "uses itself",
+                f"{self._spec.name!r} calls a state {name!r}, a name that Penstock uses itself",
                 hint="Give the state another name.",
                 origin=self._spec.origin,
             )

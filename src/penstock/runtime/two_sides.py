@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import chain, islice, repeat
+from operator import length_hint
 from typing import Any
 
 _ABSENT = object()
@@ -59,6 +60,10 @@ def lists_by_key(keys: list[Any], values: list[Any]) -> dict[Any, list[Any]]:
     """Return key to its values, in order."""
     lists: defaultdict[Any, list[Any]] = defaultdict(list)
     # All in C: half the time of a loop that appends.
-    deque(map(list.append, map(lists.__getitem__, keys), values), maxlen=0)
+    position = iter(values)
+    deque(map(list.append, map(lists.__getitem__, keys), position), maxlen=0)
+    if left := length_hint(position):  # a key's own code raised StopIteration, and does it again
+        for key, value in zip(keys[-left:], values[-left:], strict=True):
+            lists[key].append(value)
     lists.default_factory = None
     return lists

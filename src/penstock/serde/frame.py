@@ -46,6 +46,7 @@ from penstock.errors import DecodeError
 from penstock.serde.record_parts import join_parts, split_parts
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.types.row_columns import from_bytes, rows_of, to_bytes
+from penstock.user_failure import raise_interrupt, words_of
 
 VERSION = 1
 
@@ -255,8 +256,9 @@ def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any]
                 keys += some_keys or ()
     except MemoryError:
         raise
-    except Exception as cause:  # unpickling damaged bytes can raise anything
-        raise _damaged(f"its payload does not hold parts of records: {cause!r}") from cause
+    except BaseException as cause:  # unpickling damaged bytes can raise anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold parts of records: {words_of(cause)}") from cause
     if len(values) != header.count or (header.has_keys and len(keys) != len(values)):
         held = f"{len(values)} records, {len(keys)} keys"
         raise _damaged(f"it announces {header.count} records and holds {held}")
@@ -274,8 +276,9 @@ def decode_columns(header: FrameHeader, frame: bytes) -> Any:
         batch.validate()
     except MemoryError:
         raise
-    except Exception as cause:  # damaged bytes may be read as anything
-        raise _damaged(f"its payload does not hold columns: {cause!r}") from cause
+    except BaseException as cause:  # damaged bytes may be read as anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold columns: {words_of(cause)}") from cause
     if batch.num_rows != header.count:
         raise _damaged(f"it announces {header.count} records and holds {batch.num_rows}")
     return batch
@@ -300,8 +303,9 @@ def _load(frame: bytes, at: int) -> Any:
         return pickle.loads(memoryview(frame)[at:])
     except MemoryError:
         raise
-    except Exception as cause:  # unpickling damaged bytes can raise anything
-        raise _damaged(f"its payload does not unpickle: {cause!r}") from cause
+    except BaseException as cause:  # unpickling damaged bytes can raise anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not unpickle: {words_of(cause)}") from cause
 
 
 def _rows(loaded: Any) -> Any:
@@ -310,8 +314,9 @@ def _rows(loaded: Any) -> Any:
         return row_factory(fields)(rows)
     except MemoryError:
         raise
-    except Exception as cause:  # damaged bytes may unpickle to anything
-        raise _damaged(f"its payload does not hold rows: {cause!r}") from cause
+    except BaseException as cause:  # damaged bytes may unpickle to anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold rows: {words_of(cause)}") from cause
 
 
 def _damaged(what: str) -> DecodeError:

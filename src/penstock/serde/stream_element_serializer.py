@@ -35,6 +35,7 @@ from penstock.types.latency_marker import OperatorId
 from penstock.types.record_attributes import RecordAttributes
 from penstock.types.type_serializer import TypeSerializer
 from penstock.types.watermark_generator import Watermark
+from penstock.user_failure import raise_interrupt, words_of
 
 _LENGTH = struct.Struct(">I")
 _LONG = struct.Struct(">q")
@@ -131,8 +132,9 @@ class _ElementSerializer(TypeSerializer[StreamElement]):
             return self._values.deserialize(stream)
         except PenstockError:
             raise
-        except Exception as cause:  # a serializer may raise anything on damaged bytes
-            raise _damaged(f"it holds no value: {cause!r}", at) from cause
+        except BaseException as cause:  # a serializer may raise anything on damaged bytes
+            raise_interrupt(cause)
+            raise _damaged(f"it holds no value: {words_of(cause)}", at) from cause
 
 
 class StreamElementSerializer(_ElementSerializer):

@@ -16,6 +16,7 @@ from typing import Any
 import cloudpickle
 
 from penstock.errors import CallSite, UserCodeError
+from penstock.user_failure import raise_interrupt, words_of
 
 
 def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) -> bytes:
@@ -31,9 +32,10 @@ def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) ->
     """
     try:
         pickled: bytes = cloudpickle.dumps((_script_classes(), obj))
-    except Exception as cause:  # whatever a user's __reduce__ raises
+    except BaseException as cause:  # whatever a user's __reduce__ raises
+        raise_interrupt(cause)
         raise UserCodeError(
-            f"{what} cannot be shipped to the workers: {cause}",
+            f"{what} cannot be shipped to the workers: {words_of(cause)}",
             hint="Create connections, locks and files in open(), not in the constructor or "
             "as a global that a function uses.",
             origin=origin,

@@ -20,6 +20,7 @@ from penstock.errors import (
     SinkError,
     SourceError,
     StateError,
+    encodable,
     without_wire,
 )
 from penstock.spark.final_failures import tell_driver
@@ -31,12 +32,24 @@ class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire f
 
 @contextmanager
 def carrying() -> Iterator[None]:
-    """Make a `PenstockError` raised inside survive Spark's wrapping."""
+    """Make what is raised inside survive Spark's wrapping: around all that runs in its workers.
+
+    Spark's worker tells the JVM the text of an exception with all its causes, and if that cannot be
+    encoded it tells nothing, while the JVM waits for ever. So no text with half a character in it
+    may leave, neither that of our errors nor that of others.
+    """
     try:
         yield
+    except GeneratorExit:  # whoever reads what is made inside has stopped
+        raise
     except PenstockError as error:
         tell_driver(error)
         raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
+    except BaseException as error:
+        told = "".join(traceback.format_exception(error))
+        if encodable(told) == told:
+            raise
+        raise WorkerFailure(encodable(told)) from None
 
 
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)

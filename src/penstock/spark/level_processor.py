@@ -66,7 +66,9 @@ class LevelProcessor(StatefulProcessor):
 
     def _in_worker(self) -> LevelWorker:
         if self._worker is None:
+            from penstock.spark.failures import carrying
             from penstock.spark.level_worker import LevelWorker
 
-            self._worker = LevelWorker(pickle.loads(self._described), self._entries)
+            with carrying():
+                self._worker = LevelWorker(pickle.loads(self._described), self._entries)
         return self._worker

@@ -130,9 +130,9 @@ class LevelWorker:
 
     def process(self, route: int, rows: Iterator[Any]) -> Iterator[Row]:
         """Process one micro-batch of one subtask."""
-        subtask = self._subtask(route)
-        subtask.clock.resume(ARROW)
         with carrying(), paused_for_micro_batch():
+            subtask = self._subtask(route)
+            subtask.clock.resume(ARROW)
             frames: list[bytes] = []
             signals: set[str] = set()
             passing: list[bytes] = []

@@ -28,6 +28,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.serde.atomic_file import read_verified, write_verified
+from penstock.spark.failures import carrying
 from penstock.spark.position_rows import POSITIONS_DDL
 
 _TICK = "tick.json"
@@ -102,6 +103,7 @@ class PositionsReader(DataSourceStreamReader):
         self._last_call = time.monotonic()
         self._allowance: dict[int, float] = {}
 
+    @carrying()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return the beginning of everything."""
         begin: dict[str, Any] = {"control": 0, "tick": 0}
@@ -109,6 +111,7 @@ class PositionsReader(DataSourceStreamReader):
             begin[str(source["source"])] = [start for start, _ in source["splits"]]
         return begin
 
+    @carrying()
     def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802
         """Return how far the next micro-batch goes."""
         now = time.monotonic()
@@ -123,6 +126,7 @@ class PositionsReader(DataSourceStreamReader):
                 self._allowance[source["source"]] -= taken
         return end
 
+    @carrying()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return one partition per split that advanced, and one for control events."""
         found = []

@@ -198,7 +198,7 @@ class JobContext:
                 elif restored is not None and goes_on and key in restored.left:
                     files[name] = restored.left[key].to_json()
                 elif isinstance(described, SplitSource):
-                    splits[name] = described.splits(self.plan.options.parallelism)
+                    splits[name] = described.exact_splits(self.plan.options.parallelism)
                 elif isinstance(described, FileSource) and described.is_bounded:
                     files[name] = pin_files(self.session, described, source.origin).to_json()
         return {"files": files, "splits": splits}

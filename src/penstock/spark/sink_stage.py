@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
+from penstock.graph.sink_calls import open_committer
 from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.plan.physical import PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL
@@ -69,7 +70,7 @@ class SinkStage:
         self._payload = Payload.of(self._contexts, workers)
         self._parallelism = plan.options.parallelism
         self._committers: list[Committer] = [
-            sink.create_committer(context) for sink, context in self._contexts
+            open_committer(sink, context) for sink, context in self._contexts
         ]
 
     def recover(self) -> None:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.graph.sink_calls import open_writer
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
 from penstock.runtime.batch_level import Row
 from penstock.runtime.collector import rare_for_records
@@ -136,7 +137,7 @@ class SinkTask:
         return message
 
     def _writer(self, sink: Sink, context: SinkContext) -> SinkWriter:
-        return sink.create_writer(replace(context, subtask=task_id() % self.parallelism))
+        return open_writer(sink, replace(context, subtask=task_id() % self.parallelism))
 
     def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
         if self.last_level is None:

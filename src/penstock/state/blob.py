@@ -35,6 +35,7 @@ from zlib import crc32
 from penstock.errors import StateError
 from penstock.state.compression import Compression, compress, decompress
 from penstock.state.packed import pack, unpack
+from penstock.user_failure import raise_interrupt, words_of
 
 MAGIC = b"PSS1"
 COMPRESSED_MAGIC = b"PSS2"
@@ -125,10 +126,11 @@ def encode_blob(
     uid = operator.encode()
     try:
         body = pickle.dumps([section.plain() for section in sections], 5)
-    except Exception as cause:  # whatever a user's __reduce__ raises
+    except BaseException as cause:  # whatever a user's __reduce__ raises
+        raise_interrupt(cause)
         names = ", ".join(sorted({f"{operator}/{section.state}" for section in sections}))
         raise StateError(
-            f"a value of state {names} cannot be stored: {cause}",
+            f"a value of state {names} cannot be stored: {words_of(cause)}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
     magic = MAGIC
@@ -222,10 +224,11 @@ def decode_blob(blob: bytes) -> list[Section]:
     body = body_of(checked(blob))
     try:
         plain = pickle.loads(body)
-    except Exception as cause:  # a class of the user's program is gone or renamed
+    except BaseException as cause:  # a class of the user's program is gone or renamed
+        raise_interrupt(cause)
         raise StateError(
             f"state of operator {operator_of(blob)!r}, key group {key_group_of(blob)}, cannot be "
-            f"read: {cause}",
+            f"read: {words_of(cause)}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
     return [Section(*map(unpack, section)) for section in plain]

@@ -40,6 +40,7 @@ from penstock.errors import StateError
 from penstock.serde.key_bytes import decode_key
 from penstock.state.key_coder import Coders, KeyCoder
 from penstock.state.schema import StateSchema
+from penstock.user_failure import raise_interrupt, words_of
 
 GROUP_BYTES = 4
 PREFIX_BYTES = 6
@@ -112,9 +113,10 @@ def pack_entry(raw: bytes, number: int, value: Any, address: tuple[Any, Any] | N
         return _HEAD.pack(crc32(value, crc32(raw) ^ code), code) + value
     try:
         body = pickle.dumps(value if address is None else (value, *address), 5)
-    except Exception as cause:  # whatever a user's __reduce__ raises
+    except BaseException as cause:  # whatever a user's __reduce__ raises
+        raise_interrupt(cause)
         raise StateError(
-            f"a value of state cannot be stored: {cause}",
+            f"a value of state cannot be stored: {words_of(cause)}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
     return _HEAD.pack(crc32(body, crc32(raw) ^ code), code) + body

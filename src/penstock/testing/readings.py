@@ -58,7 +58,7 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
                     hint="Replace it by from_collection or another SplitSource in the test.",
                     origin=source.origin,
                 )
-            for split, (start, end) in enumerate(part.splits(plan.options.parallelism)):
+            for split, (start, end) in enumerate(part.exact_splits(plan.options.parallelism)):
                 yield Piece(source.id, part, split, start, end)
 
 

@@ -43,6 +43,7 @@ from penstock.types.row import (
     values_of_row,
 )
 from penstock.types.time import Instant
+from penstock.user_failure import raise_interrupt, words_of
 
 Copier = Callable[[Any], Any]
 """Takes a value and returns it, or a copy if somebody could change it."""
@@ -153,16 +154,18 @@ def _through_pickle(value: Any, depth: int = 0) -> Any:
     del depth
     try:
         return pickle.loads(pickle.dumps(value, 5))
-    except Exception:  # noqa: BLE001 - whatever __reduce__ raises: there is another way
+    except BaseException as cause:  # noqa: BLE001 - whatever __reduce__ raises: another way is left
+        raise_interrupt(cause)
         return _deep_copy(value)
 
 
 def _deep_copy(value: Any) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception as cause:
+    except BaseException as cause:
+        raise_interrupt(cause)
         raise UserCodeError(
-            f"a record of type {type(value).__name__} cannot be copied: {cause}",
+            f"a record of type {type(value).__name__} cannot be copied: {words_of(cause)}",
             hint="Return False from is_output_value_stored of the function that emits it, if that "
             "keeps nothing of what it emitted; or emit something that can be pickled.",
         ) from cause

@@ -11,8 +11,14 @@ from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.record_copies import Emission
 from penstock.runtime.spill_space import SpillCounts
-from penstock.runtime.user_failure import failing_record, placed, short, user_failure
 from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.user_failure import (
+    failing_record,
+    has_user_frame,
+    placed,
+    short,
+    user_failure,
+)
 
 Collect = Callable[[list[Any], list[int] | None], None]
 """Takes a batch: values and timestamps."""
@@ -58,7 +64,7 @@ class Operator:
                 opened(self.context)
             except PenstockError:
                 raise
-            except Exception as cause:
+            except BaseException as cause:
                 raise self.failed_in("open", cause) from cause
 
     def close(self) -> None:
@@ -67,7 +73,9 @@ class Operator:
         if closed is not None:
             try:
                 closed()
-            except Exception as cause:
+            except PenstockError:
+                raise
+            except BaseException as cause:
                 raise self.failed_in("close", cause) from cause
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -146,7 +154,7 @@ class Operator:
         """Take back what `memory` returned."""
 
     def failed(
-        self, cause: Exception, values: list[Any], position: Iterator[Any], *, key: Any = None
+        self, cause: BaseException, values: list[Any], position: Iterator[Any], *, key: Any = None
     ) -> PenstockError:
         """Return the error for a user function that raised on one record of a batch.
 
@@ -165,6 +173,15 @@ class Operator:
             return placed(cause, f"operator {self.spec.name!r}", where, self.spec.origin)
         return self.failed_in(where, cause)
 
-    def failed_in(self, where: str, cause: Exception) -> UserFunctionError:
+    def failed_unawares(self, cause: BaseException) -> BaseException:
+        """Return the error for what was raised where nobody expects code of the user's to run.
+
+        A record has more of it than functions: how a key compares, how a value is copied or written.
+        What has no line of the user's is not theirs, and is returned as it is.
+        """
+        failure = self.failed_in("its records", cause)
+        return failure if has_user_frame(cause) else cause
+
+    def failed_in(self, where: str, cause: BaseException) -> UserFunctionError:
         """Return the error for a user function that raised outside record processing."""
         return user_failure(f"operator {self.spec.name!r}", where, cause, self.spec.origin)

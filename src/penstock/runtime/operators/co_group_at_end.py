@@ -17,8 +17,8 @@ from penstock.errors import PenstockError
 from penstock.runtime.operators.co_group_windows import Batch, CoGroupWindowOperator
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.two_sides import KeyedValues, pairs_by_key
-from penstock.runtime.user_failure import short
 from penstock.state.level_state import CurrentGroup
+from penstock.user_failure import short
 
 
 class CoGroupAtEndOperator(CoGroupWindowOperator):
@@ -57,7 +57,7 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
                         results.append(result)
                         if len(results) >= FLUSH_RECORDS:
                             break
-            except Exception as cause:
+            except BaseException as cause:
                 raise self._failed_on_key(cause) from cause
             if len(results) >= FLUSH_RECORDS:
                 results = self._send_all(remaining)
@@ -71,7 +71,7 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
             results, _ = self.waiting_results(with_timestamps=True)
             try:
                 results.extend(islice(remaining, FLUSH_RECORDS))
-            except Exception as cause:
+            except BaseException as cause:
                 raise self._failed_on_key(cause) from cause
         return self._values
 
@@ -85,7 +85,7 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
         values = batches[0][0] if len(batches) == 1 else list(chain(*(b for b, _ in batches)))
         return self.keys_of(number, values), values
 
-    def _failed_on_key(self, cause: Exception) -> PenstockError:
+    def _failed_on_key(self, cause: BaseException) -> PenstockError:
         if isinstance(cause, PenstockError):
             return cause
         return self.failed_in(f"key {short(self.keys.key)}", cause)

@@ -74,7 +74,7 @@ def guarded(operator: Operator, where: str, call: Callable[..., Any], *arguments
         call(*arguments)
     except PenstockError:
         raise
-    except Exception as cause:
+    except BaseException as cause:
         raise operator.failed_in(where, cause) from cause
 
 
@@ -175,6 +175,6 @@ class CustomOperator(Operator):
             for value, stamp in zip(position, timestamps or repeat(None), strict=False):
                 context.current_timestamp = stamp
                 refuse_result(call(value, context), self.spec)
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         self._out.flush()

@@ -11,15 +11,24 @@ from penstock.types.copying import Copier
 
 
 def filtered(
-    call: Callable[[Any], Any], values: Iterator[Any], copy: Copier
+    call: Callable[[Any], Any], position: Iterator[Any], values: list[Any], copy: Copier | None
 ) -> tuple[list[bool], list[Any]]:
-    """Return what a predicate says of every value, and copies of those it keeps.
+    """Return what a predicate says of every value, and those it keeps.
 
-    Each copy is made before the predicate is called again: it may keep a value and change it.
+    Args:
+        call: The predicate.
+        position: Over `values`; what is left of it tells, if anything raises, on which value.
+        values: The batch.
+        copy: Applied to what is kept before the predicate is called again, which may have kept a
+            value itself and change it; None is not at all.
     """
-    keep: list[bool] = []
+    if copy is None:
+        # What is true is decided here: `compress` would end at a `__bool__` that raises StopIteration.
+        keep = [bool(call(value)) for value in position]
+        return keep, list(compress(values, keep))
+    keep = []
     kept: list[Any] = []
-    for value in values:
+    for value in position:
         is_kept = bool(call(value))
         keep.append(is_kept)
         if is_kept:
@@ -33,14 +42,9 @@ class FilterOperator(Operator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Filter a batch; passes nothing on if nothing is left."""
         position = iter(values)
-        copy = self.emission.copy
         try:
-            if copy is None:
-                keep = list(map(self.call, position))
-                kept = list(compress(values, keep))
-            else:
-                keep, kept = filtered(self.call, position, copy)
-        except Exception as cause:
+            keep, kept = filtered(self.call, position, values, self.emission.copy)
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         if kept:
             stamps = None if timestamps is None else list(compress(timestamps, keep))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import Any
 
 from penstock.runtime.operators.base import Operator
@@ -16,18 +15,21 @@ class FlatMapOperator(Operator):
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Flat-map a batch; results take the timestamp of their record."""
-        position = iter(values)
+        call, position = self.call, iter(values)
+        results: list[Any] = []
         stamps: list[int] | None = None
+        extend = results.extend
         try:
             if timestamps is None:
-                results = list(chain.from_iterable(map(self.call, position)))
+                for value in position:
+                    extend(call(value))
             else:
-                results, stamps = [], []
-                for stamp, produced in zip(timestamps, map(self.call, position), strict=False):
+                stamps = []
+                for value, stamp in zip(position, timestamps, strict=True):
                     before = len(results)
-                    results.extend(produced)
+                    extend(call(value))
                     stamps.extend([stamp] * (len(results) - before))
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         if results:
             self.output.collect(results, stamps)

@@ -27,8 +27,8 @@ from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.side_outputs import send_sides
 from penstock.runtime.two_sides import lists_by_key
-from penstock.runtime.user_failure import short
 from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.user_failure import short
 
 Batch = tuple[list[Any], list[int] | None]
 """(values, timestamps)."""
@@ -145,7 +145,7 @@ class IntervalJoinOperator(KeyedOperator):
                     results.extend(produced)
             except PenstockError:
                 raise
-            except Exception as cause:
+            except BaseException as cause:
                 where = f"the pair {short(left)}, {short(right)} of key {short(self.keys.key)}"
                 raise self.failed_in(where, cause) from cause
             if context.aside:

@@ -13,7 +13,6 @@ them at a time gets them in parts, in the same order: `start_key`, `continue_key
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from itertools import islice
 from operator import itemgetter, le
 from typing import Any
@@ -30,6 +29,7 @@ from penstock.runtime.selected_keys import by_value
 from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_values import SpilledValues
+from penstock.user_failure import raise_interrupt
 
 FLUSH_RECORDS = 4096
 """Results that may wait before they are passed on."""
@@ -232,12 +232,16 @@ class KeyedOperator(Operator):
         assert selector is not None, "every input has a key"
         getter = getter_of(selector)
         if getter is not selector:
-            with suppress(Exception):  # the selector will say it again, with the user's line
-                return list(map(getter, values))
+            try:
+                keys = list(map(getter, values))
+                if len(keys) == len(values):  # else a record's own code raised StopIteration
+                    return keys
+            except BaseException as cause:  # noqa: BLE001 - the selector says it, with its line
+                raise_interrupt(cause)
         position = iter(values)
         try:
-            return list(map(selector, position))
-        except Exception as cause:
+            return [selector(value) for value in position]
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
 
     def _keys_by(self, selector: Callable[[Any], Any] | None, values: list[Any]) -> list[Any]:

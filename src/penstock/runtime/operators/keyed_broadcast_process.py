@@ -47,7 +47,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
             context.current_timestamp = stamp
             try:
                 results = list(many_or_none(call(value, context)))
-            except Exception as cause:
+            except BaseException as cause:
                 raise self.failed(cause, values, position) from cause
             if results:
                 self.emit(results, None if stamp is None else [stamp] * len(results))

@@ -28,13 +28,13 @@ from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.timers import TimerService
-from penstock.runtime.user_failure import short
 from penstock.serde import user_code
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.serde.key_groups import KeyGroups, subtask_of
 from penstock.types.list_key import frozen, thawed
 from penstock.types.record_attributes import combined_backlog
 from penstock.types.time_domain import TimeDomain
+from penstock.user_failure import short
 
 _HINT = "Set only keys of records that this object was given."
 
@@ -282,11 +282,11 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
                 refuse_result(calls[number](value, context), self.spec)
             except PenstockError:
                 raise
-            except Exception as cause:
+            except BaseException as cause:
                 where = f"record {short(value)} of input {number + 1}, key {short(key)}"
                 raise self.failed_in(where, cause) from cause
 
     def _fire(self, timestamp: int) -> None:
         self._context.current_timestamp = timestamp
-        where = f"timer {timestamp} of key {self.keys.key!r}"
+        where = f"timer {timestamp} of key {short(self.keys.key)}"
         guarded(self, where, self._on_timer, timestamp, self._context)

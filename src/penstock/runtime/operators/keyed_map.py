@@ -16,10 +16,10 @@ class KeyedMapOperator(KeyedOperator):
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Map the records of one key."""
-        position = iter(values)
+        call, position = self.call, iter(values)
         try:
-            mapped = list(map(self.call, position))
-        except Exception as cause:
+            mapped = [call(value) for value in position]
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         self.emit(mapped, timestamps)
 
@@ -31,10 +31,10 @@ class KeyedFlatMapOperator(KeyedOperator):
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Flat-map the records of one key."""
-        position = iter(values)
+        call, position = self.call, iter(values)
         try:
-            produced = list(map(list, map(self.call, position)))
-        except Exception as cause:
+            produced = [list(call(value)) for value in position]
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         results = list(chain.from_iterable(produced))
         if timestamps is None:
@@ -52,13 +52,8 @@ class KeyedFilterOperator(KeyedOperator):
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Filter the records of one key."""
         position = iter(values)
-        copy = self.emission.copy
         try:
-            if copy is None:
-                keep = list(map(self.call, position))
-                kept = list(compress(values, keep))
-            else:
-                keep, kept = filtered(self.call, position, copy)
-        except Exception as cause:
+            keep, kept = filtered(self.call, position, values, self.emission.copy)
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         self.emit(kept, None if timestamps is None else list(compress(timestamps, keep)))

@@ -14,6 +14,7 @@ from penstock.runtime.program import OperatorSpec
 from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.types.time_domain import TimeDomain
+from penstock.user_failure import short
 
 
 class KeyedProcessOperator(KeyedOperator):
@@ -95,7 +96,7 @@ class KeyedProcessOperator(KeyedOperator):
                         before = len(results)
                         extend(produced)
                         stamps.extend([stamp] * (len(results) - before))
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=current.key) from cause
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
@@ -118,7 +119,7 @@ class KeyedProcessOperator(KeyedOperator):
                         before = len(results)
                         results.extend(produced)
                         stamps.extend([stamp] * (len(results) - before))
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         self.flush_if_many()
 
@@ -164,7 +165,7 @@ class KeyedProcessOperator(KeyedOperator):
             results = [] if produced is None else list(produced)
         except PenstockError:
             raise
-        except Exception as cause:
-            where = f"timer {timestamp} of key {self.keys.key!r}"
+        except BaseException as cause:
+            where = f"timer {timestamp} of key {short(self.keys.key)}"
             raise self.failed_in(where, cause) from cause
         self.emit(results, [timestamp] * len(results))

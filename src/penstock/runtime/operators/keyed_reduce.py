@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import reduce
-from itertools import accumulate, chain
+from itertools import chain
 from operator import length_hint
 from typing import Any
 
@@ -72,7 +72,7 @@ class KeyedReduceOperator(KeyedOperator):
         position = iter(values)
         try:
             reduce_by_key(folded.table, keys, position, self.call)
-        except Exception as cause:
+        except BaseException as cause:
             key = keys[len(values) - length_hint(position) - 1]
             raise self.failed(cause, values, position, key=key) from cause
         folded.records += len(values)
@@ -98,42 +98,41 @@ class KeyedReduceOperator(KeyedOperator):
         before = part.get(key, ABSENT)
         position = iter(values)
         results: list[Any] = []
-        records = position if before is ABSENT else chain((before,), position)
         try:
             if self._final_only:
+                records = position if before is ABSENT else chain((before,), position)
                 result = reduce(self.call, records)
                 self._final = [result]
                 self._final_stamps = None if timestamps is None else timestamps[-1:]
                 stamps = None
             else:
-                rolling = accumulate(records, self.call)
-                results, result = self._rolled(rolling, values[0], is_first=before is ABSENT)
+                results, result = self._rolled(before, position, values[0])
                 stamps = timestamps
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         part.put(key, result)
         self.emit(results, stamps)
 
-    def _rolled(
-        self, rolling: Iterator[Any], record: Any, *, is_first: bool
-    ) -> tuple[list[Any], Any]:
-        """Return what leaves of rolling aggregates, and the last one, which stays in the state.
+    def _rolled(self, before: Any, position: Iterator[Any], record: Any) -> tuple[list[Any], Any]:
+        """Return the rolling aggregates that leave, and the last one, which stays in the state.
 
         A function of two values gives one of the same type, so a record that cannot be changed
         tells that aggregates cannot be either; and then nothing is looked at one by one.
         """
-        copy = self.emission.copy
-        if copy is None or is_immutable(record):
-            results = list(rolling)
-            result = results[-1]
+        copy, call = self.emission.copy, self.call
+        result, results = before, []
+        copies = copy is not None and not is_immutable(record)
+        if before is ABSENT:
+            result = next(position)
+            results.append(copy(result) if copies and copy is not None else result)
+        if copies and copy is not None:
+            for value in position:
+                result = call(result, value)
+                results.append(copy(result))
+        else:
+            results += [result := call(result, value) for value in position]
             if copy is not None and not is_immutable(result):
                 results = list(map(copy, results))
-        else:
-            results = []
-            for result in rolling:
-                results.append(copy(result))
-        if not is_first:
-            del results[0]
         return results, result
 
     def end_key(self, watermark: int) -> None:

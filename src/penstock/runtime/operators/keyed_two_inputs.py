@@ -19,8 +19,8 @@ from penstock.runtime.operators.keyed_process import KeyedProcessOperator
 from penstock.runtime.operators.two_inputs import input_calls
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
-from penstock.runtime.user_failure import short
 from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.user_failure import short
 
 Entry = tuple[int, Any, int | None]
 """(input, record, timestamp)."""
@@ -104,7 +104,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
                 results = list(self.results(calls[number](value, *arguments)))
             except PenstockError:
                 raise
-            except Exception as cause:
+            except BaseException as cause:
                 where = f"record {short(value)} of input {number + 1}, key {short(key)}"
                 raise self.failed_in(where, cause) from cause
             if results:

@@ -35,6 +35,7 @@ from penstock.runtime.windows.scoped_states import ScopedStates
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.state.key_context import KeyContext
 from penstock.types.window_spec import Evaluation, Fold, WindowSpec
+from penstock.user_failure import raise_interrupt, short
 
 FUNCTION_PREFIX = "_window_function/"
 """State per window of functions is kept under its name behind this."""
@@ -227,8 +228,8 @@ class KeyedWindowOperator(KeyedOperator):
             complete.fire(self._send_whole)
         except PenstockError:
             raise
-        except Exception as cause:
-            where = f"timer {complete.time} of key {self.keys.key!r}"
+        except BaseException as cause:
+            where = f"timer {complete.time} of key {short(self.keys.key)}"
             raise self.failed_in(where, cause) from cause
 
     def _send_whole(self, results: list[Any], times: list[int]) -> None:
@@ -245,7 +246,7 @@ class KeyedWindowOperator(KeyedOperator):
         position = iter(values)
         try:
             make_fold(self._window).fold_by_key(folded.table, keys, position)
-        except Exception as cause:
+        except BaseException as cause:
             key = keys[len(values) - length_hint(position) - 1]
             raise self.failed(cause, values, position, key=key) from cause
         folded.records += len(values)
@@ -261,8 +262,8 @@ class KeyedWindowOperator(KeyedOperator):
         try:
             for key, kept in folded.items():  # noqa: B007 - named in the error
                 results.append(fold.result(kept))
-        except Exception as cause:
-            raise self.failed_in(f"window {window!r} of key {key!r}", cause) from cause
+        except BaseException as cause:
+            raise self.failed_in(f"window {window!r} of key {short(key)}", cause) from cause
         for at in range(0, len(results), FLUSH_RECORDS):
             some = list(self.emission.of(results[at : at + FLUSH_RECORDS]))
             self._send(some, window.max_timestamp())
@@ -272,7 +273,7 @@ class KeyedWindowOperator(KeyedOperator):
         position = iter(values)
         try:
             parts.extend(position)
-        except Exception as cause:
+        except BaseException as cause:
             raise self._failed(cause, values, position) from cause
 
     def _fire_parts(self, parts: Parts) -> None:
@@ -307,8 +308,8 @@ class KeyedWindowOperator(KeyedOperator):
                 call()
             except PenstockError:
                 raise
-            except Exception as cause:
-                raise self.failed_in(f"{where} of key {self.keys.key!r}", cause) from cause
+            except BaseException as cause:
+                raise self.failed_in(f"{where} of key {short(self.keys.key)}", cause) from cause
 
         return run
 
@@ -325,7 +326,7 @@ class KeyedWindowOperator(KeyedOperator):
             send_sides(self._sides, {tag: (list(values), list(stamps))})
 
     def _failed(
-        self, cause: Exception, values: list[Any], position: Iterator[Any]
+        self, cause: BaseException, values: list[Any], position: Iterator[Any]
     ) -> PenstockError:
         return self.failed(cause, values, position, key=self.keys.key)
 
@@ -341,7 +342,7 @@ class KeyedWindowOperator(KeyedOperator):
             method(*arguments)
         except PenstockError:
             raise
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed_in(what, cause) from cause
 
     def _can_combine(self) -> bool:
@@ -352,5 +353,6 @@ class KeyedWindowOperator(KeyedOperator):
         try:
             left, right = function.create_accumulator(), function.create_accumulator()
             return function.merge(left, right) is not None or left is None
-        except Exception:  # noqa: BLE001 - whatever it is, windows are kept one by one
+        except BaseException as cause:  # noqa: BLE001 - whatever it is, windows are kept one by one
+            raise_interrupt(cause)
             return False

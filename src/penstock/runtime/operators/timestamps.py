@@ -20,6 +20,7 @@ from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
 from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
 from penstock.types.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.user_failure import short
 
 
 class GeneratedWatermarks(WatermarkOutput):
@@ -43,7 +44,7 @@ class GeneratedWatermarks(WatermarkOutput):
         stamp = getattr(watermark, "timestamp", None)
         if type(stamp) is not int or not _fits([stamp]):
             raise TypeMismatchError(
-                f"a watermark generator emitted {watermark!r}",
+                f"a watermark generator emitted {short(watermark)}",
                 hint="Emit Watermark(epoch milliseconds), an int of at most 64 bits.",
             )
         if stamp > self.greatest:
@@ -107,7 +108,7 @@ class TimestampsOperator(Operator):
         if self._make_generator is not None:
             try:
                 self._current_generator().on_periodic_emit(self._generated)
-            except Exception as cause:
+            except BaseException as cause:
                 raise self._generator_failed(cause, "on_periodic_emit") from cause
             self._pass_on()
         elif self._bound_ms is not None and self._greatest != MIN_TIMESTAMP:
@@ -163,7 +164,7 @@ class TimestampsOperator(Operator):
         for end, (value, stamp) in enumerate(zip(position, stamps, strict=False), 1):
             try:
                 on_event(value, stamp, said)
-            except Exception as cause:
+            except BaseException as cause:
                 raise self.failed(cause, values, position) from cause
             if said.is_new and self.context.is_live:
                 cut = None if timestamps is None else timestamps[start:end]
@@ -212,26 +213,29 @@ class TimestampsOperator(Operator):
             assert self._make_generator is not None
             try:
                 made = self._make_generator(self.context)
-            except Exception as cause:
+            except BaseException as cause:
                 raise self._generator_failed(cause, "the maker of the generator") from cause
             if not hasattr(made, "on_event") or not hasattr(made, "on_periodic_emit"):
                 raise UserCodeError(
-                    f"for_generator was given a function that returned {made!r}",
+                    f"for_generator was given a function that returned {short(made)}",
                     hint="Return an object of a class derived from WatermarkGenerator.",
                     origin=self.spec.origin,
                 )
             self._generator = made
         return self._generator
 
-    def _generator_failed(self, cause: Exception, where: str) -> PenstockError:
+    def _generator_failed(self, cause: BaseException, where: str) -> PenstockError:
         return cause if isinstance(cause, PenstockError) else self.failed_in(where, cause)
 
     def _assign(self, assigner: Any, values: list[Any], timestamps: list[int] | None) -> list[int]:
         position = iter(values)
-        previous = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
         try:
-            assigned = list(map(assigner, position, previous))
-        except Exception as cause:
+            if timestamps is None:
+                assigned = [assigner(value, MIN_TIMESTAMP) for value in position]
+            else:
+                previous = zip(position, timestamps, strict=True)
+                assigned = [assigner(value, stamp) for value, stamp in previous]
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         if set(map(type, assigned)) != {int} or not _fits(assigned):
             index = next(
@@ -240,8 +244,8 @@ class TimestampsOperator(Operator):
                 if type(stamp) is not int or not _fits([stamp])
             )
             raise TypeMismatchError(
-                f"the timestamp assigner of {self.spec.name!r} returned {assigned[index]!r} for "
-                f"record {values[index]!r}",
+                f"the timestamp assigner of {self.spec.name!r} returned "
+                f"{short(assigned[index])} for record {short(values[index])}",
                 hint="Return epoch milliseconds as an int of at most 64 bits.",
                 origin=self.spec.origin,
             )

@@ -72,7 +72,7 @@ class TwoInputOperator(Operator):
                 results.extend(self.results(call(value, *arguments)))
                 if stamps is not None:
                     stamps.extend([stamp] * (len(results) - before))  # type: ignore[list-item]
-        except Exception as cause:
+        except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         (main, main_stamps), sides = split_tagged(results, stamps)
         send_sides(self._sides, sides)

@@ -171,7 +171,7 @@ class CompleteWindows:
         position = iter(values)
         try:
             return self._folding.fold(values, position)
-        except Exception as cause:
+        except BaseException as cause:
             raise self._host.failed(cause, values, position) from cause
 
 
@@ -207,7 +207,7 @@ class _Values:
 
     def shared(self, kept: list[Any]) -> Any:
         if self._fold.may_change:
-            kept = list(map(detached, kept))
+            kept = [detached(value) for value in kept]
         return [self._fold.result(reduce(self._fold.merge, kept))]
 
 

@@ -110,7 +110,7 @@ class FoldedContents:
         if not found:
             return None
         if self._fold.may_change:
-            found = list(map(detached, found))
+            found = [detached(value) for value in found]
         return [self._fold.result(reduce(self._fold.merge, found))]
 
     def any_of(self, keys: Iterable[Any]) -> bool:

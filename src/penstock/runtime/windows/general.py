@@ -49,7 +49,7 @@ class GeneralEngine:
         try:
             for stamp, value in zip(stamps, position, strict=False):
                 self._add(value, stamp)
-        except Exception as cause:
+        except BaseException as cause:
             raise self._host.failed(cause, values, position) from cause
 
     def on_event_time(self, form: Any, time: int) -> None:

@@ -19,7 +19,7 @@ from penstock.types.windows import Window
 
 _AT_ONCE = 4096
 
-Failed = Callable[[Exception, list[Any], Iterator[Any]], PenstockError]
+Failed = Callable[[BaseException, list[Any], Iterator[Any]], PenstockError]
 """(cause, records, iterator that is being consumed) to the error that names the record."""
 
 

@@ -145,7 +145,7 @@ class PaneEngine:
         position = iter(values)
         try:
             return self._contents.add_all(position)
-        except Exception as cause:
+        except BaseException as cause:
             raise self._host.failed(cause, values, position) from cause
 
     def _drop(self, stamps: list[int], values: list[Any], clock: int) -> None:
@@ -195,5 +195,5 @@ class PaneEngine:
         """Let the assigner say what it thinks of a record without timestamp."""
         try:
             self._host.window.assigner.assign_windows(value, MIN_TIMESTAMP, None)
-        except Exception as cause:
+        except BaseException as cause:
             raise self._host.failed(cause, values, position) from cause

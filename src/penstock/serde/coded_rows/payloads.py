@@ -17,6 +17,7 @@ from penstock.serde.coded_rows.wire import (
     zigzag,
 )
 from penstock.types import Instant
+from penstock.user_failure import raise_interrupt, words_of
 
 EPOCH_DAY = date(1970, 1, 1).toordinal()
 MICROS_PER_DAY = 86_400_000_000
@@ -193,9 +194,10 @@ def pickled(value: Any) -> bytes:
     """
     try:
         return pickle.dumps(value, 5)
-    except Exception as cause:  # whatever a user's __reduce__ raises
+    except BaseException as cause:  # whatever a user's __reduce__ raises
+        raise_interrupt(cause)
         raise StateError(
-            f"a value of state cannot be stored: {cause}",
+            f"a value of state cannot be stored: {words_of(cause)}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
 
@@ -208,5 +210,6 @@ def unpickled(data: bytes, at: int) -> Any:
     """
     try:
         return pickle.loads(data)
-    except Exception as cause:  # a class of the user's program is gone or renamed
-        raise corrupt(at, f"a pickled field cannot be read: {cause}") from cause
+    except BaseException as cause:  # a class of the user's program is gone or renamed
+        raise_interrupt(cause)
+        raise corrupt(at, f"a pickled field cannot be read: {words_of(cause)}") from cause

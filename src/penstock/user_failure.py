@@ -1,0 +1,207 @@
+"""What a callable of the user's raised, as one of our errors: operator, record and the user's line.
+
+A callable may raise anything. Whoever calls one catches `BaseException` and asks here, because each
+of these is a failure of the callable like any other:
+
+    StopIteration       ends a loop that runs in C (`list(map(f, values))`) as if no record were
+                        left; so the loops around callables are comprehensions, which let it through
+    RuntimeError        is what a StopIteration becomes that leaves a generator: its cause is shown
+    GeneratorExit       closes a generator of ours
+    SystemExit          ends a worker; often without a word of its own
+    KeyboardInterrupt   is an error if the callable raised it, and an interrupt if a signal did
+
+Texts are made whatever `__str__` and `__repr__` do, and can always be encoded.
+"""
+
+from __future__ import annotations
+
+import dis
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from operator import length_hint
+from pathlib import Path
+from typing import Any, TypeVar
+
+from penstock.errors import CallSite, PenstockError, UserFunctionError
+
+_PACKAGE = str(Path(__file__).parent)
+_LIBRARIES = tuple(
+    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_REPR_CHARS = 300
+_TEXT_CHARS = 2000
+_RAISE = dis.opmap["RAISE_VARARGS"]
+
+E = TypeVar("E", bound=PenstockError)
+
+
+def failing_record(values: list[Any], position: Iterator[Any]) -> str:
+    """Return which record of a batch failed, as text.
+
+    Args:
+        values: The batch.
+        position: The iterator over `values` that was being consumed: what is left of it tells
+            which record failed, at no cost per record.
+    """
+    index = len(values) - length_hint(position) - 1
+    record = short(values[index]) if 0 <= index < len(values) else "unknown"
+    return f"record {record} (number {index + 1} of {len(values)} in its batch)"
+
+
+def user_failure(
+    subject: str, where: str, cause: BaseException, created: CallSite | None
+) -> UserFunctionError:
+    """Return the error for a user function that raised.
+
+    Args:
+        subject: Whose function it is, e.g. `operator 'totals'`.
+        where: On what it failed.
+        cause: What it raised; its innermost line in the user's files becomes the origin.
+        created: The user's line that created the operator.
+
+    Raises:
+        KeyboardInterrupt: It is no failure: a signal interrupted the function.
+    """
+    hint = "Correct the function or filter out the record before it."
+    if created:
+        hint += f" The operator was created at {created}."
+    return failure_as(UserFunctionError, f"{subject} failed on {where}", cause, created, hint=hint)
+
+
+def failure_as(
+    made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
+) -> E:
+    """Return an error of the class that is proper where a user's callable raised.
+
+    Args:
+        made: The class.
+        failed: What failed on what.
+        cause: What was raised; its innermost line in the user's files becomes the origin.
+        created: The user's line that created what failed.
+        hint: What to do about it.
+
+    Raises:
+        KeyboardInterrupt: It is no failure: a signal interrupted the callable.
+    """
+    raise_interrupt(cause)
+    frames, site = _frames(cause)
+    stack = "".join(traceback.format_list(frames)).rstrip()
+    problem = f"{failed}: {words_of(cause)}"
+    if stack:
+        problem += f"\n{stack}"
+    return made(problem, hint=hint, origin=site or created)
+
+
+@contextmanager
+def failing_as(
+    made: type[PenstockError], failed: str, created: CallSite | None, *, hint: str
+) -> Iterator[None]:
+    """Make what a user's callable raises in the block an error of ours; ours go through.
+
+    Args:
+        made: Its class.
+        failed: What failed on what.
+        created: The user's line that created what failed.
+        hint: What to do about it.
+
+    Raises:
+        PenstockError: The block raised something.
+    """
+    try:
+        yield
+    except PenstockError:
+        raise
+    except BaseException as cause:
+        raise failure_as(made, failed, cause, created, hint=hint) from cause
+
+
+def placed(
+    cause: PenstockError, subject: str, where: str, created: CallSite | None
+) -> PenstockError:
+    """Return an error of ours that does not say where it happened, saying it.
+
+    Args:
+        cause: The error, without an origin.
+        subject: Whose function raised it.
+        where: On what.
+        created: The user's line that created the operator.
+    """
+    _, site = _frames(cause)
+    origin = site or created
+    problem = f"{subject} failed on {where}: {cause.problem}"
+    return type(cause)(problem, hint=cause.hint, origin=origin)
+
+
+def is_interrupt(cause: BaseException) -> bool:
+    """Return whether a signal interrupted a callable, and not the callable itself.
+
+    A signal's exception comes up between two instructions or in C; a program's in a `raise`. Our
+    own handler of SIGTERM raises as well, so what this package raises is an interrupt, too.
+    """
+    if not isinstance(cause, KeyboardInterrupt):
+        return False
+    frame = cause.__traceback__
+    if frame is None:
+        return True
+    while frame.tb_next is not None:
+        frame = frame.tb_next
+    code = frame.tb_frame.f_code
+    return code.co_filename.startswith(_PACKAGE) or code.co_code[frame.tb_lasti] != _RAISE
+
+
+def raise_interrupt(cause: BaseException) -> None:
+    """Raise what was raised again, if it is an interrupt: for those who look into it themselves."""
+    if is_interrupt(cause):
+        raise cause
+
+
+def has_user_frame(cause: BaseException) -> bool:
+    """Return whether code of the user's was running when something was raised."""
+    return _frames(cause)[1] is not None
+
+
+def words_of(cause: BaseException) -> str:
+    """Return the class of what was raised, and its message if it has one."""
+    try:
+        words = "".join(traceback.format_exception_only(cause)).strip()
+    except BaseException:  # noqa: BLE001 - attributes of the exception are the user's code as well
+        words = f"{type(cause).__qualname__} (it cannot be shown)"
+    return words if len(words) <= _TEXT_CHARS else words[:_TEXT_CHARS] + "…"
+
+
+def short(value: Any) -> str:
+    """Return `repr(value)`, cut if it is long."""
+    try:
+        text = repr(value)
+    except BaseException as cause:  # noqa: BLE001 - a record that cannot be shown hides no failure
+        raise_interrupt(cause)
+        return f"<{type(value).__name__} whose __repr__ raised {type(cause).__name__}>"
+    return text if len(text) <= _REPR_CHARS else text[:_REPR_CHARS] + "…"
+
+
+def _frames(cause: BaseException) -> tuple[list[traceback.FrameSummary], CallSite | None]:
+    """Return the frames to show, from the user's first one on, and the user's last one.
+
+    Where all frames are of libraries they are shown, and none of them is the user's.
+    """
+    frames = [frame for frame in _extracted(cause) if not frame.filename.startswith(_PACKAGE)]
+    own = [
+        index
+        for index, frame in enumerate(frames)
+        if not frame.filename.startswith((*_LIBRARIES, "<frozen "))
+    ]
+    if not own:
+        return frames, None
+    last = frames[own[-1]]
+    return frames[own[0] :], CallSite(last.filename, last.lineno or 0, last.name)
+
+
+def _extracted(cause: BaseException) -> list[traceback.FrameSummary]:
+    """Return all frames; of a generator that a StopIteration ended, also those inside of it."""
+    frames = list(traceback.extract_tb(cause.__traceback__))
+    ended = cause.__cause__
+    if isinstance(cause, RuntimeError) and isinstance(ended, (StopIteration, StopAsyncIteration)):
+        frames += [frame for frame in _extracted(ended) if frame not in frames]
+    return frames
