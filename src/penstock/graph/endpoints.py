@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 from penstock.errors import CallSite, SourceError
 from penstock.types.information import TypeInformation
@@ -119,6 +119,7 @@ class SplitSource(Source):
             at = until
         return at
 
+    @final
     def exact_splits(self, parallelism: int) -> list[tuple[int, int | None]]:
         """Return `splits(parallelism)` as Python's integers; for whoever runs the source.
 
@@ -129,6 +130,7 @@ class SplitSource(Source):
             found = list(self.splits(parallelism))
         return [self._exact_split(number, split) for number, split in enumerate(found)]
 
+    @final
     def exact_position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
         """Return `position_at(…)` as Python's integer; for whoever runs the source.
 
@@ -167,6 +169,7 @@ class SplitSource(Source):
             raise_interrupt(cause)
             return type(self).__name__
 
+    @final
     def read_exactly(self, split: int, start: int, end: int) -> tuple[list[Any], list[int] | None]:
         """Return `read_timestamped(split, start, end)`, checked; for whoever runs the source.
 

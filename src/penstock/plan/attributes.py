@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
-from penstock.errors import GraphError
+from penstock.errors import GraphError, UserFunctionError
 from penstock.graph.logical import Node, NodeKind
 from penstock.graph.operator_attributes import OperatorAttributes
+from penstock.user_failure import failing_as, short
 
 CUSTOM = frozenset(
     {NodeKind.CUSTOM, NodeKind.CO_CUSTOM, NodeKind.KEYED_CUSTOM, NodeKind.KEYED_CO_CUSTOM}
@@ -14,6 +16,12 @@ CUSTOM = frozenset(
 """Operators of the user's own."""
 
 _DEFAULTS = OperatorAttributes()
+
+
+def asking(node: Node, method: str) -> AbstractContextManager[None]:
+    """Return what makes anything that a method of a node's function raises an error of the node."""
+    failed = f"operator {node.name!r} failed on {method}"
+    return failing_as(UserFunctionError, failed, node.origin, hint=f"Correct {method}.")
 
 
 def attributes_of(node: Node) -> OperatorAttributes:
@@ -30,10 +38,11 @@ def attributes_of(node: Node) -> OperatorAttributes:
     said: Any = getattr(node.function, "get_operator_attributes", None)
     if said is None or isinstance(node.function, type):
         return _DEFAULTS
-    found = said()
+    with asking(node, "get_operator_attributes"):
+        found = said()
     if not isinstance(found, OperatorAttributes):
         raise GraphError(
-            f"get_operator_attributes of {node.name!r} returned {found!r}",
+            f"get_operator_attributes of {node.name!r} returned {short(found)}",
             hint="Return OperatorAttributesBuilder()….build().",
             origin=node.origin,
         )

@@ -23,6 +23,7 @@ from operator import itemgetter
 from typing import Any
 
 from penstock.graph.logical import Node
+from penstock.plan.attributes import asking
 from penstock.plan.column_combining import columns_combined
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.plan.regions import Region, region_of
@@ -174,8 +175,11 @@ def _promise(node: Node, op: OperatorSpec) -> str | None:
         return node.associative
     function = _function(op)
     said = getattr(function, PROMISE, None)
-    if said is None or not said():
+    if said is None:
         return None
+    with asking(node, PROMISE):
+        if not said():
+            return None
     return f"{PROMISE} of {type(function).__name__} is True"
 
 

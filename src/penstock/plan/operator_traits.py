@@ -26,7 +26,7 @@ from penstock.graph.backlog_end import SplitSourcePart
 from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.plan.attributes import attributes_of
+from penstock.plan.attributes import asking, attributes_of
 from penstock.plan.kept_values import PROMISE, Kept, kept_by
 from penstock.runtime.program import OperatorKind
 
@@ -142,7 +142,8 @@ def said_by(node: Node, *, is_at_end: bool = False) -> Said:
         reason = f"get_operator_attributes of {type(node.function).__name__} says so"
         return Said(attributes_of(node), reason)
     keeps = (traits.keeps_at_end if is_at_end else None) or traits.keeps
-    answers = map(_KEPT[keeps], _functions(node))
+    with asking(node, "is_output_value_stored"):
+        answers = [_KEPT[keeps](function) for function in _functions(node)]
     kept = max(answers, key=lambda answer: answer.stored)
     attributes = (
         OperatorAttributesBuilder()

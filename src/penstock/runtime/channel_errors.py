@@ -9,6 +9,7 @@ from typing import Any
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
 from penstock.user_failure import (
     failing_record,
+    has_user_frame,
     raise_interrupt,
     short,
     user_failure,
@@ -31,10 +32,9 @@ def no_key(
     record = failing_record(values, position)
     if isinstance(cause, KeyTypeError):
         return KeyTypeError(f"{cause.problem}, of {record}", hint=cause.hint, origin=origin)
-    frame, said = cause.__traceback__, words_of(cause)
-    if "unhashable type" in said and frame is not None and frame.tb_next is None:
+    if not has_user_frame(cause) and "unhashable type" in str(cause):
         return KeyTypeError(
-            f"the key of {record} can be changed, so it cannot be a key: {said}",
+            f"the key of {record} can be changed, so it cannot be a key: {cause}",
             hint="Return a tuple instead of a list, or a frozen dataclass instead of another, "
             "from the key selector.",
             origin=origin,

@@ -183,9 +183,9 @@ class StateHandles:
                 origin=self._spec.origin,
             )
 
-        name, kind = descriptor.get_name(), self._spec.kind
-        is_prefixed = kind in _WINDOWS and name.startswith(_RESERVED_PREFIXES)
-        if is_prefixed or kind in _RESERVED.get(name, ()):
+        name, operator = descriptor.get_name(), self._spec.kind
+        is_prefixed = operator in _WINDOWS and name.startswith(_RESERVED_PREFIXES)
+        if is_prefixed or operator in _RESERVED.get(name, ()):
             raise ArgumentError(
                 f"{self._spec.name!r} calls a state {name!r}, a name that Penstock uses itself",
                 hint="Give the state another name.",

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.errors import StateError
+from penstock.errors import PenstockError, StateError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.graph.sink_calls import open_writer
@@ -129,9 +129,8 @@ class SinkTask:
             message.state_files = state.finish()
             message.report.merge(Report(times=clock.take(SINKS)))
             failpoint(f"worker.staged-{Path(self.snapshot).parent.name}")
-        except BaseException:
-            for writer in writers.values():
-                writer.abort()
+        except BaseException as failure:
+            _abort(writers.values(), failure)
             state.abort()
             raise
         return message
@@ -146,6 +145,15 @@ class SinkTask:
         # Its clock begins with its work: what the sinks did before that is theirs alone.
         for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
             yield from rows
+
+
+def _abort(writers: Iterable[SinkWriter], failure: BaseException) -> None:
+    """Drop what was staged; what came first stays the failure, for it is what to correct."""
+    for writer in writers:
+        try:
+            writer.abort()
+        except PenstockError as second:
+            failure.add_note(f"A sink could not be cleaned up either: {second}")
 
 
 class _StateFile:

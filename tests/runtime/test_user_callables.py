@@ -1,0 +1,159 @@
+"""Whatever a callable of the user's raises fails the job, in every mode, and says whose it was.
+
+Finds: a callable whose exception ends a loop in silence, leaves as it is or hangs; a callable of
+the API that nobody thought of. Cannot find what only Spark does: see `tests/spark`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from penstock.connectors.discard import DiscardingSink
+from penstock.errors import PenstockError, encodable
+from penstock.testing import Schedule, run_in_process
+from tests.conformance.in_process_executor import deliver
+from tests.runtime.jobs import MODES
+from tests.runtime.user_callables import (
+    ABSTRACT_ONLY,
+    HISTORY,
+    LIVE,
+    PROGRAMS,
+    Programs,
+    callables,
+    public_classes,
+)
+from tests.runtime.user_objects import Reading
+
+
+class Oddity(BaseException):
+    """Of the user's own, and no `Exception`."""
+
+
+class UntellableError(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+    __repr__ = __str__
+
+
+def surrogate():
+    return ValueError("bad \ud800")
+
+
+RAISED = {
+    "StopIteration": StopIteration,
+    "GeneratorExit": GeneratorExit,
+    "KeyboardInterrupt": KeyboardInterrupt,
+    "SystemExit": SystemExit,
+    "Oddity": Oddity,
+    "UntellableError": UntellableError,
+    "ValueError": surrogate,
+}
+
+CALLED_IN_NO_PROGRAM = {
+    ("KeySelector", "open"),
+    ("KeySelector", "close"),
+    ("Partitioner", "open"),
+    ("Partitioner", "close"),
+    ("SinkWriter", "abort"),
+    ("SourceFunction", "cancel"),
+}
+"""Never called, as Flink never calls them; or only when something else has failed."""
+
+BUILDING = {
+    "get_operator_attributes",
+    "is_output_value_stored",
+    "is_associative",
+    "get_produced_type",
+    "get_default_trigger",
+    "can_merge",
+    "check",
+    "describe",
+    "is_event_time",
+    "get_retry_predicate",
+}
+"""Asked in the driver while the program is built, where its exceptions are its own as well."""
+
+TRIED = {("AggregateFunction", "merge")}
+"""Asked once whether it works at all; without it windows are kept one by one."""
+
+_state: dict[str, Any] = {"raised": "StopIteration", "calls": 0}
+
+
+def fail(*arguments: Any) -> Any:
+    _state["calls"] += 1
+    raised = RAISED[_state["raised"]]
+    raise raised()
+
+
+async def fail_later(*arguments: Any) -> Any:
+    fail()
+
+
+def failing(working: type, method: str) -> Any:
+    """Return an object of a class one method of which fails."""
+    is_coroutine = inspect.iscoroutinefunction(getattr(working, method))
+    made = type("Failing", (working,), {method: fail_later if is_coroutine else fail})
+    return made((tuple(HISTORY + LIVE),)) if issubclass(working, Reading) else made()
+
+
+def outcome(build: Any, made: Any, settings: dict[str, str]) -> BaseException | None:
+    """Return what a program raises, None if it ends well."""
+    programs = Programs(settings)
+    try:
+        stream = build(programs, made)
+        if hasattr(stream, "sink_to"):
+            stream.sink_to(DiscardingSink()).name("out")
+        plan = programs.env.plan()
+        deliver(plan, run_in_process(plan, Schedule(batch_sizes=(2,))).records)
+    except BaseException as error:  # noqa: BLE001 - it is looked at
+        return error
+    return None
+
+
+def check(error: BaseException | None, name: str, method: str) -> None:
+    told = _state["raised"]
+    assert error is not None, f"{told} was swallowed"
+    if method in BUILDING and not isinstance(error, PenstockError):
+        assert told in {type(error).__name__, type(error.__cause__).__name__}, error
+        return
+    assert isinstance(error, PenstockError), repr(error)
+    assert told in error.problem, error.problem
+    assert encodable(str(error)) == str(error)
+    assert error.code in {"USER_FUNCTION", "SOURCE", "SINK"}, str(error)
+    assert error.origin is not None, str(error)
+    assert (error.origin.function, error.origin.filename) == ("fail", __file__), str(error)
+    if error.code == "USER_FUNCTION":
+        assert any(subject in error.problem for subject in SUBJECTS), error.problem
+
+
+SUBJECTS = ("operator '", "sink '", "the key selector", "the partitioner", "source '")
+
+
+@pytest.mark.parametrize(
+    ("cls", "method"), list(callables()), ids=[f"{c.__name__}.{m}" for c, m in callables()]
+)
+def test_a_callable_that_raises_anything_fails_the_job(cls, method):
+    called = False
+    for working, build in PROGRAMS[cls]:
+        for settings in MODES:
+            for raised in RAISED:
+                _state.update(raised=raised, calls=0)
+                error = outcome(build, failing(working, method), settings)
+                if not _state["calls"]:
+                    assert error is None, error
+                    break
+                if error is None and (cls.__name__, method) in TRIED:
+                    break
+                called = True
+                check(error, cls.__name__, method)
+    assert called is ((cls.__name__, method) not in CALLED_IN_NO_PROGRAM) or method in BUILDING
+
+
+def test_the_api_has_no_callable_without_a_program():
+    known = {cls.__name__ for cls in PROGRAMS} | set(ABSTRACT_ONLY)
+    abstract = {name for name, cls in public_classes().items() if inspect.isabstract(cls)}
+    assert {name.rpartition(".")[2] for name in abstract} <= known
