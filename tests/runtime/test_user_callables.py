@@ -16,6 +16,7 @@ from penstock.errors import PenstockError, encodable
 from penstock.testing import Schedule, run_in_process
 from tests.conformance.in_process_executor import deliver
 from tests.runtime.jobs import MODES
+from tests.runtime.plain_callables import ALIKE, OBJECTS, PLAIN, named_parameters
 from tests.runtime.user_callables import (
     ABSTRACT_ONLY,
     HISTORY,
@@ -114,7 +115,7 @@ def outcome(build: Any, made: Any, settings: dict[str, str]) -> BaseException | 
     return None
 
 
-def check(error: BaseException | None, name: str, method: str) -> None:
+def check(error: BaseException | None, method: str) -> None:
     told = _state["raised"]
     assert error is not None, f"{told} was swallowed"
     if method in BUILDING and not isinstance(error, PenstockError):
@@ -149,8 +150,27 @@ def test_a_callable_that_raises_anything_fails_the_job(cls, method):
                 if error is None and (cls.__name__, method) in TRIED:
                     break
                 called = True
-                check(error, cls.__name__, method)
+                check(error, method)
     assert called is ((cls.__name__, method) not in CALLED_IN_NO_PROGRAM) or method in BUILDING
+
+
+@pytest.mark.parametrize("parameter", PLAIN)
+def test_a_plain_function_that_raises_anything_fails_the_job(parameter):
+    called = False
+    for settings in MODES:
+        for raised in RAISED:
+            _state.update(raised=raised, calls=0)
+            error = outcome(PLAIN[parameter], fail, settings)
+            if _state["calls"]:
+                called = True
+                check(error, "")
+            else:
+                assert error is None, error
+    assert called
+
+
+def test_the_api_has_no_parameter_for_a_function_without_a_program():
+    assert named_parameters() == {*PLAIN, *OBJECTS, *ALIKE}
 
 
 def test_the_api_has_no_callable_without_a_program():

@@ -194,16 +194,16 @@ class AddsTo(KeyedProcessFunction):
         return [self.state.get()]
 
 
-def _both(p: Programs) -> Any:
+def both(p: Programs) -> Any:
     one, other = p.two()
     return one.connect(other)
 
 
-def _both_keyed(p: Programs) -> Any:
-    return _both(p).key_by(key_of, key_of)
+def both_keyed(p: Programs) -> Any:
+    return both(p).key_by(key_of, key_of)
 
 
-def _joined_in_time(p: Programs, f: Any) -> Any:
+def joined_in_time(p: Programs, f: Any) -> Any:
     one, other = p.keyed(), p.keyed()
     span = Time.milliseconds(0), Time.milliseconds(5)
     return one.interval_join(other).between(*span).process(f)
@@ -281,15 +281,15 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
     AsyncRetryStrategy: [(Retrying, _async(lambda f: f))],
     AsyncRetryPredicate: [(Again, _async(Retrying))],
     CoMapFunction: [
-        (Pairing, lambda p, f: _both(p).map(f)),
-        (Pairing, lambda p, f: _both_keyed(p).map(f)),
+        (Pairing, lambda p, f: both(p).map(f)),
+        (Pairing, lambda p, f: both_keyed(p).map(f)),
     ],
     CoFlatMapFunction: [
-        (Pairing, lambda p, f: _both(p).flat_map(f)),
-        (Pairing, lambda p, f: _both_keyed(p).flat_map(f)),
+        (Pairing, lambda p, f: both(p).flat_map(f)),
+        (Pairing, lambda p, f: both_keyed(p).flat_map(f)),
     ],
-    CoProcessFunction: [(CoProcessing, lambda p, f: _both(p).process(f))],
-    KeyedCoProcessFunction: [(KeyedCoProcessing, lambda p, f: _both_keyed(p).process(f))],
+    CoProcessFunction: [(CoProcessing, lambda p, f: both(p).process(f))],
+    KeyedCoProcessFunction: [(KeyedCoProcessing, lambda p, f: both_keyed(p).process(f))],
     BroadcastProcessFunction: [
         (Broadcasting, lambda p, f: p.stream().connect(p.rules()).process(f))
     ],
@@ -299,14 +299,14 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
     CoGroupFunction: [(Pairing, _paired("co_group"))],
     JoinFunction: [(Joining, _paired("join")), (Joining, _regularly_joined)],
     FlatJoinFunction: [(FlatJoining, _paired("join"))],
-    ProcessJoinFunction: [(PairsInTime, _joined_in_time)],
+    ProcessJoinFunction: [(PairsInTime, joined_in_time)],
     OneInputStreamOperator: [
         (OneInput, lambda p, f: p.stream().transform("own", None, f)),
         (KeyedOneInput, lambda p, f: p.keyed().transform("own", None, f)),
     ],
     TwoInputStreamOperator: [
-        (TwoInputs, lambda p, f: _both(p).transform("own", None, f)),
-        (KeyedTwoInputs, lambda p, f: _both_keyed(p).transform("own", None, f)),
+        (TwoInputs, lambda p, f: both(p).transform("own", None, f)),
+        (KeyedTwoInputs, lambda p, f: both_keyed(p).transform("own", None, f)),
     ],
     KeySelector: [
         (Selecting, lambda p, f: p.stream().key_by(f).map(key_of)),
