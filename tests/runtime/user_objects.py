@@ -114,14 +114,12 @@ class Pairing(CoMapFunction, CoFlatMapFunction, CoGroupFunction):
     def map1(self, value):
         return value
 
-    def map2(self, value):
-        return value
+    map2 = map1
 
     def flat_map1(self, value):
         return [value]
 
-    def flat_map2(self, value):
-        return [value]
+    flat_map2 = flat_map1
 
     def co_group(self, first, second):
         return [len(first), len(second)]

@@ -23,13 +23,13 @@ from typing import Any
 from penstock.errors import StateMigrationError
 from penstock.runtime.program import OperatorSpec
 from penstock.runtime.timers import PROCESSING_TABLE, TABLE
-from penstock.runtime.user_failure import short
 from penstock.runtime.windows.lists import CONTENTS
 from penstock.runtime.windows.two_lists import SECOND_CONTENTS
 from penstock.serde.key_bytes import kind_of_key
 from penstock.state.backend import StateBackend
 from penstock.state.blob import decode_blob, operator_of
 from penstock.state.schema import BROADCAST_GROUP
+from penstock.user_failure import short
 
 _BY_WINDOW = frozenset({CONTENTS, SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
 """States of a window operator whose keys are pairs of a key and a window."""

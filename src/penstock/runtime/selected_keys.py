@@ -14,9 +14,9 @@ from typing import Any
 
 from penstock.errors import UserFunctionError
 from penstock.runtime.program import ChannelSpec
-from penstock.runtime.user_failure import short
 from penstock.serde.key_bytes import encode_key
 from penstock.types.list_key import ListKey, TupleKey, frozen
+from penstock.user_failure import raise_interrupt, short
 
 _ASKED_FIRST = 16
 _ASKED_EVERY = 1024
@@ -37,8 +37,9 @@ def by_value(keys: list[Any]) -> list[Any]:
     try:
         # The quickest look at all of them there is: hashes of text are kept, and needed soon.
         hash(tuple(keys))
-    except Exception:  # noqa: BLE001 - what has no hash is told with its record
-        return list(map(frozen, keys))
+    except BaseException as cause:  # noqa: BLE001 - what has no hash is told with its record
+        raise_interrupt(cause)
+        return [frozen(key) for key in keys]
     return keys
 
 
@@ -74,7 +75,8 @@ class SelectorCheck:
         for value, key in zip(values[asked], keys[asked], strict=True):
             try:
                 again = frozen(self._selector(value))
-            except Exception as cause:
+            except BaseException as cause:
+                raise_interrupt(cause)
                 raise self._unsteady(value, key, cause) from cause
             if again is not key and not _is_same(key, again):
                 raise self._unsteady(value, key, again)
@@ -97,5 +99,6 @@ def _is_users(selector: Callable[[Any], Any] | None) -> bool:
 def _is_same(key: Any, again: Any) -> bool:
     try:
         return bool(key == again) or encode_key(key) == encode_key(again)
-    except Exception:  # noqa: BLE001 - what is no key is told as such, with the reason
+    except BaseException as cause:  # noqa: BLE001 - what is no key is told as such, with the reason
+        raise_interrupt(cause)
         return True
