@@ -318,8 +318,7 @@ class Evicting(Evictor):
     def evict_before(self, elements, size, window, ctx):
         pass
 
-    def evict_after(self, elements, size, window, ctx):
-        pass
+    evict_after = evict_before
 
 
 class Gap(SessionWindowTimeGapExtractor):
@@ -333,11 +332,10 @@ class Stamps(TimestampAssigner):
 
 
 class Marks(WatermarkGenerator):
-    def on_event(self, event, event_timestamp, output):
+    def on_event(self, *told):
         pass
 
-    def on_periodic_emit(self, output):
-        pass
+    on_periodic_emit = on_event
 
 
 class Schema(SerializationSchema, DeserializationSchema):

@@ -35,7 +35,7 @@ from penstock.runtime.part_buckets import PartBuckets
 from penstock.runtime.placement import make_placement
 from penstock.runtime.program import SINK_LEVEL, ChannelSpec, ChannelTime, RunKind, RunSettings
 from penstock.runtime.routing import RecordRoutes, destination_routes, record_routes
-from penstock.runtime.selected_field import getter_of
+from penstock.runtime.selected_field import getter_of, got
 from penstock.runtime.selected_keys import SelectorCheck, by_value
 from penstock.serde.elements import BacklogStatus, ControlElement
 from penstock.serde.frame import (
@@ -303,12 +303,9 @@ class ChannelWriter:
         assert self._selector is not None
         assert self._key_getter is not None
         if self._key_getter is not self._selector:
-            try:
-                keys = list(map(self._key_getter, values))
-                if len(keys) == len(values):  # else a record's own code raised StopIteration
-                    return keys
-            except BaseException as cause:  # noqa: BLE001 - the selector says it, with its line
-                raise_interrupt(cause)
+            keys = got(self._key_getter, values)
+            if keys is not None:
+                return keys
         select, position = self._selector, iter(values)
         try:
             return [select(value) for value in position]
@@ -345,9 +342,9 @@ class ChannelWriter:
                 return found
         except BaseException as cause:  # noqa: BLE001 - it is said again, one by one
             raise_interrupt(cause)
-        position, routes = iter(keys), self._routes
+        position = iter(keys)
         try:
-            return [routes[key] for key in position]
+            return [self._routes[key] for key in position]
         except BaseException as cause:
             raise no_key(cause, values, position, self._spec.origin) from cause
 

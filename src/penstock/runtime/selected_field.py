@@ -20,6 +20,7 @@ from types import FunctionType
 from typing import Any
 
 from penstock.types.row import Row
+from penstock.user_failure import raise_interrupt
 
 _SILENT = frozenset({"RESUME", "NOP", "CACHE"})
 _BY_ITEM = (("LOAD_FAST", "LOAD_CONST", "BINARY_SUBSCR", "RETURN_VALUE"), 1)
@@ -106,3 +107,18 @@ def _of_function(function: FunctionType) -> tuple[object, Any]:
 
 
 _GETTERS: dict[type, object] = {itemgetter: _BY_ITEM, attrgetter: _BY_NAME}
+
+
+def got(getter: Callable[[Any], Any], values: list[Any]) -> list[Any] | None:
+    """Return what a getter of `getter_of` gives for every record.
+
+    Returns:
+        None if it failed, or a record's own code raised `StopIteration`, which ends a loop that runs
+        in C in silence: then the selector is to be asked, which says it with the user's line.
+    """
+    try:
+        found = list(map(getter, values))
+    except BaseException as cause:  # noqa: BLE001 - the selector says it
+        raise_interrupt(cause)
+        return None
+    return found if len(found) == len(values) else None

@@ -24,12 +24,11 @@ from penstock.runtime.key_kinds import KindCheck
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.output import Output
 from penstock.runtime.program import OperatorSpec
-from penstock.runtime.selected_field import getter_of
+from penstock.runtime.selected_field import getter_of, got
 from penstock.runtime.selected_keys import by_value
 from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.spill_space import SpillSpace
 from penstock.runtime.spilled_values import SpilledValues
-from penstock.user_failure import raise_interrupt
 
 FLUSH_RECORDS = 4096
 """Results that may wait before they are passed on."""
@@ -232,12 +231,9 @@ class KeyedOperator(Operator):
         assert selector is not None, "every input has a key"
         getter = getter_of(selector)
         if getter is not selector:
-            try:
-                keys = list(map(getter, values))
-                if len(keys) == len(values):  # else a record's own code raised StopIteration
-                    return keys
-            except BaseException as cause:  # noqa: BLE001 - the selector says it, with its line
-                raise_interrupt(cause)
+            keys = got(getter, values)
+            if keys is not None:
+                return keys
         position = iter(values)
         try:
             return [selector(value) for value in position]
