@@ -213,6 +213,7 @@ def test_what_cannot_be_a_key_is_refused_with_its_record(
     with pytest.raises(KeyTypeError, match=said) as refused:
         run_in_process(env)
     assert repr((1, key)) in refused.value.problem
+    assert "for operator 'Gather'" in refused.value.problem
     assert refused.value.hint
     assert refused.value.origin is not None
     assert refused.value.origin.filename == __file__

@@ -35,11 +35,17 @@ def no_key(
     if not has_user_frame(cause) and "unhashable type" in str(cause):
         return KeyTypeError(
             f"the key of {record} can be changed, so it cannot be a key: {cause}",
-            hint="Return a tuple instead of a list, or a frozen dataclass instead of another, "
-            "from the key selector.",
+            hint="Return a frozen dataclass instead of another, a frozenset of a set, bytes of a "
+            "bytearray, or a tuple of sorted items of a dict from the key selector.",
             origin=origin,
         )
     return user_failure("the key selector", record, cause, origin)
+
+
+def named(refused: KeyTypeError, operator: str) -> KeyTypeError:
+    """Return the error for a key, saying whose key it is."""
+    problem = f"{refused.problem}, for operator {operator!r}"
+    return KeyTypeError(problem, hint=refused.hint, origin=refused.origin)
 
 
 def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None) -> PenstockError:

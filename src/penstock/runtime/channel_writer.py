@@ -23,10 +23,10 @@ from functools import partial
 from operator import length_hint
 from typing import Any
 
-from penstock.errors import PenstockError
+from penstock.errors import KeyTypeError, PenstockError
 from penstock.metrics.task_clock import ENCODE, EXCHANGE
 from penstock.metrics.values import MetricValue
-from penstock.runtime.channel_errors import no_key, unpicklable
+from penstock.runtime.channel_errors import named, no_key, unpicklable
 from penstock.runtime.channel_timeline import ChannelTimeline
 from penstock.runtime.column_buckets import ColumnBuckets
 from penstock.runtime.combiner import Combiner
@@ -243,13 +243,16 @@ class ChannelWriter:
             self.send_control(news, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
-        keys = by_value(self._keys_of(values))
-        self._check(values, keys)
-        if self._combiner is None:
-            self._send_by_key(keys, values, timestamps)
-        else:
-            assert timestamps is None, "nothing is combined that has a timestamp"
-            self._combine(self._combiner, keys, values)
+        try:
+            keys = by_value(self._keys_of(values))
+            self._check(values, keys)
+            if self._combiner is None:
+                self._send_by_key(keys, values, timestamps)
+            else:
+                assert timestamps is None, "nothing is combined that has a timestamp"
+                self._combine(self._combiner, keys, values)
+        except KeyTypeError as refused:
+            raise named(refused, self._spec.target_name) from refused
 
     def _combine(self, combiner: Combiner, keys: list[Any], values: list[Any]) -> None:
         if not combiner.is_useful:
