@@ -249,7 +249,6 @@ class ChannelWriter:
             if self._combiner is None:
                 self._send_by_key(keys, values, timestamps)
             else:
-                assert timestamps is None, "nothing is combined that has a timestamp"
                 self._combine(self._combiner, keys, values)
         except KeyTypeError as refused:
             raise named(refused, self._spec.target_name) from refused
@@ -304,8 +303,7 @@ class ChannelWriter:
 
     def _keys_of(self, values: list[Any]) -> list[Any]:
         assert self._selector is not None
-        assert self._key_getter is not None
-        if self._key_getter is not self._selector:
+        if self._key_getter is not None and self._key_getter is not self._selector:
             keys = got(self._key_getter, values)
             if keys is not None:
                 return keys
