@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -131,6 +132,40 @@ def test_an_endless_generator_is_read_as_far_as_asked() -> None:
     source = IteratorSource.of_generator(itertools.count, bounded=False, records_per_second=5)
     assert (source.is_bounded, source.records_per_second) == (False, 5)
     assert source.read_exactly(0, 10, 13) == ([10, 11, 12], None)
+
+
+def test_a_generator_is_not_run_from_its_start_for_every_read() -> None:
+    made = 0
+
+    def counting() -> Iterator[int]:
+        nonlocal made
+        for n in range(1000):
+            made += 1
+            yield n
+
+    source = IteratorSource.of_generator(counting)
+    made = 0
+    for start in range(0, 1000, 10):
+        assert source.read(0, start, start + 10) == list(range(start, start + 10))
+    assert made == 1000
+    assert source.read(0, 5, 7) == [5, 6], "a task that is repeated"
+    squared = IteratorSource.of_generator(squares)
+    squared.read(0, 0, 3)
+    assert pickle.loads(pickle.dumps(squared)).read(0, 2, 4) == [4, 9], "the iterator stays here"
+
+
+@pytest.mark.parametrize("objects", [1, 2, 3])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 12])
+def test_a_generator_may_give_its_objects_again(objects: int, chunk: int) -> None:
+    def again() -> Iterator[list[int]]:
+        buffers: list[list[int]] = [[] for _ in range(objects)]
+        for n in range(12):
+            buffers[n % objects][:] = [n]
+            yield buffers[n % objects]
+
+    source = IteratorSource.of_generator(again)
+    reads = [source.read(0, start, start + chunk) for start in range(0, 12, chunk)]
+    assert [value for read in reads for value in read] == [[n] for n in range(12)]
 
 
 def test_an_iterator_that_ends_early_is_noticed() -> None:

@@ -28,6 +28,7 @@ from penstock.datastream import (
 from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import ConfigError, GraphError, SourceError
+from penstock.graph.endpoints import SplitSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.level_backlog import LevelBacklog
@@ -235,6 +236,72 @@ def test_an_endless_source_may_have_backlog():
     results = run_in_process(env, Schedule(batch_sizes=(5,), stop_after=2))
     assert results.commits[0] == (7,)
     assert sorted(results.of()) == list(range(17))
+
+
+class Growing(SplitSource):
+    """Has ten more records in each of two splits whenever it is asked."""
+
+    kind = "growing"
+    asked = 0
+
+    @property
+    def is_bounded(self):
+        return True
+
+    def get_produced_type(self):
+        return Types.LONG()
+
+    def splits(self, parallelism):
+        self.asked += 1
+        return [(0, 10 * self.asked), (0, 10 * self.asked)]
+
+    def read(self, split, start, end):
+        return [split * 1000 + n for n in range(start, end)]
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("positions", [(15,), (5,), (5, 15), (0, 0)])
+def test_where_backlog_ends_is_decided_once_although_the_source_grows(mode, positions):
+    env = environment(mode, 2)
+    source = Growing()
+    hybrid = HybridSource.until_position(source, *positions)
+    env.from_source(hybrid, WatermarkStrategy.no_watermarks(), "r").sink_to(DiscardingSink())
+    assert sorted(run_in_process(env).of()) == [*range(10), *range(1000, 1010)]
+    assert source.asked == 1
+
+
+@pytest.mark.parametrize("positions", [(1, 2, 3), (1, 2, 3, 4)])
+def test_as_many_positions_as_splits_or_one(positions):
+    env = environment(MIXED, 2)
+    hybrid = HybridSource.until_position(Growing(), *positions)
+    env.from_source(hybrid, WatermarkStrategy.no_watermarks(), "r").sink_to(DiscardingSink())
+    with pytest.raises(SourceError, match=rf"at {len(positions)} positions.* 2 splits") as caught:
+        run_in_process(env)
+    assert caught.value.origin is not None
+
+
+class Nothing(Growing):
+    """Has no split."""
+
+    def splits(self, parallelism):
+        return []
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_a_source_without_a_split_has_no_records_and_ends(mode):
+    env = environment(mode, 2)
+    empty = env.from_source(Nothing(), WatermarkStrategy.no_watermarks(), "empty")
+    both = (
+        empty.union(env.from_collection(range(20)))
+        .map(lambda _: ("all", 1))
+        .key_by(lambda pair: pair[0])
+    )
+    both.reduce(lambda a, b: (a[0], a[1] + b[1])).sink_to(DiscardingSink())
+    assert max(run_in_process(env).of()) == ("all", 20)
+    env = environment(mode, 2)
+    hybrid = HybridSource.until_position(Nothing(), 3)
+    env.from_source(hybrid, WatermarkStrategy.no_watermarks(), "empty").sink_to(DiscardingSink())
+    assert run_in_process(env).of() == []
 
 
 def test_backlog_ends_that_cannot_be():

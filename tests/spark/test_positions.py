@@ -16,6 +16,7 @@ from penstock.plan.physical import RunPlan
 from penstock.runtime.program import RunKind
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.positions import ControlLog, PositionsReader
+from penstock.spark.run_outline import outline_of
 from tests.spark.test_recovery import BOUNDED, plan_of
 
 SOURCE = 7
@@ -96,7 +97,8 @@ def test_the_driver_tells_the_end_of_a_source_that_had_nothing_to_read(
     assert run.kind is RunKind.LIVE
     source = run.readings[0].source
     control = ControlLog(tmp_path)
-    inputs = BoundedInputs(plan, run, {(source, 0): [(first, 3)]}, control)
+    outline = outline_of(plan, run, "job", "name")
+    inputs = BoundedInputs(plan, run, {(source, 0): [(first, 3)]}, control, outline)
     read = Progress(control=0, **{str(source): [3]})
     assert inputs.complete(read) == (not asked)
     assert [event["event"] for event in control.events()] == ["end"] * asked

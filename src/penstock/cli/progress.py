@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from typing import TextIO, cast
 
 from rich.console import Console
@@ -22,6 +23,7 @@ from penstock.cli.above import AboveDisplay
 from penstock.cli.wording import metric_parts, sentence
 from penstock.metrics.listener import (
     BatchProgress,
+    BehindLooked,
     JobEvent,
     JobListener,
     LogListener,
@@ -60,6 +62,7 @@ class PlainProgress(JobListener):
         self._run = _NO_RUN
         self._next_line_at = 0.0
         self._held: MicroBatch | None = None
+        self._told: MicroBatch | None = None
         self._lock = threading.RLock()
 
     def on_event(self, event: JobEvent) -> None:
@@ -71,7 +74,12 @@ class PlainProgress(JobListener):
             if isinstance(event, MetricsReported):
                 self._metrics = event
                 return
+            if isinstance(event, BehindLooked):
+                # What was told last is no longer so; the last line is to be right.
+                self._held = _as_looked(self._held or self._told, event)
+                return
             self.close()
+            self._told = None
             if isinstance(event, RunStarted):
                 self._run = event.name
                 # A batch run that is done before the first line is due needs none.
@@ -86,13 +94,14 @@ class PlainProgress(JobListener):
         with self._lock:
             if self._held is not None:
                 self._write(self._held)
-                self._held = None
+                self._told, self._held = self._held, None
 
     def _throttle(self, event: BatchProgress | MicroBatch) -> None:
         now = self._clock()
         if now >= self._next_line_at:
             self._next_line_at = now + LINE_INTERVAL_SECONDS
             self._held = None
+            self._told = event if isinstance(event, MicroBatch) else None
             self._write(event)
         elif isinstance(event, MicroBatch):
             self._held = event
@@ -135,6 +144,10 @@ class TerminalProgress(JobListener):
                 self._move_bar(event)
             elif isinstance(event, MicroBatch):
                 self._move_line(event)
+            elif isinstance(event, BehindLooked):
+                looked = _as_looked(self._last, event)
+                if looked is not None:
+                    self._move_line(looked)
             elif not isinstance(event, MetricsReported):
                 if isinstance(event, RunFinished):
                     self._last = None  # the summary says it all
@@ -195,6 +208,18 @@ class TerminalProgress(JobListener):
 
     def _write(self, event: JobEvent, style: str = "") -> None:
         self._console.print(Text(sentence(event, self._run), style=style), soft_wrap=True)
+
+
+def _as_looked(event: MicroBatch | None, looked: BehindLooked) -> MicroBatch | None:
+    """Return a micro-batch with what is behind now."""
+    if event is None:
+        return None
+    return replace(
+        event,
+        records_behind=looked.records_behind,
+        files_behind=looked.files_behind,
+        catch_up_seconds=looked.catch_up_seconds,
+    )
 
 
 @contextmanager

@@ -7,7 +7,7 @@ live: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import singledispatch
 
@@ -15,6 +15,7 @@ from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.listener import (
     AdmissionChanged,
     BatchProgress,
+    BehindLooked,
     JobEvent,
     MetricsReported,
     MicroBatch,
@@ -74,13 +75,21 @@ def _(event: MicroBatch, run: str) -> str:
     ]
     if event.lag_ms is not None and abs(event.lag_ms) < _NO_LAG_SECONDS * 1000:
         parts.append(f"lag {human_duration(event.lag_ms / 1000)}")
+    return f"{run}: {', '.join([*parts, *_behind(event)])}"
+
+
+def _behind(event: MicroBatch | BehindLooked) -> Iterator[str]:
     if event.records_behind:
-        parts.append(f"{records(event.records_behind)} behind")
+        yield f"{records(event.records_behind)} behind"
     if event.files_behind:
-        parts.append(f"{event.files_behind:,} file{'' if event.files_behind == 1 else 's'} behind")
+        yield f"{event.files_behind:,} file{'' if event.files_behind == 1 else 's'} behind"
     if event.catch_up_seconds:
-        parts.append(f"caught up in about {human_duration(event.catch_up_seconds)}")
-    return f"{run}: {', '.join(parts)}"
+        yield f"caught up in about {human_duration(event.catch_up_seconds)}"
+
+
+@sentence.register
+def _(event: BehindLooked, run: str) -> str:
+    return f"{run}: {', '.join(_behind(event)) or 'not behind'}"
 
 
 @sentence.register

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
-from penstock.types.copying import copy_value, gives_one_object_again
+from penstock.types.copying import copy_value, gives_one_object_again, is_immutable
 from penstock.user_failure import failure_as
 
 
@@ -70,9 +70,9 @@ class IteratorSource(SplitSource):
     ) -> IteratorSource:
         """Return a source of what a generator function yields, in one split.
 
-        A generator cannot be entered in its middle, so it runs from its start for every few
-        thousand records; a bounded one also runs once here, to count. For large inputs pass a
-        function that can start anywhere to `IteratorSource` itself.
+        A generator cannot be entered in its middle, so it runs from its start wherever a task
+        begins, and then goes on; a bounded one also runs once here, to count. For large inputs
+        pass a function that can start anywhere to `IteratorSource` itself.
 
         Args:
             function: Returns an iterator over all records, the same ones at every call.
@@ -116,6 +116,9 @@ class IteratorSource(SplitSource):
         """
         found: list[Any] = []
         try:
+            if isinstance(self.iterate, _FromItsStart):
+                self.iterate.read_on(found, start, end)
+                return found
             found.extend(islice(self.iterate(split, start), end - start))
             if gives_one_object_again(found):
                 found.clear()
@@ -139,15 +142,44 @@ class IteratorSource(SplitSource):
         return f"iterators ({', '.join(counts)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _FromItsStart:
-    """Runs a generator function from its start and skips what was read."""
+    """Runs a generator function from its start and skips what was read.
+
+    The iterator is kept between calls: reads follow one another, and to skip all records before
+    each of them would take quadratic time.
+    """
 
     function: Callable[[], Iterable[Any]]
+    _kept: tuple[int, Iterator[Any]] | None = field(default=None, compare=False, repr=False)
+    _copies: bool = field(default=False, compare=False, repr=False)
 
     def __call__(self, split: int, start: int) -> Iterable[Any]:
         del split
         return islice(self.function(), start, None)
+
+    def read_on(self, found: list[Any], start: int, end: int) -> None:
+        """Append the records at `[start, end)`, as many as there are before an error."""
+        at, running = self._kept or (-1, iter(()))
+        self._kept = None  # nobody goes on with an iterator that raised
+        if at != start:
+            running = iter(self(0, start))
+        if not self._copies:
+            found.extend(islice(running, end - start))
+            # The iterator goes on behind these records and could change what it gave.
+            if not all(map(is_immutable, found)):
+                found.clear()
+                self._copies = True
+                running = iter(self(0, start))
+        if self._copies:
+            found.extend(map(copy_value, islice(running, end - start)))
+        self._kept = end, running
+
+    def __getstate__(self) -> Callable[[], Iterable[Any]]:
+        return self.function
+
+    def __setstate__(self, function: Callable[[], Iterable[Any]]) -> None:
+        self.function, self._kept, self._copies = function, None, False
 
 
 def _count(function: Callable[[], Iterable[Any]]) -> int:

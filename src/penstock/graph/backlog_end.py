@@ -10,8 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types.information import TypeInformation
+
+Cut = tuple[int, int, int | None]
+"""Of a split: where it starts, the first position that is not backlog, where it ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,27 @@ class BacklogEnd:
             found = self.positions[split if len(self.positions) > 1 else 0]
         return max(start, found if end is None else min(found, end))
 
+    def cuts(self, source: SplitSource, parallelism: int) -> tuple[Cut, ...]:
+        """Return the splits of a source, each with the first position that is not backlog.
+
+        Asks the source for its splits, which may have grown when it is asked again.
+
+        Raises:
+            SourceError: There are positions for another number of splits, or see `position`.
+        """
+        splits = source.exact_splits(parallelism)
+        wanted = len(self.positions or ())
+        if wanted > 1 and wanted != len(splits):
+            raise SourceError(
+                f"the backlog of {source.describe()} ends at {wanted} positions, and the source has "
+                f"{len(splits)} splits",
+                hint="Pass one position for all splits, or one for each.",
+            )
+        return tuple(
+            (start, self.position(source, split, start, end), end)
+            for split, (start, end) in enumerate(splits)
+        )
+
     def describe(self) -> str:
         """Return the end in words."""
         if self.timestamp_ms is not None:
@@ -54,11 +79,13 @@ class SplitSourcePart(SplitSource):
         source: The source.
         end: Where its backlog ends.
         is_backlog: The part before that.
+        decided: Splits and cuts, once they are decided for a job; both parts have the same.
     """
 
     source: SplitSource
     end: BacklogEnd
     is_backlog: bool
+    decided: tuple[Cut, ...] | None = None
 
     kind: ClassVar[str] = "part"
 
@@ -88,11 +115,10 @@ class SplitSourcePart(SplitSource):
 
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return the positions of this part."""
-        found: list[tuple[int, int | None]] = []
-        for split, (start, end) in enumerate(self.source.exact_splits(parallelism)):
-            cut = self.end.position(self.source, split, start, end)
-            found.append((start, cut) if self.is_backlog else (cut, end))
-        return found
+        cuts = self.end.cuts(self.source, parallelism) if self.decided is None else self.decided
+        if self.is_backlog:
+            return [(start, cut) for start, cut, _ in cuts]
+        return [(cut, end) for _, cut, end in cuts]
 
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records of a range."""

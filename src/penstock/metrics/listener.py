@@ -60,8 +60,9 @@ class MicroBatch:
         lag_ms: Wall clock minus the greatest watermark of the sources; None without
             watermarks.
         records_behind: Records that wait, of sources that number them and end; None if there is no
-            such source. Like the next two it was looked up some seconds ago.
-        files_behind: Files that wait; None without a file source.
+            such source.
+        files_behind: Files that wait, of those that were there when a directory was looked up
+            some seconds ago; None without a file source.
         catch_up_seconds: Estimated time until nothing waits, or event time is close to the clock;
             None if it is not known, or the run does not come nearer.
     """
@@ -74,6 +75,21 @@ class MicroBatch:
     records_behind: int | None = None
     files_behind: int | None = None
     catch_up_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BehindLooked:
+    """How far a live run is behind was looked up, and is not what was told last.
+
+    Attributes:
+        records_behind: As in `MicroBatch`.
+        files_behind: As in `MicroBatch`.
+        catch_up_seconds: As in `MicroBatch`.
+    """
+
+    records_behind: int | None
+    files_behind: int | None
+    catch_up_seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +228,7 @@ JobEvent = (
     RunStarted
     | BatchProgress
     | MicroBatch
+    | BehindLooked
     | MetricsReported
     | RunFinished
     | Switched
@@ -236,7 +253,7 @@ class LogListener(JobListener):
 
     def on_event(self, event: JobEvent) -> None:
         """Log at INFO; progress within a batch run and metrics at DEBUG."""
-        is_detail = isinstance(event, BatchProgress | MetricsReported)
+        is_detail = isinstance(event, BatchProgress | BehindLooked | MetricsReported)
         level = logging.DEBUG if is_detail else logging.INFO
         _logger.log(level, "%s", event)
 

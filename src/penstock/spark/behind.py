@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from urllib.parse import unquote, urlparse
 
 from pyspark.errors import AnalysisException
 
@@ -26,7 +25,7 @@ from penstock.connectors.file_source import FileSource
 from penstock.errors import StateError
 from penstock.metrics.catch_up import CatchUp
 from penstock.plan.backlog import catch_up_factor
-from penstock.spark.pinned_files import metadata_path
+from penstock.spark.file_paths import local_file, metadata_path, stream_path
 from penstock.spark.positions import taken_at_once
 from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import RunOutline, SourceOutline, StreamKind
@@ -91,6 +90,7 @@ class Behind:
         self._estimates = CatchUp(), CatchUp(), CatchUp()
         self._next_look = 0.0
         self._files_waiting: dict[int, set[str]] = {}
+        self._noted: list[tuple[int, dict[int, set[str]]]] = []
         self.distance = Distance()
         self.looks = 0
 
@@ -111,6 +111,35 @@ class Behind:
         took = time.monotonic() - now
         self._next_look = now + max(LOOK_SECONDS, took * _LOOK_SHARE)
 
+    def note_read(self, batch: int, files: Mapping[int, Iterable[str]]) -> None:
+        """Count files as read that a micro-batch has, which is not in Spark's record yet.
+
+        Args:
+            batch: Number of the micro-batch.
+            files: Source id to its files.
+        """
+        noted = {source: set(map(metadata_path, uris)) for source, uris in files.items()}
+        if noted and self._files_waiting:
+            self._noted.append((batch, noted))
+            self._count_noted()
+        if self.distance.records is not None:
+            left = self._records(stream_offsets(self._checkpoint, batch)[0])
+            self.distance = replace(self.distance, records=left)
+        if not self.distance.records and not self.distance.files:
+            self.distance = replace(self.distance, seconds=0.0 if self._counts else None)
+
+    @property
+    def _counts(self) -> bool:
+        return self.distance.records is not None or self.distance.files is not None
+
+    def _count_noted(self) -> None:
+        for _, noted in list(self._noted):
+            for source, uris in noted.items():
+                if source in self._files_waiting:
+                    self._files_waiting[source] -= uris
+        files = sum(map(len, self._files_waiting.values()))
+        self.distance = replace(self.distance, files=files)
+
     def _look(self, now: float, batch: int, lag_ms: int | None) -> None:
         try:
             offsets = stream_offsets(self._checkpoint, batch)
@@ -119,6 +148,9 @@ class Behind:
         except StateError:
             return  # Spark has just removed a file; one that is damaged stops the query itself
         self.looks += 1
+        self._noted = [each for each in self._noted if each[0] > batch]
+        if self._noted:
+            self._count_noted()
         waiting = self._files_waiting.values()
         files = sum(map(len, waiting)) if waiting else None
         lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
@@ -184,9 +216,8 @@ class Behind:
         }
 
     def _waiting_of(self, source: SourceOutline, offsets: list[str | None]) -> set[str]:
-        stream = source.first_stream
-        offset = offsets[stream] if offsets else None
-        read = {metadata_path(uri) for uri in files_read(self._checkpoint, stream, offset)}
+        offset = offsets[source.first_stream] if offsets else None
+        read = {metadata_path(uri) for uri in files_read(self._checkpoint, source.log, offset)}
         assert source.part is not None, "it has a stream"
         part = self._job.plan.source(source.id).parts[source.part]
         assert isinstance(part, FileSource), "the kind of its stream says so"
@@ -203,16 +234,16 @@ class Behind:
     def _listed(self, part: FileSource) -> list[str]:
         files = self._job.session.read.format("binaryFile").options(**dict(part.options))
         try:
-            return list(files.load(part.path).inputFiles())
+            return list(files.load(stream_path(part.path)).inputFiles())
         except AnalysisException:
             return []  # the directory is not there yet
 
 
 def _size_of(uri: str) -> int:
-    parsed = urlparse(uri)
-    if parsed.scheme not in {"", "file"}:
+    local = local_file(uri)
+    if local is None:
         return _USUAL_FILE_BYTES
     try:
-        return Path(unquote(parsed.path)).stat().st_size
+        return local.stat().st_size
     except FileNotFoundError:
         return 0  # Spark says so where it reads it

@@ -15,6 +15,7 @@ from typing import Any
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.spark.positions import ControlLog
+from penstock.spark.run_outline import RunOutline
 
 Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
 
@@ -23,13 +24,18 @@ class BoundedInputs:
     """Follows one live run."""
 
     def __init__(
-        self, plan: PhysicalPlan, run: RunPlan, splits: Splits, control: ControlLog
+        self,
+        plan: PhysicalPlan,
+        run: RunPlan,
+        splits: Splits,
+        control: ControlLog,
+        outline: RunOutline,
     ) -> None:
         self._plan = plan
         self._run = run
         self._splits = splits
         self._control = control
-        self._streams = self._order_of_streams()
+        self._streams = {source.id: source.log for source in outline.sources}
 
     def complete(self, progress: Any) -> bool:
         """Return whether everything the run reads has been processed and committed."""
@@ -63,14 +69,3 @@ class BoundedInputs:
             return all(position == end for position, (_, end) in zip(at, splits, strict=True))
         stream = offsets[self._streams[reading.source]]
         return bool(stream.startOffset == stream.endOffset)
-
-    def _order_of_streams(self) -> dict[int, int]:
-        """Return source id to its index in a progress report; the positions stream is 0."""
-        others = [
-            reading.source
-            for reading in self._run.readings
-            if not isinstance(
-                self._plan.source(reading.source).parts[reading.parts[0]], SplitSource
-            )
-        ]
-        return {source: index + 1 for index, source in enumerate(others)}

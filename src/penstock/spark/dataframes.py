@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
+from penstock.spark.file_paths import escaped
 from penstock.spark.session import get_session
 from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_schema
@@ -24,4 +25,4 @@ def read_records(
         configuration: Of the job, for the session.
     """
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
-    return get_session(configuration).read.schema(schema).parquet(directory.as_uri())
+    return get_session(configuration).read.schema(schema).parquet(escaped(directory))

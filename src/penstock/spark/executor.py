@@ -14,6 +14,7 @@ from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import Restarting, Resumed, RunFinished, RunStarted, publish
+from penstock.plan.cuts import decide_cuts, with_cuts
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import RunKind
@@ -26,6 +27,7 @@ from penstock.spark.dependencies import (
     workers_running,
 )
 from penstock.spark.failures import told_first, translate
+from penstock.spark.file_paths import check_files_there
 from penstock.spark.hand_over import read_hand_over, verified_files
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.live_run import LiveRun
@@ -215,6 +217,7 @@ class SparkJobClient:
             publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
             return
         self._settle_sinks()
+        self._check_sources()
         handed = HandOver()
         state_files: list[Path] | None = None
         restored = job.restored
@@ -239,6 +242,25 @@ class SparkJobClient:
                 state_files = verified_files(snapshot, done["state_files"])
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")
+
+    def _check_sources(self) -> None:
+        """Decide where backlog ends, and look whether what is read later is there at all."""
+        job = self._job
+        recorded = self._directory.step("cuts")
+        if recorded is None:
+            cuts = decide_cuts(job.plan)
+            if not cuts:
+                recorded = {}
+            else:
+                recorded = {str(source): cut for source, cut in cuts.items()}
+                self._directory.record("cuts", recorded)
+        known = {
+            int(source): [(s, at, end) for s, at, end in cut] for source, cut in recorded.items()
+        }
+        job.plan = with_cuts(job.plan, known)
+        for run in job.plan.runs:
+            if self._directory.step(f"run-{run.index}.pinned") is None:
+                check_files_there(job.plan, run)
 
     def _settle_sinks(self) -> None:
         """Finish the commits of an earlier driver before new output is staged."""

@@ -18,6 +18,7 @@ from penstock.errors import StateError
 from penstock.plan.hand_over import HandOver
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
+from penstock.spark.file_paths import escaped
 
 EVERY_GROUP = -1
 """Key group of the rows that every subtask has."""
@@ -123,5 +124,5 @@ def initial_state(
     subtask = sf.floor(sf.col("key_group") * subtasks / sf.lit(max_parallelism)).cast("int")
     own = sf.array(sf.element_at(routes, subtask + 1))
     to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
-    rows = session.read.parquet(*map(str, files)).where(sf.col("operator").isin(*operators))
+    rows = session.read.parquet(*map(escaped, files)).where(sf.col("operator").isin(*operators))
     return rows.select(sf.explode(to).alias("route"), "blob")

@@ -12,6 +12,7 @@ driver process that holds the job's lock is the one that makes output visible.
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +27,7 @@ from penstock.api.job import RunSummary
 from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged, MicroBatch, Switched, publish
+from penstock.metrics.listener import AdmissionChanged, BehindLooked, MicroBatch, Switched, publish
 from penstock.plan.backlog import checkpoint_interval
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
@@ -48,6 +49,7 @@ from penstock.spark.level_worker import LevelDescription
 from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
 from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
+from penstock.spark.planned_files import PlannedFiles
 from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import outline_of
@@ -105,8 +107,12 @@ class LiveRun:
         self._savepoints = SavepointTaker(job, run, self._control, outline)
         self._outline = outline
         self._behind: Behind | None = None
+        self._files: PlannedFiles | None = None
+        self._running: StreamingQuery | None = None
+        self._is_started = threading.Event()
         self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
         self._lag_ms: int | None = None
+        self._told: tuple[int | None, int | None] | None = None
         self.report = Report()
         self._failure: BaseException | None = None
         self._lost = LostOutput()
@@ -130,6 +136,7 @@ class LiveRun:
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         job.session.dataSource.register(PositionsSource)
+        self._files = PlannedFiles(job, run.index, self._outline, pinned)
         self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
         reads = replace(
             job.read_context(run, programs, pinned), first_records=self._first_records()
@@ -137,7 +144,7 @@ class LiveRun:
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, self._run_id, backend)
         with cleaned_up(removal, "removing local copies of state"):
-            while self._query(reads, programs, self._behind):
+            while self._query(reads, programs, self._behind, self._files):
                 pass  # other micro-batches are wanted, or the last one once more
         if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
@@ -145,13 +152,19 @@ class LiveRun:
         records = self.report.records_read
         return RunSummary(run.name, "live", records, time.monotonic() - started)
 
-    def _query(self, reads: ReadContext, programs: Sequence[LevelProgram], behind: Behind) -> bool:
+    def _query(
+        self,
+        reads: ReadContext,
+        programs: Sequence[LevelProgram],
+        behind: Behind,
+        planned: PlannedFiles,
+    ) -> bool:
         """Run one query to its end; return whether another one goes on."""
         files = behind.files_per_batch()
         for source, most in self._admission.begin(files).items():
             name = self._job.plan.source(source).name
             publish(AdmissionChanged(name, most, behind.files_waiting()[source]))
-        frames = live_frames(replace(reads, files_per_batch=files))
+        frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
         for program in programs[1:]:
             frames = self._level(frames, program)
         failures = self._job.directory.run_directory(self._run.index, "failures")
@@ -208,7 +221,12 @@ class LiveRun:
             .trigger(processingTime=f"{interval} seconds")
         )
         with query_settings(self._job.session, self._job.plan.options.parallelism):
-            return writer.start()
+            self._is_started.clear()
+            try:
+                self._running = writer.start()
+            finally:
+                self._is_started.set()
+            return self._running
 
     def _commit(self, frames: DataFrame, number: int) -> None:
         """Stage and commit one micro-batch; called by Spark in a thread of this process."""
@@ -218,9 +236,11 @@ class LiveRun:
         if self._admission.is_due:  # nothing of the micro-batch was computed yet
             raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
+            files = self._check_files(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
             failpoint("live.staged")
+            self._check_files_again(number)
             self._job.sinks.commit(f"{self._run.index}-{number}", staged)
             if staged.report.snapshot == "handover":
                 hand_over = describe_hand_over(staged.report, staged.state_files)
@@ -228,14 +248,33 @@ class LiveRun:
             self._lost.succeeded()
             self.report.merge(staged.report)
             self._job.report_metrics(self._run.index, number, staged.report)
+            if self._behind is not None:
+                self._behind.note_read(number, files)
             self._publish(number, staged.report, time.monotonic() - started)
             self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
+        except _MicroBatchFailedError:
+            raise
         except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
             self._failure = cause
             # Spark searches the text of what leaves here with a recursive pattern, and a Java
             # stack in it would overflow its own.
             raise _MicroBatchFailedError(type(cause).__name__) from None
+
+    def _check_files(self, number: int) -> dict[int, set[str]]:
+        """Return the files a micro-batch reads; see `PlannedFiles`."""
+        assert self._files is not None, "the query is started behind it"
+        self._is_started.wait()
+        if self._running is None:
+            raise _MicroBatchFailedError("the query could not be started")
+        files = self._files.check(self._running, number)
+        if self._files.is_due:
+            raise _MicroBatchFailedError("the query begins anew and lists files as a tree")
+        return files
+
+    def _check_files_again(self, number: int) -> None:
+        assert self._files is not None, "the query is started behind it"
+        self._files.check_again(number)
 
     def _publish(self, number: int, report: Report, seconds: float) -> None:
         if report.records_read == 0:
@@ -245,6 +284,7 @@ class LiveRun:
         self._lag_ms = lag
         total = self.report.records_read
         left = Distance() if self._behind is None else self._behind.distance
+        self._told = left.records, left.files
         publish(
             MicroBatch(
                 number,
@@ -270,12 +310,12 @@ class LiveRun:
             Whether it should begin anew.
         """
         looks = 0
-        inputs = BoundedInputs(self._job.plan, self._run, splits, self._control)
+        inputs = BoundedInputs(self._job.plan, self._run, splits, self._control, self._outline)
         while not self._savepoints.has_stopped:
             if query.exception() is not None or not query.isActive:
                 if self._savepoints.has_stopped:
                     return False
-                if self._admission.is_due and self._failure is None:
+                if (self._admission.is_due or self._lists_anew()) and self._failure is None:
                     return True
                 if self._failure is not None and self._lost.is_cause_of(self._failure):
                     self._failure = None
@@ -290,6 +330,7 @@ class LiveRun:
                 self._behind.look(self._lag_ms)
                 if self._behind.looks > looks:
                     looks = self._behind.looks
+                    self._tell_behind(self._behind.distance)
                     wanted, waiting = self._behind.files_per_batch(), self._behind.files_waiting()
                     self._admission.note(wanted, waiting)
             if self._admission.is_due and not query.status["isTriggerActive"]:
@@ -300,6 +341,15 @@ class LiveRun:
                 return False
             time.sleep(_POLL_SECONDS)
         return False
+
+    def _tell_behind(self, left: Distance) -> None:
+        """Tell what a look found, if it is not what the last micro-batch said."""
+        if self._told not in {None, (left.records, left.files)}:
+            self._told = left.records, left.files
+            publish(BehindLooked(left.records, left.files, left.seconds))
+
+    def _lists_anew(self) -> bool:
+        return self._files is not None and self._files.is_due
 
     def _call_for_timers(self) -> None:
         """Have subtasks called whose processing-time timers are due."""

@@ -7,24 +7,21 @@ nothing computed from it becomes visible.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import islice
 from typing import Any
-from urllib.parse import unquote, urlparse
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.connectors.file_source import FileSource
 from penstock.errors import CallSite, HistoryChangedError, SourceError
-from penstock.spark.failures import translate
+from penstock.spark.failures import COLON_IN_NAME, translate
 from penstock.spark.file_options import reader_options
+from penstock.spark.file_paths import local_file, names_with_colon, stream_path
 from penstock.types.arrow import arrow_schema
-
-_GLOB = re.compile(r"([\[\]{}*?\\])")
-
 
 @dataclass(frozen=True, slots=True)
 class PinnedFiles:
@@ -62,26 +59,12 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
             readable.
     """
     try:
-        frame = reader(session, source).load(source.path)
+        frame = reader(session, source).load(stream_path(source.path))
         uris = sorted(frame.inputFiles())
         schema = frame.schema.json()
     except Exception as cause:
         raise _unreadable(source, cause, origin) from cause
     return PinnedFiles({uri: _facts(session, uri, source) for uri in uris}, schema)
-
-
-def load_path(uri: str) -> str:
-    """Return the path that makes Spark load exactly the file `uri` names.
-
-    `inputFiles` percent-encodes; `load` takes plain text in which glob characters are active.
-    """
-    scheme, separator, rest = uri.partition("://")
-    return f"{scheme}{separator}" + _GLOB.sub(r"\\\1", unquote(rest))
-
-
-def metadata_path(uri: str) -> str:
-    """Return how the column `_metadata.file_path` spells `uri`: local files have one slash."""
-    return uri.replace("file:///", "file:/", 1) if uri.startswith("file:///") else uri
 
 
 def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFiles) -> None:
@@ -122,24 +105,43 @@ def declared_schema(source: FileSource) -> StructType | None:
     return from_arrow_schema(arrow_schema(source.type_info), prefer_timestamp_ntz=True)
 
 
-def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, int]:
-    parsed = urlparse(uri)
+def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
+    """Return size and modification time, in milliseconds, of a file.
+
+    Raises:
+        OSError: It is not there (FileNotFoundError), or cannot be looked at.
+    """
+    local = local_file(uri)
+    if local is not None:
+        found = local.stat()
+        return found.st_size, found.st_mtime_ns // 1_000_000
+    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
+    java_session: Any = session._jsparkSession  # noqa: SLF001
+    conf = java_session.sessionState().newHadoopConf()
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
     try:
-        if parsed.scheme in {"", "file"}:
-            found = Path(unquote(parsed.path)).stat()
-            return found.st_size, found.st_mtime_ns // 1_000_000
-        jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
-        java_session: Any = session._jsparkSession  # noqa: SLF001
-        conf = java_session.sessionState().newHadoopConf()
-        path = jvm.org.apache.hadoop.fs.Path(uri)
         status = path.getFileSystem(conf).getFileStatus(path)
-        return int(status.getLen()), int(status.getModificationTime())
+    except Py4JJavaError as cause:
+        name = cause.java_exception.getClass().getSimpleName()
+        said = str(cause.java_exception.getMessage())
+        made = FileNotFoundError if name == "FileNotFoundException" else OSError
+        raise made(said) from cause
+    return int(status.getLen()), int(status.getModificationTime())
+
+
+def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, int]:
+    try:
+        return facts_of(session, uri)
     except Exception as cause:
         raise _unreadable(source, cause, None) from cause
 
 
 def _unreadable(source: FileSource, cause: Exception, origin: CallSite | None) -> SourceError:
     translated = translate(cause, f"reading {source.describe()}")
+    if COLON_IN_NAME.search(str(cause)):
+        named = ", ".join(map(str, islice(names_with_colon(source.path), 3)))
+        problem = f"{translated.problem} ({named})" if named else translated.problem
+        return SourceError(problem, hint=translated.hint, origin=origin)
     return SourceError(
         translated.problem,
         hint="Check the path and that every file there is a complete "

@@ -21,7 +21,8 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.report import Report
-from penstock.spark.pinned_files import PinnedFiles, metadata_path
+from penstock.spark.file_paths import plain
+from penstock.spark.pinned_files import PinnedFiles
 from penstock.spark.source_reads import Pinned
 from penstock.spark.stream_positions import files_read, stream_offsets
 from penstock.state.savepoint import (
@@ -75,8 +76,11 @@ class SourceOutline:
         kinds: Of its parts.
         part: The part this run reads, None if none.
         kind: Name of a `StreamKind`, None without part.
-        first_stream: Index of its first stream in the query; the positions stream is 0.
+        first_stream: Index of its first stream among the offsets of a micro-batch; the positions
+            stream is 0.
         streams: Number of its streams.
+        first_source: Index of its first stream among reports of progress and logs of files; a
+            stream that is united with itself counts once there. As `first_stream` if None.
     """
 
     id: int
@@ -87,6 +91,12 @@ class SourceOutline:
     kind: str | None = None
     first_stream: int = 0
     streams: int = 0
+    first_source: int | None = None
+
+    @property
+    def log(self) -> int:
+        """Index of its log of files, and of its part of a report of progress."""
+        return self.first_stream if self.first_source is None else self.first_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +216,15 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
         for source in plan.sources
     }
     streams = 1
+    distinct: list[Any] = ["positions"]
     for source_id, part in parts.items():
         described = plan.source(source_id).parts[part]
         kind = stream_kind(described)
-        count = 0 if kind is StreamKind.SPLITS else _streams_of(described)
+        found = [] if kind is StreamKind.SPLITS else _streams_of(described)
+        count, first_source = len(found), len(distinct)
+        for stream in found:
+            if stream not in distinct:
+                distinct.append(stream)
         sources[source_id] = SourceOutline(
             source_id,
             uids[source_id],
@@ -219,6 +234,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
             kind.name,
             streams if count else 0,
             count,
+            first_source if count else 0,
         )
         streams += count
     return RunOutline(
@@ -296,8 +312,8 @@ class _Reading:
 
     def files(self) -> dict[str, tuple[int, int]]:
         """Return the files read; their size is not in Spark's log."""
-        stream = self.source.first_stream
-        read = files_read(self.run_directory / "spark", stream, self.offsets[stream])
+        offset = self.offsets[self.source.first_stream]
+        read = files_read(self.run_directory / "spark", self.source.log, offset)
         return {uri: (-1, time_ms) for uri, time_ms in read.items()}
 
 
@@ -316,8 +332,8 @@ def _at_splits(reading: _Reading) -> _Position:
 
 def _at_bounded_files(reading: _Reading) -> _Position:
     pinned = reading.pinned.files[reading.source.id, reading.part]
-    seen = {_plain(uri) for uri in reading.files()}
-    left = {uri: facts for uri, facts in pinned.files.items() if _plain(uri) not in seen}
+    seen = {plain(uri) for uri in reading.files()}
+    left = {uri: facts for uri, facts in pinned.files.items() if plain(uri) not in seen}
     read = {uri: facts for uri, facts in pinned.files.items() if uri not in left}
     return {"left": PinnedFiles(left, pinned.schema).to_json()}, read
 
@@ -347,13 +363,10 @@ _POSITIONS = {
 }
 
 
-def _plain(uri: str) -> str:
-    return unquote(metadata_path(uri))
-
-
-def _streams_of(part: Source) -> int:
-    """Return the number of streams a part brings into the query."""
+def _streams_of(part: Source) -> list[Any]:
+    """Return the streams a part brings into the query; equal ones are one stream to Spark."""
     if not isinstance(part, SparkSource) or part.is_bounded:
-        return 1
+        return [object()]
     leaves = part.dataframe._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
-    return sum(bool(leaves.apply(i).isStreaming()) for i in range(leaves.size()))
+    found = (leaves.apply(index) for index in range(leaves.size()))
+    return [leaf for leaf in found if leaf.isStreaming()]

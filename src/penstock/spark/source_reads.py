@@ -11,13 +11,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
@@ -36,19 +34,26 @@ from penstock.runtime.program import LevelProgram
 from penstock.spark.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.failures import translate
 from penstock.spark.file_options import reader_options
+from penstock.spark.file_paths import (
+    base_path,
+    depths_of,
+    escaped,
+    is_literal,
+    is_not_deeper,
+    load_path,
+    may_contain,
+    metadata_path,
+    stream_path,
+)
 from penstock.spark.frames import DDL
 from penstock.spark.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.payload import Payload
-from penstock.spark.pinned_files import (
-    PinnedFiles,
-    declared_schema,
-    load_path,
-    metadata_path,
-    reader,
-)
+from penstock.spark.pinned_files import PinnedFiles, declared_schema, reader
 from penstock.spark.position_rows import POSITIONS_DDL
 from penstock.spark.worker_environment import WorkerEnvironment
 from penstock.types.combine_spec import ColumnCombine
+
+SOURCE_OPTION = "penstock.source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,7 @@ class ReadContext:
         directory: Of the run, for what must be written down.
         configuration: Of the job.
         files_per_batch: Files that a micro-batch takes of a source, where it is not the usual.
+        as_trees: Sources whose files are listed as a tree; see `planned_files`.
         first_records: Records that the first micro-batch of the run takes of each source that
             counts them; 0 is as many as any other.
         workers: What the job brings along beside its program, None if nothing.
@@ -114,6 +120,7 @@ class ReadContext:
     configuration: Configuration
     read_frames: frozenset[int] = frozenset()
     files_per_batch: Mapping[int, int] = field(default_factory=dict)
+    as_trees: frozenset[int] = frozenset()
     first_records: int = 0
     workers: WorkerEnvironment | None = None
     combines_columns: bool = False
@@ -158,7 +165,8 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
                 for split, (start, end) in enumerate(ranges)
             ]
             frame = context.session.createDataFrame(
-                context.session.sparkContext.parallelize(rows, min(len(rows), most)), POSITIONS_DDL
+                context.session.sparkContext.parallelize(rows, min(max(len(rows), 1), most)),
+                POSITIONS_DDL,
             )
             shipped = (context.program, {source: described}, context.levels)
             payload = Payload.of(shipped, context.workers)
@@ -250,14 +258,9 @@ def _batch_rows(context: ReadContext, source: int, part: int, described: Source)
     schema = StructType.fromJson(json.loads(pinned.schema))
     if not pinned.files:
         return context.session.createDataFrame([], schema)
-    made = context.session.read.format(described.format).options(**reader_options(described))
-    if "://" in described.path or not Path(described.path).is_dir():
-        base = {}
-    else:
-        base = {"basePath": described.path}  # keeps partition columns of the directory names
-    return (
-        made.options(**base).schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
-    )
+    options = base_path(described.path) | reader_options(described)
+    made = context.session.read.format(described.format).options(**options)
+    return made.schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
 
 
 def _live_rows(context: ReadContext, source: int, part: int, described: Source) -> DataFrame:
@@ -267,22 +270,24 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
     if not isinstance(described, FileSource):
         raise _unknown(described)
     schema = _live_schema(context, source, part, described)
+    base = base_path(described.path) if is_literal(described.path) else {}
     stream = (
         context.session.readStream.format(described.format)
-        # Spark would silently skip a file that is a week older than the newest one.
-        .option("maxFileAge", "36500d")
-        .options(**reader_options(described))
+        .options(**base | reader_options(described) | _stream_options(context, source))
         .option("maxFilesPerTrigger", str(_files_per_batch(context, source)))
         .schema(schema)
-        .load(described.path)
+        .load(stream_path(described.path))
     )
     # Of Spark, also if the files have a column of this name.
     path = stream.metadataColumn("_metadata").getField("file_path")
+    if source in context.as_trees:
+        deepest = max(depths_of(described.path)) + 1
+        stream = stream.where(is_not_deeper(path, deepest))
     if described.is_bounded:
         only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
         return stream.where(path.isin(only))
     earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
-    inside = [uri for pinned in earlier for uri in pinned.files if _overlaps(described.path, uri)]
+    inside = [uri for each in earlier for uri in each.files if may_contain(described.path, uri)]
     if not inside:
         return stream
     read_already = [metadata_path(uri) for uri in inside]
@@ -294,10 +299,14 @@ def _files_per_batch(context: ReadContext, source: int) -> int:
     return context.files_per_batch.get(source, usual)
 
 
-def _overlaps(path: str, uri: str) -> bool:
-    """Return whether `uri` could be below `path`: history and live share a directory."""
-    fixed = re.split(r"[*?\[{]", path, maxsplit=1)[0].rstrip("/")
-    return Path(fixed).name in unquote(uri)
+def _stream_options(context: ReadContext, source: int) -> dict[str, str]:
+    """Return the options of every file stream of ours.
+
+    Spark carries options it does not know along: `SOURCE_OPTION` tells of whom a stream is.
+    """
+    tree = {"recursiveFileLookup": "true"} if source in context.as_trees else {}
+    # Spark would silently skip a file that is a week older than the newest one.
+    return {"maxFileAge": "36500d", SOURCE_OPTION: str(source)} | tree
 
 
 def _live_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
@@ -314,7 +323,9 @@ def _live_schema(context: ReadContext, source: int, part: int, described: FileSo
         if (source, number) in known and known[source, number].schema:
             return StructType.fromJson(json.loads(known[source, number].schema))
     try:
-        inferred: StructType = reader(context.session, described).load(described.path).schema
+        inferred: StructType = (
+            reader(context.session, described).load(stream_path(described.path)).schema
+        )
     except Exception as cause:
         raise SourceError(
             f"the columns of {described.describe()} are unknown: "
@@ -335,10 +346,11 @@ def _materialised(context: ReadContext, source: int, frame: DataFrame) -> DataFr
         written.write.mode("overwrite").parquet(str(target))
         schema = written.schema
     else:
-        schema = context.session.read.parquet(str(target)).schema  # 0.1.0 kept the names
+        schema = context.session.read.parquet(escaped(target)).schema  # 0.1.0 kept the names
     stream = context.session.readStream.schema(schema)
     limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
-    return stream.option("maxFilesPerTrigger", limit).parquet(str(target)).toDF(*names)
+    options = _stream_options(context, source) | {"maxFilesPerTrigger": limit}
+    return stream.options(**options).parquet(escaped(target)).toDF(*names)
 
 
 def _unknown(part: Source) -> SourceError:

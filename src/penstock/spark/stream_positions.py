@@ -9,11 +9,14 @@ before it): a line with the version and one JSON object per file, with the offse
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from penstock.errors import StateError
 
 _VERSION = "v1"
+_BLOCK_BYTES = 64 << 10
 _RESTORE = "Restore the checkpoint directory from a copy, or start the job in a new one."
 
 
@@ -53,6 +56,32 @@ def files_read(checkpoint: Path, stream: int, offset: str | None) -> dict[str, i
     return found
 
 
+def files_planned(checkpoint: Path, stream: int, since: int, until: int) -> dict[str, int]:
+    """Return the files that offsets behind `since`, up to `until`, read: URI to time.
+
+    Of a log that repeats all before it only the end is read.
+
+    Raises:
+        StateError: Spark's file is missing or has another layout.
+    """
+    found: dict[str, int] = {}
+    directory = checkpoint / "sources" / str(stream)
+    for offset in range(until, since, -1):
+        path = directory / f"{offset}.compact"
+        for line in _last_lines(path if path.exists() else directory / str(offset)):
+            entry = json.loads(line)
+            if entry["batchId"] <= since:
+                return found
+            if entry["batchId"] <= until:
+                found[entry["path"]] = entry["timestamp"]
+    return found
+
+
+def log_offset(offset: str | None) -> int:
+    """Return up to which offset a file stream has read, -1 before the first."""
+    return -1 if offset is None else int(json.loads(offset)["logOffset"])
+
+
 def last_batches(checkpoint: Path) -> tuple[int | None, int | None]:
     """Return the last micro-batch that was begun and the last that was committed."""
     begun, committed = (
@@ -62,9 +91,27 @@ def last_batches(checkpoint: Path) -> tuple[int | None, int | None]:
     return begun, committed
 
 
+def _last_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a log behind the one with its version, the last one first."""
+    try:
+        with path.open("rb") as file:
+            at, rest = file.seek(0, os.SEEK_END), b""
+            while at:
+                start = max(at - _BLOCK_BYTES, 0)
+                file.seek(start)
+                rest, *lines = (file.read(at - start) + rest).split(b"\n")
+                yield from (line.decode() for line in reversed(lines) if line)
+                at = start
+    except OSError as cause:
+        raise _unknown(path, str(cause)) from cause
+    if rest != _VERSION.encode():
+        raise _unknown(path, f"its version is {rest!r}")
+
+
 def _lines(path: Path, least: int) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines(): names of files may have characters that end a line elsewhere.
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as cause:
         raise _unknown(path, str(cause)) from cause
     if len(lines) < least:

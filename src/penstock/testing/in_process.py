@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from penstock.api.environment import StreamExecutionEnvironment
 from penstock.config.job_parameters import job_parameters
+from penstock.plan.cuts import decide_cuts, with_cuts
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
@@ -51,7 +52,7 @@ class _Job:
     """One execution of a plan."""
 
     def __init__(self, plan: PhysicalPlan, schedule: Schedule, parameters: dict[str, str]) -> None:
-        self._plan = plan
+        self._plan = with_cuts(plan, decide_cuts(plan))
         self._schedule = schedule
         self._parameters = parameters
         self._sinks = {

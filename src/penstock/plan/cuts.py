@@ -1,0 +1,52 @@
+"""Where the backlog of sources ends that are cut in two: decided once per job.
+
+A source may grow. If each part asked for its splits when it is read, what was added in between would
+be in neither, or in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from penstock.errors import SourceError
+from penstock.graph.backlog_end import Cut, SplitSourcePart
+from penstock.plan.physical import PhysicalPlan
+
+
+def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
+    """Return source id to splits and cuts, of sources that are cut in two.
+
+    Raises:
+        SourceError: A source cannot be cut there; names its line.
+    """
+    found: dict[int, tuple[Cut, ...]] = {}
+    for source in plan.sources:
+        part = source.parts[0]
+        if isinstance(part, SplitSourcePart):
+            try:
+                found[source.id] = part.end.cuts(part.source, plan.options.parallelism)
+            except SourceError as error:
+                if error.origin is not None:
+                    raise
+                raise SourceError(error.problem, hint=error.hint, origin=source.origin) from error
+    return found
+
+
+def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> PhysicalPlan:
+    """Return the plan of a job for which the cuts are decided."""
+    sources = tuple(
+        replace(
+            source,
+            parts=tuple(
+                replace(part, decided=tuple(cuts[source.id]))
+                if isinstance(part, SplitSourcePart)
+                else part
+                for part in source.parts
+            ),
+        )
+        if source.id in cuts
+        else source
+        for source in plan.sources
+    )
+    return replace(plan, sources=sources)
