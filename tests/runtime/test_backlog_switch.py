@@ -292,7 +292,7 @@ def test_a_source_without_a_split_has_no_records_and_ends(mode):
     env = environment(mode, 2)
     empty = env.from_source(Nothing(), WatermarkStrategy.no_watermarks(), "empty")
     both = (
-        empty.union(env.from_collection(range(20)))
+        empty.union(env.from_collection([0] * 20, Types.LONG()))
         .map(lambda _: ("all", 1))
         .key_by(lambda pair: pair[0])
     )

@@ -141,7 +141,9 @@ class FileSource(Source):
 
     Attributes:
         path: A file, directory or glob, in any file system Spark can read. A relative path
-            is resolved against the working directory.
+            is resolved against the working directory. A local path that exists as it is
+            written is no glob. Files whose names begin with `_` or `.` are not read, nor is
+            what is in directories below, except those of partitions (`day=7`).
         format: A Spark format: `parquet`, `csv`, `json`, `text`, `orc`, `avro`, ….
         type_info: Type of the rows; None lets Spark infer it, for which a first file must
             exist.
