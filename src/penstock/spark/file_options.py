@@ -28,7 +28,7 @@ def reader_options(source: FileSource) -> dict[str, str]:
     """Return the options with which the files of a source are read, in history and live."""
     own = dict(source.options)
     said = {name.lower(): value for name, value in own.items()}
-    found = _LOUD | _DEFAULTS.get(source.format, {})
+    found = {**_LOUD, **_DEFAULTS.get(source.format, {})}
     quote = said.get("quote", '"')
     if source.format == "csv" and quote:
         found["escape"] = quote

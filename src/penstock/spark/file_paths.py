@@ -32,6 +32,7 @@ _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
 _COMMA = re.compile(r"(?<!\\),")
 
+
 def escaped(path: str | Path) -> str:
     """Return the path that makes Spark load exactly the file or directory of this name."""
     return _GLOB.sub(r"\\\1", str(path))

@@ -23,6 +23,7 @@ from penstock.spark.file_options import reader_options
 from penstock.spark.file_paths import local_file, names_with_colon, stream_path
 from penstock.types.arrow import arrow_schema
 
+
 @dataclass(frozen=True, slots=True)
 class PinnedFiles:
     """What a bounded file source reads.
