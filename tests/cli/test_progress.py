@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import re
 import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -15,6 +16,7 @@ from penstock.cli.above import AboveDisplay
 from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
 from penstock.metrics.listener import (
     BatchProgress,
+    BehindLooked,
     MetricsReported,
     MicroBatch,
     RunFinished,
@@ -116,6 +118,23 @@ def test_plain_close_writes_the_last_live_line_once(plain):
     progress.close()
     progress.close()
     assert [line[:19] for line in lines()[1:]] == ["live: micro-batch 0", "live: micro-batch 1"]
+
+
+@pytest.mark.parametrize(("left", "shown"), [(0, False), (2, True)])
+def test_the_last_line_says_what_is_behind_by_then(plain, left, shown):
+    progress, _, lines = plain
+    terminal = Terminal()
+    drawn = TerminalProgress(terminal_console(terminal))
+    for each in (progress, drawn):
+        each.on_event(BehindLooked(None, 1, None))
+        each.on_event(LIVE)
+        each.on_event(replace(micro_batch(1), files_behind=1))
+        each.on_event(BehindLooked(None, left, None))
+        each.close()
+    for last in (lines()[-1], screen(terminal.getvalue())[-1]):
+        assert last.startswith("live: micro-batch 1,")
+        assert (f"{left} files behind" in last) == shown
+        assert ("behind" in last) == shown
 
 
 @pytest.mark.parametrize("shows_metrics", [True, False])

@@ -181,6 +181,38 @@ def test_files_of_a_directory_that_wait(tmp_path: Path, monkeypatch: pytest.Monk
     assert behind.distance == Distance(files=6)
 
 
+def test_what_a_micro_batch_has_read_is_not_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, monkeypatch)
+    run.listed = [f"file:///data/{i}.json" for i in range(4)]
+    run.parts = [FileSource(str(tmp_path), "json", continuous=True)]
+    behind = run.behind(StreamKind.FILES, Pinned())
+    run.commit(0, {}, files=1)
+    behind.look(None)
+    assert behind.distance.files == 3
+    behind.note_read(1, {3: {"file:///data/1.json"}})
+    assert behind.distance.files == 2
+    run.now += 10
+    behind.look(None)
+    assert behind.distance.files == 2, "its commit is not yet in Spark's record"
+    run.commit(1, {}, files=2)
+    behind.note_read(2, {3: {"file:///data/2.json", "file:///data/3.json"}})
+    assert behind.distance == Distance(files=0, seconds=0.0)
+
+
+def test_records_that_a_micro_batch_has_read_are_not_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, monkeypatch)
+    behind = run.behind(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, 600)]}))
+    run.commit(0, {"3": [100]})
+    behind.look(None)
+    run.commit(1, {"3": [600]})
+    behind.note_read(1, {})
+    assert behind.distance == Distance(records=0, seconds=0.0)
+
+
 @pytest.mark.parametrize(
     ("waiting", "size", "factor", "taken"),
     [

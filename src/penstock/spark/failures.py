@@ -61,10 +61,18 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
 _CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
 """What py4j puts before what Java says."""
 
-COLON_IN_NAME = re.compile(r"URISyntaxException: Relative path in absolute URI: [^\n]*")
-"""What Hadoop says of a file with a colon in its name."""
+COLON_IN_NAME = re.compile(
+    r"URISyntaxException: Relative path in absolute URI: [^\n]*"
+    r"|\[?FAILED_READ_FILE[^\n]*/[^/\n]*:[^/\n]*\.\s+SQLSTATE[^\n]*"
+)
+"""What Hadoop, and Spark, say of a file with a colon in its name."""
 
 _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
+    (
+        COLON_IN_NAME,
+        SourceError,
+        "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
+    ),
     (
         re.compile(r"FileNotFoundException[^\n]*/spark/state/[^\n]*"),
         StateError,
@@ -74,11 +82,6 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         re.compile(r"\[?(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
         SourceError,
         "Every file of the source must exist, be complete and not change while the job runs.",
-    ),
-    (
-        COLON_IN_NAME,
-        SourceError,
-        "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
     ),
     (
         re.compile(
