@@ -297,6 +297,12 @@ class JobLockedError(JobDirectoryError):
     code = "JOB_LOCKED"
 
 
+class JobFencedError(JobDirectoryError):
+    """Another driver has taken the job over; this one may not commit any more."""
+
+    code = "JOB_FENCED"
+
+
 class StateError(PenstockError):
     """Keyed state is damaged or does not belong to this program."""
 

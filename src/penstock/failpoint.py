@@ -5,6 +5,7 @@ The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms a place: the 
 a job inherit it.
 
     kill            this process gets SIGKILL
+    freeze          this process gets SIGSTOP, and goes on when somebody sends SIGCONT
     kill-executor   the nearest JVM above this process gets it as well: in a worker, its executor
     raise           `JobFailedError`
     disk-full       `OSError` with ENOSPC, as the write that would come next could raise it
@@ -70,6 +71,10 @@ def _kill(_: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _freeze(_: str) -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
 def _kill_executor(_: str) -> None:
     pid = os.getpid()
     while Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() != "java":
@@ -89,6 +94,7 @@ def _disk_full(name: str) -> None:
 
 _ACTIONS: dict[str, Callable[[str], None]] = {
     "kill": _kill,
+    "freeze": _freeze,
     "kill-executor": _kill_executor,
     "raise": _raise,
     "disk-full": _disk_full,

@@ -17,8 +17,11 @@ from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
 from penstock.metrics.listener import (
     BatchProgress,
     BehindLooked,
+    JobEnded,
+    JobEvents,
     MetricsReported,
     MicroBatch,
+    Resumed,
     RunFinished,
     RunStarted,
     Switched,
@@ -286,3 +289,33 @@ def test_lines_are_plain(console, plain):
         publish(micro_batch(0))
     assert "\x1b" not in file.getvalue()
     assert len(file.getvalue().splitlines()) == 2
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_lines_of_jobs_that_run_at_the_same_time_do_not_mix(is_terminal):
+    """Each has its run, its throttle and its name; a job alone needs none."""
+    file = Terminal() if is_terminal else io.StringIO()
+    console = terminal_console(file) if is_terminal else Console(file=file, width=80)
+    one, two, three = (JobEvents(name, name) for name in ("one", "two", "three"))
+    with job_progress(console):
+        one.publish(LIVE)
+        two.publish(HISTORY)
+        one.publish(micro_batch(0))
+        two.publish(Resumed("somewhere"))
+        two.publish(HISTORY_DONE)
+        two.publish(JobEnded("FAILED"))
+        one.publish(LIVE_DONE)
+        one.publish(JobEnded("FINISHED"))
+        three.publish(LIVE)
+        three.publish(LIVE_DONE)
+    lines = screen(file.getvalue()) if is_terminal else file.getvalue().splitlines()
+    found = [line[:22].removeprefix("one ") for line in lines if "micro-batch" not in line]
+    assert found == [
+        "live: started, reads f",
+        "two history: started, ",
+        "two resumed: somewhere",
+        "two history: 4,000,000",
+        "live: 40 records in 2.",
+        "live: started, reads f",
+        "live: 40 records in 2.",
+    ]

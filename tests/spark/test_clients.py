@@ -25,7 +25,7 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import PenstockError
 from penstock.serde.key_groups import KeyGroups, subtask_of
-from penstock.spark.session import query_settings
+from penstock.spark.job_settings import query_settings
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.metrics.listener import JobEvent, JobListener, Repeating, also_listening
+from penstock.metrics.listener import JobEvent, JobEvents, JobListener, Repeating, also_listening
 from penstock.spark.lost_output import MOST_IN_A_ROW, LostOutput
 
 SPARK_SAID = (
@@ -29,7 +29,7 @@ def heard():
 
 
 def test_lost_output_is_computed_again_so_often_in_a_row(heard):
-    lost = LostOutput()
+    lost = LostOutput(JobEvents("id", "job"))
     failure = RuntimeError(SPARK_SAID)
     for _ in range(2):
         assert all(lost.is_cause_of(failure) for _ in range(MOST_IN_A_ROW))
@@ -40,5 +40,7 @@ def test_lost_output_is_computed_again_so_often_in_a_row(heard):
 
 
 def test_other_failures_are_not_its_business(heard):
-    assert not LostOutput().is_cause_of(RuntimeError("No space left on device"))
+    assert not LostOutput(JobEvents("id", "job")).is_cause_of(
+        RuntimeError("No space left on device")
+    )
     assert heard == []

@@ -24,6 +24,7 @@ from penstock.cli.wording import metric_parts, sentence
 from penstock.metrics.listener import (
     BatchProgress,
     BehindLooked,
+    JobEnded,
     JobEvent,
     JobListener,
     LogListener,
@@ -45,8 +46,44 @@ _REFRESH_PER_SECOND = 4
 class PlainProgress(JobListener):
     """One line per event; progress within a run at most every ten seconds, and its last state.
 
-    Metrics are shown at the end of a run, one per line, if at all.
+    Metrics are shown at the end of a run, one per line, if at all. While several jobs run, the lines of
+    each begin with its name.
     """
+
+    def __init__(
+        self,
+        console: Console,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        shows_metrics: bool = False,
+    ) -> None:
+        self._console = console
+        self._clock = clock
+        self._shows_metrics = shows_metrics
+        self._jobs: dict[str, _PlainJob] = {}
+        self._lock = threading.RLock()
+
+    def on_event(self, event: JobEvent) -> None:
+        """Write the event, or hold it back if it is one of many."""
+        with self._lock:
+            job = self._jobs.get(event.job_id)
+            if job is None:
+                job = self._jobs[event.job_id] = _PlainJob(
+                    self._console, self._clock, shows_metrics=self._shows_metrics
+                )
+            job.on_event(event, f"{event.job_name} " if len(self._jobs) > 1 else "")
+            if isinstance(event, JobEnded):
+                del self._jobs[event.job_id]
+
+    def close(self) -> None:
+        """Write the last micro-batches that were held back."""
+        with self._lock:
+            for job in self._jobs.values():
+                job.close()
+
+
+class _PlainJob:
+    """The lines of one job."""
 
     def __init__(
         self,
@@ -60,41 +97,41 @@ class PlainProgress(JobListener):
         self._metrics: MetricsReported | None = None
         self._clock = clock
         self._run = _NO_RUN
+        self._label = ""
         self._next_line_at = 0.0
         self._held: MicroBatch | None = None
         self._told: MicroBatch | None = None
-        self._lock = threading.RLock()
 
-    def on_event(self, event: JobEvent) -> None:
-        """Write the event, or hold it back if it is one of many."""
-        with self._lock:
-            if isinstance(event, BatchProgress | MicroBatch):
-                self._throttle(event)
-                return
-            if isinstance(event, MetricsReported):
-                self._metrics = event
-                return
-            if isinstance(event, BehindLooked):
-                # What was told last is no longer so; the last line is to be right.
-                self._held = _as_looked(self._held or self._told, event)
-                return
+    def on_event(self, event: JobEvent, label: str) -> None:
+        if isinstance(event, JobEnded):
             self.close()
-            self._told = None
-            if isinstance(event, RunStarted):
-                self._run = event.name
-                # A batch run that is done before the first line is due needs none.
-                wait = LINE_INTERVAL_SECONDS if event.kind == _BATCH else 0.0
-                self._next_line_at = self._clock() + wait
-            self._write(event)
-            if isinstance(event, RunFinished):
-                self._write_metrics()
+            return
+        self._label = label
+        if isinstance(event, BatchProgress | MicroBatch):
+            self._throttle(event)
+            return
+        if isinstance(event, MetricsReported):
+            self._metrics = event
+            return
+        if isinstance(event, BehindLooked):
+            # What was told last is no longer so; the last line is to be right.
+            self._held = _as_looked(self._held or self._told, event)
+            return
+        self.close()
+        self._told = None
+        if isinstance(event, RunStarted):
+            self._run = event.name
+            # A batch run that is done before the first line is due needs none.
+            wait = LINE_INTERVAL_SECONDS if event.kind == _BATCH else 0.0
+            self._next_line_at = self._clock() + wait
+        self._write(event)
+        if isinstance(event, RunFinished):
+            self._write_metrics()
 
     def close(self) -> None:
-        """Write the last micro-batch if it was held back."""
-        with self._lock:
-            if self._held is not None:
-                self._write(self._held)
-                self._told, self._held = self._held, None
+        if self._held is not None:
+            self._write(self._held)
+            self._told, self._held = self._held, None
 
     def _throttle(self, event: BatchProgress | MicroBatch) -> None:
         now = self._clock()
@@ -110,16 +147,19 @@ class PlainProgress(JobListener):
         metrics, self._metrics = self._metrics, None
         if metrics is not None and self._shows_metrics:
             for part in metric_parts(metrics):
-                self._console.print(Text(f"{self._run}:   {part}"), soft_wrap=True)
+                line = f"{self._label}{self._run}:   {part}"
+                self._console.print(Text(line), soft_wrap=True)
 
     def _write(self, event: JobEvent) -> None:
-        self._console.print(Text(sentence(event, self._run)), soft_wrap=True)
+        line = self._label + sentence(event, self._run)
+        self._console.print(Text(line), soft_wrap=True)
 
 
 class TerminalProgress(JobListener):
     """A bar while a batch run goes on, one line in place while a live run does.
 
-    What is over stays as lines above: starts, summaries, the switch.
+    What is over stays as lines above: starts, summaries, the switch. There is one display: of the job that
+    began a run first. The others write lines above it, which begin with their names.
     """
 
     def __init__(self, console: Console) -> None:
@@ -128,6 +168,8 @@ class TerminalProgress(JobListener):
         self._bar: Progress | None = None
         self._line: Live | None = None
         self._last: MicroBatch | None = None
+        self._job_id: str | None = None
+        self._others: dict[str, _PlainJob] = {}
         self._lock = threading.RLock()
 
     @property
@@ -138,21 +180,32 @@ class TerminalProgress(JobListener):
     def on_event(self, event: JobEvent) -> None:
         """Update the display, or write the event above it."""
         with self._lock:
-            if isinstance(event, RunStarted):
-                self._start(event)
-            elif isinstance(event, BatchProgress):
-                self._move_bar(event)
-            elif isinstance(event, MicroBatch):
-                self._move_line(event)
-            elif isinstance(event, BehindLooked):
-                looked = _as_looked(self._last, event)
-                if looked is not None:
-                    self._move_line(looked)
-            elif not isinstance(event, MetricsReported):
-                if isinstance(event, RunFinished):
-                    self._last = None  # the summary says it all
-                    self.close()
-                self._write(event, style="bold")
+            if isinstance(event, RunStarted) and self._job_id is None:
+                self._job_id = event.job_id
+            if self._job_id not in (None, event.job_id):
+                self._of_another(event)
+            elif isinstance(event, JobEnded):
+                self.close()
+                self._job_id = None
+            else:
+                self._of_the_job(event)
+
+    def _of_the_job(self, event: JobEvent) -> None:
+        if isinstance(event, RunStarted):
+            self._start(event)
+        elif isinstance(event, BatchProgress):
+            self._move_bar(event)
+        elif isinstance(event, MicroBatch):
+            self._move_line(event)
+        elif isinstance(event, BehindLooked):
+            looked = _as_looked(self._last, event)
+            if looked is not None:
+                self._move_line(looked)
+        elif not isinstance(event, MetricsReported):
+            if isinstance(event, RunFinished):
+                self._last = None  # the summary says it all
+                self.close()
+            self._write(event, style="bold")
 
     def close(self) -> None:
         """Remove the display; the last state of a live run stays as a line."""
@@ -164,6 +217,14 @@ class TerminalProgress(JobListener):
                     display.stop()
             if last is not None:
                 self._write(last)
+
+    def _of_another(self, event: JobEvent) -> None:
+        job = self._others.get(event.job_id)
+        if job is None:
+            job = self._others[event.job_id] = _PlainJob(self._console, time.monotonic)
+        job.on_event(event, f"{event.job_name} ")
+        if isinstance(event, JobEnded):
+            del self._others[event.job_id]
 
     def _start(self, event: RunStarted) -> None:
         self.close()

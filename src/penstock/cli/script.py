@@ -11,6 +11,9 @@ from typing import Annotated
 
 import typer
 
+_ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
+"""What is put back when the program has ended."""
+
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
 
@@ -93,21 +96,25 @@ def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     """Run a program as `python path arguments...` would, in this process.
 
     `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
-    the program's directory too, so a program may consist of several modules.
+    the program's directory too, so a program may consist of several modules. They have the interpreter
+    of this process, also in a session that the program makes itself, unless PYSPARK_PYTHON says another.
 
     Raises:
         BaseException: Whatever the program raises, `SystemExit` included.
     """
     directory = str(path.resolve().parent)
-    kept = (sys.argv, list(sys.path), os.environ.get("PYTHONPATH"))
+    kept = (sys.argv, list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT})
     sys.argv = [str(path), *(arguments or ())]
     sys.path.insert(0, directory)
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [directory, kept[2]]))
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [directory, before]))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         runpy.run_path(str(path), run_name="__main__")
     finally:
         sys.argv, sys.path[:] = kept[0], kept[1]
-        if kept[2] is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = kept[2]
+        for name, value in kept[2].items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

@@ -16,6 +16,7 @@ from penstock.metrics.listener import (
     AdmissionChanged,
     BatchProgress,
     BehindLooked,
+    JobEnded,
     JobEvent,
     MetricsReported,
     MicroBatch,
@@ -147,6 +148,11 @@ def unnamed_state(uids: Sequence[str]) -> str:
     return (
         f"without a uid, and known by their places in the program alone: {names}; set a uid on each"
     )
+
+
+@sentence.register
+def _(event: JobEnded, run: str) -> str:
+    return f"{run}: ended, {event.status.lower()}"
 
 
 @sentence.register

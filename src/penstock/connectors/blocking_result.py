@@ -77,7 +77,8 @@ class _ResultCommitter(Committer):
         files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
         named = [asdict(file) | {"path": Path(file.path).name} for file in files]
         with sink_errors(self._directory, "keep results", self._context.origin):
-            write_atomically(self._directory / _FILES, json.dumps(named).encode())
+            may_commit = self._context.may_commit
+            write_atomically(self._directory / _FILES, json.dumps(named).encode(), may_commit)
 
 
 def _named_files(directory: Path) -> tuple[CacheFile, ...] | None:

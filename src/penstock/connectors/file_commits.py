@@ -61,6 +61,7 @@ class StagedFileCommitter(Committer):
     ) -> None:
         self._layout = Layout(directory, context.job_id, context.sink_id, naming)
         self._origin = context.origin
+        self._may_commit = context.may_commit
 
     def recover(self) -> None:
         """Finish every decided epoch and delete what was staged and not decided.
@@ -113,7 +114,7 @@ class StagedFileCommitter(Committer):
         payload = {"epoch": epoch, "sequence": sequence, "names": names}
         # A mark can outlive its manifest; it must not count for this one.
         self._layout.done_mark(epoch).unlink(missing_ok=True)
-        write_verified(self._layout.manifest(epoch), payload)
+        write_verified(self._layout.manifest(epoch), payload, may_replace=self._may_commit)
         return Manifest(epoch, sequence, names)
 
     def _check_complete(self, staged: StagedFile) -> None:

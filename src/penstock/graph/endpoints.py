@@ -13,7 +13,7 @@ same epoch after a crash.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from operator import index
@@ -199,6 +199,10 @@ class SplitSource(Source):
         return values, times
 
 
+def _always() -> None:
+    """Let a driver commit that nobody can take over from."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkContext:
     """What a writer knows about where it runs.
@@ -212,6 +216,8 @@ class SinkContext:
         origin: The user's line that created the sink.
         scratch: Directory of this job for staged data of sinks that have no place of
             their own.
+        may_commit: For the committer: called right before something becomes visible, it raises
+            if another driver has taken the job over meanwhile.
     """
 
     job_id: str
@@ -221,6 +227,7 @@ class SinkContext:
     name: str
     origin: CallSite | None
     scratch: Path
+    may_commit: Callable[[], None] = _always
 
 
 class SinkWriter(ABC):

@@ -1,7 +1,8 @@
-"""Listeners: who is told about the progress of a job.
+"""Listeners: who is told about the progress of jobs.
 
-The executor calls every listener of the process, in the thread that drives the job. By default
-there is one, which writes log lines; the command line replaces it by progress bars.
+Every listener of the process hears the events of all its jobs, each in threads of its job; an event says
+which job it is of. By default there is one, which writes log lines; the command line replaces it
+by progress bars. A listener that raises is told so in the log, once per job, and the job goes on.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.metrics.values import MetricValue
 
@@ -17,7 +18,20 @@ _logger = logging.getLogger("penstock")
 
 
 @dataclass(frozen=True, slots=True)
-class RunStarted:
+class OfJob:
+    """What all events have.
+
+    Attributes:
+        job_id: The job, as `JobClient.get_job_id` returns it.
+        job_name: Its name, which other jobs may have as well.
+    """
+
+    job_id: str = field(default="", kw_only=True, compare=False)
+    job_name: str = field(default="", kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(OfJob):
     """A run begins.
 
     Attributes:
@@ -34,7 +48,7 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchProgress:
+class BatchProgress(OfJob):
     """How far a batch run is; may go back when a stage adds tasks.
 
     Attributes:
@@ -49,7 +63,7 @@ class BatchProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class MicroBatch:
+class MicroBatch(OfJob):
     """A micro-batch was committed.
 
     Attributes:
@@ -78,7 +92,7 @@ class MicroBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class BehindLooked:
+class BehindLooked(OfJob):
     """How far a live run is behind was looked up, and is not what was told last.
 
     Attributes:
@@ -93,7 +107,7 @@ class BehindLooked:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsReported:
+class MetricsReported(OfJob):
     """A batch run or micro-batch was committed, and the metrics of the job are these now.
 
     Attributes:
@@ -110,7 +124,7 @@ class MetricsReported:
 
 
 @dataclass(frozen=True, slots=True)
-class RunFinished:
+class RunFinished(OfJob):
     """A run ended, or was stopped.
 
     Attributes:
@@ -127,7 +141,7 @@ class RunFinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class Switched(OfJob):
     """State was handed from one run to the next.
 
     Attributes:
@@ -140,7 +154,7 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionChanged:
+class AdmissionChanged(OfJob):
     """Micro-batches of a live run take more files of a source from now on, or fewer.
 
     Attributes:
@@ -155,7 +169,7 @@ class AdmissionChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class Resumed(OfJob):
     """A job continues from its checkpoint directory.
 
     Attributes:
@@ -166,7 +180,7 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeating:
+class Repeating(OfJob):
     """Spark lost output that comes out different again; the work since the last commit is repeated.
 
     Attributes:
@@ -179,7 +193,7 @@ class Repeating:
 
 
 @dataclass(frozen=True, slots=True)
-class Restarting:
+class Restarting(OfJob):
     """The job failed and will be started again in this process.
 
     Attributes:
@@ -196,7 +210,7 @@ class Restarting:
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointTaken:
+class SavepointTaken(OfJob):
     """A savepoint is complete.
 
     Attributes:
@@ -214,7 +228,7 @@ class SavepointTaken:
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointFailed:
+class SavepointFailed(OfJob):
     """A savepoint could not be taken; the job goes on.
 
     Attributes:
@@ -222,6 +236,17 @@ class SavepointFailed:
     """
 
     problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded(OfJob):
+    """A job ended in this process, however it did; nothing more comes of it.
+
+    Attributes:
+        status: `FINISHED`, `CANCELED` or `FAILED`.
+    """
+
+    status: str
 
 
 JobEvent = (
@@ -238,6 +263,7 @@ JobEvent = (
     | Restarting
     | SavepointTaken
     | SavepointFailed
+    | JobEnded
 )
 
 
@@ -245,7 +271,7 @@ class JobListener:
     """Receives events; the base class ignores them all."""
 
     def on_event(self, event: JobEvent) -> None:
-        """Take one event. Must be quick, and must not raise."""
+        """Take one event. Must be quick: the job waits. What it raises is logged."""
 
 
 class LogListener(JobListener):
@@ -258,25 +284,73 @@ class LogListener(JobListener):
         _logger.log(level, "%s", event)
 
 
-_listeners: list[JobListener] = [LogListener()]
+@dataclass(slots=True, eq=False)
+class _Listening:
+    """A listener of this process.
+
+    Attributes:
+        listener: Who is called.
+        told: Jobs for which it was told that it failed.
+    """
+
+    listener: JobListener
+    told: set[str] = field(default_factory=set)
+
+    def hear(self, event: JobEvent) -> None:
+        try:
+            self.listener.on_event(event)
+        except KeyboardInterrupt:
+            raise  # meant for the program, not for its listener
+        except BaseException:
+            if event.job_id in self.told:
+                return
+            self.told.add(event.job_id)
+            _logger.exception(
+                "listener %r failed at %s of job %r; the job goes on, and more of this is not told",
+                self.listener,
+                type(event).__name__,
+                event.job_name,
+            )
+
+
+_listeners: list[_Listening] = [_Listening(LogListener())]
 
 
 def set_listeners(*listeners: JobListener) -> None:
     """Replace the listeners of this process."""
-    _listeners[:] = listeners
+    _listeners[:] = map(_Listening, listeners)
 
 
 @contextmanager
 def also_listening(listener: JobListener) -> Iterator[None]:
-    """Add a listener to those there are, for a while."""
-    _listeners.append(listener)
+    """Add a listener to those there are, for a while; it hears all jobs of the process."""
+    added = _Listening(listener)
+    _listeners.append(added)
     try:
         yield
     finally:
-        _listeners.remove(listener)
+        if added in _listeners:
+            _listeners.remove(added)
 
 
 def publish(event: JobEvent) -> None:
-    """Tell every listener."""
-    for listener in tuple(_listeners):
-        listener.on_event(event)
+    """Tell every listener; none of them can stop the caller."""
+    for listening in tuple(_listeners):
+        listening.hear(event)
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvents:
+    """Publishes the events of one job.
+
+    Attributes:
+        job_id: The job.
+        job_name: Its name.
+    """
+
+    job_id: str
+    job_name: str
+
+    def publish(self, event: JobEvent) -> None:
+        """Tell every listener what happened to this job."""
+        publish(replace(event, job_id=self.job_id, job_name=self.job_name))

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +23,33 @@ from penstock.errors import DecodeError
 from penstock.failpoint import failpoint
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(
+    path: Path, data: bytes, may_replace: Callable[[], None] | None = None
+) -> None:
     """Replace the content of `path` by `data`, durably.
 
     One writer per path at a time. A crash can leave `temporary_of(path)` behind; the next
     write to `path` reuses it.
+
+    Args:
+        path: The file.
+        data: Its new content.
+        may_replace: Called before anything is written, and again when nothing but the rename is
+            left to do; what it raises prevents it.
 
     Raises:
         OSError: Nothing was replaced, or the rename happened and could not be made durable.
     """
     temporary = temporary_of(path)
     failpoint(f"file.{path.name}")
+    if may_replace is not None:
+        may_replace()
     with temporary.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+    if may_replace is not None:
+        may_replace()
     temporary.replace(path)
     sync_directory(path.parent)
 
@@ -72,14 +85,16 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_verified(path: Path, payload: dict[str, Any]) -> None:
+def write_verified(
+    path: Path, payload: dict[str, Any], may_replace: Callable[[], None] | None = None
+) -> None:
     """Write a JSON object with its checksum, as `write_atomically` does.
 
     Raises:
         OSError: As `write_atomically`.
     """
     line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
-    write_atomically(path, line + _checksum_line(line))
+    write_atomically(path, line + _checksum_line(line), may_replace)
 
 
 def read_verified(path: Path) -> dict[str, Any]:

@@ -22,13 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pyspark import StatusTracker
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.job import RunSummary
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import BatchProgress, publish
+from penstock.metrics.listener import BatchProgress
 from penstock.metrics.values import CounterValue
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
@@ -118,7 +119,7 @@ class BatchRun:
         job, run = self._job, self._run
         pinned = job.pin(run)
         failpoint("batch.pinned")
-        lost = LostOutput()
+        lost = LostOutput(job.events)
         while True:
             try:
                 staged = self._attempt(pinned)
@@ -208,24 +209,36 @@ class _ProgressThread(threading.Thread):
         context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
 
     def run(self) -> None:
-        """Poll until finished."""
+        """Poll until finished.
+
+        Progress that cannot be found out is told once: cancelling the job is up to this thread.
+        """
         context = self._job.session.sparkContext
-        tracker = context.statusTracker()
+        told = False
         while not self._finished.wait(_POLL_SECONDS):
-            if self._job.cancelled.is_set():
-                context.cancelJobGroup(self._group)
-            elif self._final.seen() is not None:
-                context.cancelJobGroup(self._group)
-                self._final.answer()
-            done = total = 0
-            for job_id in tracker.getJobIdsForGroup(self._group):
-                info = tracker.getJobInfo(job_id)
-                for stage_id in info.stageIds if info else ():
-                    stage = tracker.getStageInfo(stage_id)
-                    if stage is not None:
-                        done += stage.numCompletedTasks
-                        total += stage.numTasks
-            publish(BatchProgress(done, total, time.monotonic() - self._begin))
+            try:
+                if self._job.cancelled.is_set():
+                    context.cancelJobGroup(self._group)
+                elif self._final.seen() is not None:
+                    context.cancelJobGroup(self._group)
+                    self._final.answer()
+                self._publish(context.statusTracker())
+            except Exception:
+                if not told and not self._finished.is_set():
+                    _logger.exception("the progress of %s is not known", self._group)
+                told = True
+
+    def _publish(self, tracker: StatusTracker) -> None:
+        done = total = 0
+        for job_id in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job_id)
+            for stage_id in info.stageIds if info else ():
+                stage = tracker.getStageInfo(stage_id)
+                if stage is not None:
+                    done += stage.numCompletedTasks
+                    total += stage.numTasks
+        seconds = time.monotonic() - self._begin
+        self._job.events.publish(BatchProgress(done, total, seconds))
 
     def finish(self) -> None:
         """Stop polling."""

@@ -16,7 +16,6 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +31,7 @@ from penstock.config.python_options import (
     PYTHON_REQUIREMENTS,
 )
 from penstock.errors import ConfigError
+from penstock.spark.job_settings import untold_interpreter
 from penstock.spark.requirements import installed_requirements
 from penstock.spark.worker_environment import WorkerEnvironment
 
@@ -96,9 +96,14 @@ def ship_dependencies(
 def worker_executable(
     session: SparkSession, configuration: Configuration, environment: WorkerEnvironment | None
 ) -> str | None:
-    """Return the interpreter the workers of a job shall have, None for that of the session."""
+    """Return the interpreter the workers of a job shall have, None for that of the session.
+
+    Without an option it is that of this process, if nobody told Spark another.
+    """
     wanted = configuration.get(PYTHON_EXECUTABLE)
-    if wanted is None or Path(wanted).is_absolute():
+    if wanted is None:
+        return untold_interpreter(session)
+    if Path(wanted).is_absolute():
         return wanted
     is_local = str(session.sparkContext.master).startswith("local")
     if environment is not None:
@@ -109,22 +114,6 @@ def worker_executable(
     if is_local and Path(wanted).exists():
         return str(Path(wanted).absolute())
     return wanted
-
-
-@contextmanager
-def workers_running(session: SparkSession, executable: str | None) -> Iterator[None]:
-    """Let Spark start workers with an interpreter; None leaves it that of the session.
-
-    It holds for everything the session starts meanwhile, jobs of others included.
-    """
-    context = session.sparkContext
-    before = context.pythonExec
-    if executable is not None:
-        context.pythonExec = executable
-    try:
-        yield
-    finally:
-        context.pythonExec = before
 
 
 def _named(configuration: Configuration, option: ConfigOption[str | None]) -> list[_Named]:

@@ -11,9 +11,16 @@ from penstock.api.completable_future import CompletableFuture
 from penstock.api.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
-from penstock.errors import JobCancelledError, PenstockError
+from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import Restarting, Resumed, RunFinished, RunStarted, publish
+from penstock.metrics.listener import (
+    JobEnded,
+    JobEvents,
+    Restarting,
+    Resumed,
+    RunFinished,
+    RunStarted,
+)
 from penstock.plan.cuts import decide_cuts, with_cuts
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -24,12 +31,12 @@ from penstock.spark.column_names import check_sources
 from penstock.spark.dependencies import (
     ship_dependencies,
     worker_executable,
-    workers_running,
 )
 from penstock.spark.failures import told_first, translate
 from penstock.spark.file_paths import check_files_there
 from penstock.spark.hand_over import read_hand_over, verified_files
 from penstock.spark.job_directory import JobDirectory
+from penstock.spark.job_settings import job_settings
 from penstock.spark.live_run import LiveRun
 from penstock.spark.recovery import Restored
 from penstock.spark.restart_policy import Restarts
@@ -57,8 +64,9 @@ class SparkExecutor:
         name = settings.get(JOB_NAME)
         directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
         try:
-            restored = restore(directory, directory.plan, settings)
-            client = SparkJobClient(directory.plan, settings, directory, restored)
+            events = JobEvents(directory.job_id, name)
+            restored = restore(directory, directory.plan, settings, events)
+            client = SparkJobClient(directory.plan, settings, directory, events, restored)
         except BaseException:
             if directory.is_new:
                 directory.forget_job()
@@ -76,6 +84,7 @@ class SparkJobClient:
         plan: PhysicalPlan,
         configuration: Configuration,
         directory: JobDirectory,
+        events: JobEvents,
         restored: Restored | None,
     ) -> None:
         session = get_session(configuration)
@@ -85,9 +94,9 @@ class SparkJobClient:
         directory.note_jvm(pid)
         self._directory = directory
         self._cancelled = threading.Event()
-        sinks = SinkStage(plan, directory.job_id, directory.path, workers)
+        sinks = SinkStage(plan, directory.job_id, directory.path, directory.fence, workers)
         self._job = JobContext(
-            session, plan, configuration, directory, sinks, self._cancelled, restored
+            session, plan, configuration, directory, sinks, self._cancelled, events, restored
         )
         self._job.workers = workers
         self._executable = worker_executable(session, configuration, workers)
@@ -154,7 +163,7 @@ class SparkJobClient:
         started = time.monotonic()
         failure: PenstockError | None = None
         try:
-            with workers_running(self._job.session, self._executable):
+            with job_settings(self._job.session, self._executable):
                 self._run_until_it_holds()
             final = JobStatus.FINISHED
         except JobCancelledError as error:
@@ -163,13 +172,15 @@ class SparkJobClient:
             failure, final = told_first(error, "the job"), JobStatus.FAILED
         try:
             self._job.sinks.close()
-            self._savepoints.close(final.name)
+            is_fenced = isinstance(failure, JobFencedError)
+            self._savepoints.close(final.name, is_fenced=is_fenced)
         except Exception as error:  # noqa: BLE001 - as above; the first failure says why
             if failure is None:
                 failure, final = told_first(error, "closing the job"), JobStatus.FAILED
         finally:
             self._directory.release()
             self._status = final
+            self._job.events.publish(JobEnded(final.name))
             if failure is not None:
                 self._result.set_exception(failure)
             else:
@@ -201,7 +212,9 @@ class SparkJobClient:
                     raise
             self._status = JobStatus.RESTARTING
             reason = str(failure.problem).partition("\n")[0]
-            publish(Restarting(again.number, again.limit, again.delay_seconds, reason))
+            self._job.events.publish(
+                Restarting(again.number, again.limit, again.delay_seconds, reason)
+            )
             self._cancelled.wait(again.delay_seconds)
             self._job.check_cancelled()
             self._job.attempt = again.number
@@ -210,11 +223,13 @@ class SparkJobClient:
     def _run_all(self) -> None:
         job = self._job
         if self._directory.step("finished") is not None:
-            publish(Resumed("finished; there is nothing left to do"))
+            self._job.events.publish(Resumed("finished; there is nothing left to do"))
             return
         stopped = self._directory.step(STOPPED)
         if stopped is not None:
-            publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
+            self._job.events.publish(
+                Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}")
+            )
             return
         self._settle_sinks()
         self._check_sources()
@@ -271,10 +286,10 @@ class SparkJobClient:
             if staged is not None and done is None:
                 BatchRun(job, run).execute()
             if done is not None or staged is not None:
-                publish(Resumed(f"run {run.index} ({run.name}) was complete"))
+                self._job.events.publish(Resumed(f"run {run.index} ({run.name}) was complete"))
             elif self._directory.step(f"run-{run.index}.pinned") is not None:
                 how = "begins again" if run.kind is RunKind.BATCH else "goes on"
-                publish(Resumed(f"run {run.index} ({run.name}) {how}"))
+                self._job.events.publish(Resumed(f"run {run.index} ({run.name}) {how}"))
         job.sinks.recover()
 
     def _execute(
@@ -290,7 +305,7 @@ class SparkJobClient:
             for part in r.parts
         )
         kind = run.kind.name.lower()
-        publish(RunStarted(run.name, kind, reads, run.is_bounded))
+        self._job.events.publish(RunStarted(run.name, kind, reads, run.is_bounded))
         started = time.monotonic()
         executed: BatchRun | LiveRun
         if run.kind is RunKind.BATCH:
@@ -301,13 +316,15 @@ class SparkJobClient:
             summary = executed.execute()
         except JobCancelledError:
             seconds = time.monotonic() - started
-            publish(RunFinished(run.name, kind, executed.report.records_read, seconds))
+            self._job.events.publish(
+                RunFinished(run.name, kind, executed.report.records_read, seconds)
+            )
             raise
         except BaseException:
             self._count_failed(run, executed.report, time.monotonic() - started)
             raise
         self._add(executed.report.operator_records)
-        publish(RunFinished(run.name, kind, summary.records, summary.seconds))
+        self._job.events.publish(RunFinished(run.name, kind, summary.records, summary.seconds))
         return summary
 
     def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:

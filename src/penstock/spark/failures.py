@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.errors import (
+    EnvironmentSetupError,
     JobFailedError,
     PenstockError,
     SinkError,
@@ -72,6 +73,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
         COLON_IN_NAME,
         SourceError,
         "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
+    ),
+    (
+        re.compile(r"ModuleNotFoundError: No module named 'penstock'"),
+        EnvironmentSetupError,
+        "Set PYSPARK_PYTHON, or python.executable, to an interpreter that has Penstock.",
     ),
     (
         re.compile(r"FileNotFoundException[^\n]*/spark/state/[^\n]*"),

@@ -1,7 +1,8 @@
 """The checkpoint directory of a job: who owns it, what it is, and how far it got.
 
     job.json              the job's identity and shape
-    lock                  held by the driver that runs the job
+    lock                  held by the driver that runs the job (see `job_lock`)
+    owner.json            who that is, and its epoch: who has an older one commits nothing
     run-0.pinned.json     what the run reads, decided before it reads
     run-0.staged.json     a batch run is complete, its sinks not yet committed
     run-0.done.json       sinks committed, state ready for the next run
@@ -24,28 +25,26 @@ is missing can be repeated, so a driver killed anywhere finishes when started ag
 
 from __future__ import annotations
 
-import fcntl
-import os
 import secrets
 import shutil
 import tempfile
-import time
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from penstock.config.options import RECOVERY_PATH
-from penstock.errors import DecodeError, JobDirectoryError, JobLockedError, JobMismatchError
+from penstock.errors import DecodeError, JobDirectoryError, JobMismatchError
 from penstock.plan.fingerprint import describe_shape, fingerprint
 from penstock.plan.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.shape_difference import first_difference
 from penstock.serde.atomic_file import create_directory, read_verified, write_verified
+from penstock.serde.fence import OWNER, Fence
+from penstock.spark.job_lock import LOCK, JobLock
 
 _FORMAT = 1
 _UIDS = "uids"
 _PLACES = "places"
 """What uids of operators without one are made of; a job of 0.1.0 says nothing and has numbers."""
-_OLD_JVM_SECONDS = 30.0
 
 
 class JobDirectory:
@@ -65,7 +64,7 @@ class JobDirectory:
         self.is_temporary = is_temporary
         self.is_new = False
         self.job_id = ""
-        self._lock: IO[str] | None = None
+        self._lock: JobLock | None = None
 
     @classmethod
     def open(cls, configured: str | None, plan: PhysicalPlan, job_name: str) -> JobDirectory:
@@ -82,7 +81,7 @@ class JobDirectory:
             made = cls(_local_path(configured), plan, is_temporary=False)
         try:
             create_directory(made.path)
-            made._take_lock()
+            made._lock = JobLock.take(made.path)
             made._identify(job_name)
             (made.path / "spool").mkdir(exist_ok=True)
         except OSError as cause:
@@ -115,9 +114,10 @@ class JobDirectory:
 
         Raises:
             JobDirectoryError: It cannot be written.
+            JobFencedError: Another driver has taken over.
         """
         try:
-            write_verified(self.path / f"{name}.json", payload)
+            write_verified(self.path / f"{name}.json", payload, may_replace=self.fence)
         except OSError as cause:
             raise JobDirectoryError(
                 f"step {name} cannot be recorded in {self.path}: {cause}",
@@ -125,12 +125,23 @@ class JobDirectory:
             ) from cause
 
     @property
+    def fence(self) -> Fence:
+        """Lets this driver commit: call it right before, it raises if another has taken over."""
+        assert self._lock is not None, "the directory is open"
+        return self._lock.fence
+
+    @property
     def has_begun(self) -> bool:
         """Whether a run of the job has decided what it reads."""
         return next(self.path.glob("run-*.pinned.json"), None) is not None
 
     def forget_job(self) -> None:
-        """Make the directory of a new job, which has not begun, free for any job."""
+        """Make the directory of a new job, which has not begun, free for any job.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        self.fence()
         shutil.rmtree(self.path / "restored", ignore_errors=True)
         (self.path / "job.json").unlink(missing_ok=True)
 
@@ -141,41 +152,37 @@ class JobDirectory:
         return path
 
     def forget_run_files(self, run: int, name: str) -> None:
-        """Remove a directory of a run."""
+        """Remove a directory of a run.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        self.fence()
         shutil.rmtree(self.path / f"run-{run}" / name, ignore_errors=True)
 
     def note_jvm(self, pid: int) -> None:
-        """Write down which JVM works for the lock's owner; it may outlive a killed driver."""
-        if self._lock is not None:
-            self._lock.seek(0)
-            self._lock.truncate()
-            self._lock.write(str(pid))
-            self._lock.flush()
+        """Write down which JVM works for the lock's owner; it may outlive a killed driver.
+
+        Raises:
+            JobDirectoryError: It cannot be written.
+            JobFencedError: Another driver has taken over.
+        """
+        assert self._lock is not None, "the directory is open"
+        try:
+            self._lock.note_jvm(pid)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"the driver cannot be noted in {self.path}: {cause}",
+                hint="Make room, or make the directory writable, and start again.",
+            ) from cause
 
     def release(self) -> None:
         """Unlock, and remove a temporary directory."""
         if self._lock is not None:
-            self._lock.truncate(0)
-            self._lock.close()
+            self._lock.release()
             self._lock = None
         if self.is_temporary:
             shutil.rmtree(self.path, ignore_errors=True)
-
-    def _take_lock(self) -> None:
-        lock = (self.path / "lock").open("a+", encoding="utf-8")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            raise JobLockedError(
-                f"another driver is running the job in {self.path}",
-                hint="Stop it first, or give this job a checkpoint directory of its own.",
-            ) from None
-        self._lock = lock
-        lock.seek(0)
-        text = lock.read().strip()
-        if text.isdigit():
-            wait_for_end_of(int(text), self.path)
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")
@@ -184,7 +191,7 @@ class JobDirectory:
         plan = self.plan
         shape = describe_shape(plan)
         if known is None:
-            ours = {"lock", "spool", "restored"}
+            ours = {LOCK, OWNER, "spool", "restored"}
             foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
             if foreign:
                 raise JobDirectoryError(
@@ -236,26 +243,3 @@ def _local_path(configured: str) -> Path:
             hint="Use a path that the driver and all executors see, such as a network mount.",
         )
     return Path(text).absolute()
-
-
-def wait_for_end_of(pid: int, path: Path) -> None:
-    """Wait until the JVM of a killed driver is gone: it could still be writing.
-
-    Raises:
-        JobLockedError: It does not end.
-    """
-    deadline = time.monotonic() + _OLD_JVM_SECONDS
-    while _is_java(pid):
-        if time.monotonic() > deadline:
-            raise JobLockedError(
-                f"the JVM {pid} of an earlier driver of {path} is still running",
-                hint=f"End process {pid} and start again.",
-            )
-        time.sleep(0.1)
-
-
-def _is_java(pid: int) -> bool:
-    try:
-        return b"java" in Path(f"/proc/{pid}/cmdline").read_bytes() and pid != os.getpid()
-    except OSError:
-        return False

@@ -1,6 +1,6 @@
 """A level of a live run in a worker: one call per subtask and micro-batch.
 
-A worker process keeps one `LiveSubtask` per run, level and subtask.
+A worker process keeps one `LiveSubtask` per run, level and subtask (see `worker_memory`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from penstock.spark.failures import carrying
 from penstock.spark.local_state import LocalCopies
 from penstock.spark.payload import Payload
 from penstock.spark.state_sources import HEAD_NUMBER
+from penstock.spark.worker_memory import LiveAttempt, memory
 from penstock.state.blob import BLOB_BYTES
-
-_subtasks: dict[tuple[str, str, int, int], LiveSubtask] = {}
-"""(job and run, digest of the program, level, subtask) to what this process knows of it."""
 
 
 class _SparkLog:
@@ -97,12 +95,14 @@ class LevelDescription:
 
     Attributes:
         payload: Packs the level's program.
+        attempt: Of the run.
         copies: How workers keep state; tells this query's run and program from others.
         level: The level.
         subtask_of_route: Grouping key to subtask.
     """
 
     payload: Payload
+    attempt: LiveAttempt
     copies: LocalCopies
     level: int
     subtask_of_route: dict[int, int]
@@ -163,18 +163,13 @@ class LevelWorker:
         described.payload.enter()  # also for a subtask that is kept: another job may have been here
         copies = described.copies
         subtask = described.subtask_of_route[route]
-        name = (copies.run, copies.digest, described.level, subtask)
-        found = _subtasks.get(name)
+        kept = memory.of(described.attempt)
+        name = ("level", copies.digest, described.level, subtask)
+        found = kept.get(name)
         if found is None:
-            _forget_other_runs(copies.run)
             make_backend = copies.factory(described.level, subtask)
-            found = _subtasks[name] = LiveSubtask(
+            found = kept[name] = LiveSubtask(
                 described.payload.data, subtask, make_backend=make_backend
             )
+        assert isinstance(found, LiveSubtask)
         return found
-
-
-def _forget_other_runs(run: str) -> None:
-    """Close what belongs to queries that this process served before."""
-    for name in [name for name in _subtasks if name[0] != run]:
-        _subtasks.pop(name).close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -16,10 +15,10 @@ from penstock.graph.endpoints import SplitSource
 from penstock.metrics.task_clock import ARROW, OTHER, READ, START, TaskClock
 from penstock.runtime.collector import rare_for_records
 from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram, RunKind
 from penstock.spark.failures import carrying
 from penstock.spark.frames import to_batches, waited_for
 from penstock.spark.payload import Payload
+from penstock.spark.worker_memory import LiveAttempt, memory
 from penstock.types.arrow import columns_to_lists
 
 _READ_RECORDS = 8192
@@ -40,48 +39,50 @@ class _Kept:
         key: What it belongs to.
         unpacked: The payload; begins with the program.
         level: Its functions are open.
+        attempt: Of a live run; None in a batch run.
     """
 
-    key: tuple[str, int]
+    key: tuple[str, str, int]
     unpacked: tuple[Any, ...]
     level: LevelZero
+    attempt: LiveAttempt | None
 
     def finish(self) -> None:
         """End the task. In a live run the functions stay open for the next micro-batch."""
-        program: LevelProgram = self.unpacked[0]
-        if program.settings.kind is RunKind.BATCH:
+        if self.attempt is None:
             failpoint("batch.worker.read")
             self.level.close()
             return
         failpoint("live.worker.read")
         self.level.end_batch()
-        _kept[self.key] = self
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)[1].level.close()
+        memory.of(self.attempt)[self.key] = self
 
-
-_kept: OrderedDict[tuple[str, int], _Kept] = OrderedDict()
-"""(digest of the payload, task) to level 0 between two micro-batches of a live run. A task takes
-it out and puts it back when it has succeeded, so one that failed leaves nothing."""
-
-_MOST_KEPT = 32
+    def close(self) -> None:
+        """Close the user's functions."""
+        self.level.close()
 
 
 def _take(
     payload: Payload,
     parts: Callable[[Any], tuple[Any, ...]],
     times: Accumulator[dict[str, int]] | None,
+    attempt: LiveAttempt | None,
 ) -> _Kept:
     """Return level 0 for a task: kept from the micro-batch before, or new.
+
+    A task takes out what is kept and puts it back when it has succeeded, so one that failed leaves
+    nothing.
 
     Args:
         payload: The task's.
         parts: Unpacked payload to a tuple that begins with the program.
         times: Where times go in a batch run; None is into the report.
+        attempt: Of a live run; None in a batch run.
     """
-    key = (payload.digest, task_id())
-    found = _kept.pop(key, None)
+    key = ("level 0", payload.digest, task_id())
+    found = None if attempt is None else memory.of(attempt).pop(key, None)
     if found is not None:
+        assert isinstance(found, _Kept)
         payload.enter()
         found.level.clock.resume(OTHER)
         return found
@@ -89,7 +90,7 @@ def _take(
     unpacked = parts(payload.unpack_anew())
     level = LevelZero(unpacked[0], task_id(), clock)
     clock.switch(OTHER)
-    return _Kept(key, unpacked, level)
+    return _Kept(key, unpacked, level, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,7 @@ class ColumnsTask:
         unwrap: Records are the values of the only column, not rows (text files).
         times: Where times go in a batch run, see `batch_costs`; None in a live run.
         names: Of the columns, which came by their positions; None leaves them as they are.
+        attempt: Of a live run; None in a batch run.
     """
 
     payload: Payload
@@ -109,11 +111,12 @@ class ColumnsTask:
     unwrap: bool
     times: Accumulator[dict[str, int]] | None = None
     names: tuple[str, ...] | None = None
+    attempt: LiveAttempt | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, lambda program: (program,), self.times)
+            kept = _take(self.payload, lambda program: (program,), self.times, self.attempt)
             yield from to_batches(self._run(kept, batches), kept.level.clock)
 
     def _run(
@@ -148,15 +151,17 @@ class PositionsTask:
     Attributes:
         payload: Packs (level-0 program, {source id: part}, number of levels).
         times: As of `ColumnsTask`.
+        attempt: As of `ColumnsTask`.
     """
 
     payload: Payload
     times: Accumulator[dict[str, int]] | None = None
+    attempt: LiveAttempt | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, tuple, self.times)
+            kept = _take(self.payload, tuple, self.times, self.attempt)
             yield from to_batches(self._run(kept, batches), kept.level.clock)
 
     def _run(

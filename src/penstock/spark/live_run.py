@@ -27,7 +27,7 @@ from penstock.api.job import RunSummary
 from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged, BehindLooked, MicroBatch, Switched, publish
+from penstock.metrics.listener import AdmissionChanged, BehindLooked, MicroBatch, Switched
 from penstock.plan.backlog import checkpoint_interval
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
@@ -44,6 +44,7 @@ from penstock.spark.final_failures import FinalFailure
 from penstock.spark.first_failure import cleaned_up
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over, greatest_watermark, initial_state
+from penstock.spark.job_settings import query_settings
 from penstock.spark.level_processor import LevelProcessor
 from penstock.spark.level_worker import LevelDescription
 from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
@@ -54,8 +55,8 @@ from penstock.spark.positions import ControlLog, PositionsSource
 from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import outline_of
 from penstock.spark.savepoint_taker import SavepointTaker
-from penstock.spark.session import query_settings
 from penstock.spark.source_reads import ReadContext, live_frames
+from penstock.spark.worker_memory import live_attempt, note_ended
 
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
@@ -101,7 +102,8 @@ class LiveRun:
         self._handed = handed
         self._state_files = state_files
         self._predecessor_ended = predecessor_ended
-        self._control = ControlLog(job.directory.run_directory(run.index, "control"))
+        control = job.directory.run_directory(run.index, "control")
+        self._control = ControlLog(control, job.directory.fence)
         outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
         job.directory.record(f"run-{run.index}.outline", outline.to_json())
         self._savepoints = SavepointTaker(job, run, self._control, outline)
@@ -115,9 +117,11 @@ class LiveRun:
         self._told: tuple[int | None, int | None] | None = None
         self.report = Report()
         self._failure: BaseException | None = None
-        self._lost = LostOutput()
+        self._lost = LostOutput(job.events)
         self._last_tick_ms = 0
         self._run_id = f"{job.directory.job_id}-{run.index}"
+        epoch = job.directory.fence.epoch
+        self._attempt = live_attempt(self._run_id, (epoch, job.attempt))
         self._name = f"run {run.index} ({run.name})"
 
     def execute(self) -> RunSummary:
@@ -139,11 +143,16 @@ class LiveRun:
         self._files = PlannedFiles(job, run.index, self._outline, pinned)
         self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
         reads = replace(
-            job.read_context(run, programs, pinned), first_records=self._first_records()
+            job.read_context(run, programs, pinned),
+            first_records=self._first_records(),
+            attempt=self._attempt,
         )
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, self._run_id, backend)
-        with cleaned_up(removal, "removing local copies of state"):
+        with (
+            cleaned_up(partial(note_ended, self._run_id), "noting the end of the run"),
+            cleaned_up(removal, "removing local copies of state"),
+        ):
             while self._query(reads, programs, self._behind, self._files):
                 pass  # other micro-batches are wanted, or the last one once more
         if run.hands_over and not self._savepoints.has_stopped:
@@ -163,7 +172,8 @@ class LiveRun:
         files = behind.files_per_batch()
         for source, most in self._admission.begin(files).items():
             name = self._job.plan.source(source).name
-            publish(AdmissionChanged(name, most, behind.files_waiting()[source]))
+            waiting = behind.files_waiting()[source]
+            self._job.events.publish(AdmissionChanged(name, most, waiting))
         frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
         for program in programs[1:]:
             frames = self._level(frames, program)
@@ -174,7 +184,8 @@ class LiveRun:
                 if self._predecessor_ended is not None:
                     seconds = time.monotonic() - self._predecessor_ended
                     self._predecessor_ended = None
-                    publish(Switched(seconds, greatest_watermark(self._handed)))
+                    switched = Switched(seconds, greatest_watermark(self._handed))
+                    self._job.events.publish(switched)
                 failpoint("live.started")
                 return self._follow(query, reads.pinned.splits, final)
 
@@ -193,6 +204,7 @@ class LiveRun:
         backend = self._job.configuration.get(STATE_BACKEND)
         described = LevelDescription(
             payload,
+            self._attempt,
             LocalCopies(backend, self._run_id, payload.digest),
             program.level,
             {route: subtask for subtask, route in enumerate(routes)},
@@ -236,6 +248,7 @@ class LiveRun:
         if self._admission.is_due:  # nothing of the micro-batch was computed yet
             raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
+            self._job.directory.fence()
             files = self._check_files(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
@@ -253,6 +266,7 @@ class LiveRun:
             self._publish(number, staged.report, time.monotonic() - started)
             self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
+            self._job.directory.fence()  # or Spark would write the micro-batch down as done
         except _MicroBatchFailedError:
             raise
         except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
@@ -285,7 +299,7 @@ class LiveRun:
         total = self.report.records_read
         left = Distance() if self._behind is None else self._behind.distance
         self._told = left.records, left.files
-        publish(
+        self._job.events.publish(
             MicroBatch(
                 number,
                 report.records_read,
@@ -346,7 +360,8 @@ class LiveRun:
         """Tell what a look found, if it is not what the last micro-batch said."""
         if self._told not in {None, (left.records, left.files)}:
             self._told = left.records, left.files
-            publish(BehindLooked(left.records, left.files, left.seconds))
+            looked = BehindLooked(left.records, left.files, left.seconds)
+            self._job.events.publish(looked)
 
     def _lists_anew(self) -> bool:
         return self._files is not None and self._files.is_due

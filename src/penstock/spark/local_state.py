@@ -47,11 +47,19 @@ class LocalCopies:
     digest: str
 
     def factory(self, level: int, subtask: int) -> Callable[[], StateBackend]:
-        """Return what makes the backend of one subtask, in the worker that calls it."""
+        """Return what makes the backend of one subtask, in the worker that calls it.
+
+        Files that earlier attempts of the run left for the subtask are removed.
+        """
         if self.backend == IN_MEMORY:
             return HashBackend
-        name = f"{self.digest}-{level}-{subtask}"
-        return partial(LmdbBackend, _run_folder(self.run) / name, f"{self.run}/{name}")
+        subtask_name = f"-{level}-{subtask}"
+        name = f"{self.digest}{subtask_name}"
+        folder = _run_folder(self.run)
+        for old in folder.glob(f"*{subtask_name}"):
+            if old.name != name:
+                shutil.rmtree(old, ignore_errors=True)
+        return partial(LmdbBackend, folder / name, f"{self.run}/{name}")
 
 
 def remove_local_copies(session: SparkSession, run: str, backend: str) -> None:

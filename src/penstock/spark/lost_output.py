@@ -9,7 +9,7 @@ it is called again for the same records, and still every record counts once.
 
 from __future__ import annotations
 
-from penstock.metrics.listener import Repeating, publish
+from penstock.metrics.listener import JobEvents, Repeating
 
 _SPARK_SAYS = "indeterminate output"
 
@@ -20,7 +20,8 @@ MOST_IN_A_ROW = 4
 class LostOutput:
     """Decides for one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, events: JobEvents) -> None:
+        self._events = events
         self._in_a_row = 0
 
     def is_cause_of(self, failure: BaseException) -> bool:
@@ -32,7 +33,7 @@ class LostOutput:
         if _SPARK_SAYS not in str(failure) or self._in_a_row == MOST_IN_A_ROW:
             return False
         self._in_a_row += 1
-        publish(Repeating(self._in_a_row, MOST_IN_A_ROW))
+        self._events.publish(Repeating(self._in_a_row, MOST_IN_A_ROW))
         return True
 
     def succeeded(self) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DecodeError, JobDirectoryError, JobLockedError
+from penstock.errors import DecodeError, JobDirectoryError
 from penstock.plan.blocking import RESULTS_RUN
 from penstock.runtime.program import RunKind
 from penstock.serde.atomic_file import read_verified
-from penstock.spark.job_directory import wait_for_end_of
+from penstock.serde.fence import Fence
+from penstock.spark.job_lock import JobLock, is_locked
 
 _LIVE = RunKind.LIVE.name
 
@@ -51,42 +51,29 @@ class ObservedJob:
     def is_running(self) -> bool:
         """Return whether a driver holds the lock.
 
-        The lock is tried for an instant; a driver that starts in it is refused.
+        Raises:
+            JobDirectoryError: The lock cannot be read.
         """
-        try:
-            with (self.path / "lock").open(encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-        except FileNotFoundError:
-            return False
-        except OSError as cause:
-            raise JobDirectoryError(
-                f"{self.path / 'lock'} cannot be read: {cause}",
-                hint="Run this as a user who may read the checkpoint directory.",
-            ) from cause
-        return False
+        return is_locked(self.path)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep drivers away.
+    def locked(self) -> Iterator[Fence]:
+        """Keep drivers away; yields what to call before a commit.
 
         Raises:
             JobLockedError: A driver runs the job, or the JVM of a killed one still does.
         """
-        with (self.path / "lock").open("a+", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise JobLockedError(
-                    f"a driver has just started the job in {self.path}",
-                    hint="Repeat the command; the driver takes the savepoint.",
-                ) from None
-            lock.seek(0)
-            text = lock.read().strip()
-            if text.isdigit():
-                wait_for_end_of(int(text), self.path)
-            yield
+        try:
+            lock = JobLock.take(self.path)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"{self.path} cannot be locked: {cause}",
+                hint="Run this as a user who may write to the checkpoint directory.",
+            ) from cause
+        try:
+            yield lock.fence
+        finally:
+            lock.release()
 
     def record(self, step: str) -> dict[str, Any] | None:
         """Return what was recorded for a step, None if it was not reached.

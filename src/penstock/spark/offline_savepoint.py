@@ -24,6 +24,7 @@ from penstock.runtime.watermarks import ChannelWatermarks
 from penstock.serde.atomic_file import write_verified
 from penstock.spark.checkpoint_files import check_checkpoint
 from penstock.spark.checkpoint_state import read_state_rows, reading
+from penstock.spark.job_settings import job_settings, untold_interpreter
 from penstock.spark.level_processor import LOG_VARIABLE
 from penstock.spark.observed_job import ObservedJob
 from penstock.spark.pinned_files import PinnedFiles
@@ -60,7 +61,7 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         JobLockedError: A driver has started meanwhile.
         StateError: The state is damaged.
     """
-    with job.locked():
+    with job.locked() as fence:
         run, outline, pinned = _live_run(job)
         directory = job.path / f"run-{run}"
         batch = _settled_batch(job, directory / "spark")
@@ -70,7 +71,7 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         rows = directory / f"rows-{request_id}"
         try:
             prepare_directory(target)
-            with reading(job.path):
+            with reading(job.path), job_settings(session, untold_interpreter(session)):
                 read_state_rows(session, job.path).write.parquet(str(rows))
             report = _report(session, directory / "spark", batch, outline, pinned)
             sources = source_records(outline, pinned, _read_before(job, run), directory, batch)
@@ -79,7 +80,8 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
                 target, outline.savepoint(request_id, report, sources, files, drained=False)
             )
             if stop:
-                write_verified(job.path / f"{STOPPED}.json", {"savepoint": str(target)})
+                stopped = {"savepoint": str(target)}
+                write_verified(job.path / f"{STOPPED}.json", stopped, may_replace=fence)
         except OSError as cause:
             raise SavepointError(
                 f"the savepoint cannot be written: {cause}",

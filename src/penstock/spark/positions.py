@@ -20,7 +20,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from penstock.serde.atomic_file import read_verified, write_verified
+from penstock.serde.fence import Fence
 from penstock.spark.failures import carrying
 from penstock.spark.position_rows import POSITIONS_DDL
 
@@ -37,8 +38,15 @@ _TICK = "tick.json"
 class ControlLog:
     """Numbered events the driver wants delivered to every subtask."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, fence: Callable[[], None] | None = None) -> None:
+        """Open a log.
+
+        Args:
+            directory: Of the log.
+            fence: Called before something is written; None for whoever only reads.
+        """
         self._directory = directory
+        self._fence = fence
 
     def append(self, event: str, source: int = -1, ends: Sequence[int] = ()) -> None:
         """Add an event durably, unless it is there already.
@@ -52,7 +60,7 @@ class ControlLog:
         if ends:
             payload["ends"] = list(ends)
         if payload not in self.events():
-            write_verified(self._directory / f"{self.count():06d}.json", payload)
+            write_verified(self._directory / f"{self.count():06d}.json", payload, self._fence)
 
     def count(self) -> int:
         """Return the number of events."""
@@ -60,7 +68,7 @@ class ControlLog:
 
     def set_tick(self, instant_ms: int) -> None:
         """Have every subtask called once more, although nothing may have arrived."""
-        write_verified(self._directory / _TICK, {"tick": instant_ms})
+        write_verified(self._directory / _TICK, {"tick": instant_ms}, self._fence)
 
     def tick(self) -> int:
         """Return the last tick, 0 if there was none."""
@@ -96,6 +104,7 @@ class PositionsReader(DataSourceStreamReader):
 
     def __init__(self, options: dict[str, str]) -> None:
         self._control = ControlLog(Path(options["control"]))
+        self._fence = Fence.of_text(options["fence"]) if "fence" in options else None
         self._sources: list[dict[str, Any]] = json.loads(options["sources"])
         self._max_records = int(options["max_records"])
         self._catch_up_factor = int(options.get("catch_up_factor", "1"))
@@ -113,7 +122,16 @@ class PositionsReader(DataSourceStreamReader):
 
     @carrying()
     def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """Return how far the next micro-batch goes."""
+        """Return how far the next micro-batch goes.
+
+        Spark's JVM asks before it writes that down. One that outlived its driver, or whose driver
+        was replaced, begins no other micro-batch.
+
+        Raises:
+            WorkerFailure: Another driver has taken over; carries a `JobFencedError`.
+        """
+        if self._fence is not None:
+            self._fence()
         now = time.monotonic()
         elapsed, self._last_call = now - self._last_call, now
         end: dict[str, Any] = {"control": self._control.count(), "tick": self._control.tick()}

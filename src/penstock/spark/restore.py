@@ -16,7 +16,7 @@ from penstock.config.options import (
 )
 from penstock.errors import SavepointError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import Resumed, publish
+from penstock.metrics.listener import JobEvents, Resumed
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.recovery import Restored, match_savepoint
@@ -26,7 +26,7 @@ _STEP = "restored"
 
 
 def restore(
-    directory: JobDirectory, plan: PhysicalPlan, configuration: Configuration
+    directory: JobDirectory, plan: PhysicalPlan, configuration: Configuration, events: JobEvents
 ) -> Restored | None:
     """Return what the job takes over from a savepoint, None if it did not start from one.
 
@@ -62,7 +62,7 @@ def restore(
     failpoint("restore.copied")
     directory.record(_STEP, restored.to_json())
     failpoint("restore.recorded")
-    publish(Resumed(f"savepoint {path} of job {savepoint.job_name!r}"))
+    events.publish(Resumed(f"savepoint {path} of job {savepoint.job_name!r}"))
     return restored
 
 

@@ -16,7 +16,7 @@ from penstock.connectors.file_source import FileSource
 from penstock.errors import JobCancelledError
 from penstock.graph.endpoints import SplitSource
 from penstock.metrics.job_metrics import JobMetrics
-from penstock.metrics.listener import MetricsReported, publish
+from penstock.metrics.listener import JobEvents, MetricsReported
 from penstock.metrics.profile import WALL
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -43,6 +43,7 @@ class JobContext:
         directory: The checkpoint directory, locked.
         sinks: The sink stage.
         cancelled: Set when the job should stop.
+        events: Tells listeners what happens to the job.
         restored: What the job took over from the savepoint it started from, None if none.
         earlier: What was read of files before this run, by (source id, part index).
         metrics: What was reported and committed in this process.
@@ -59,6 +60,7 @@ class JobContext:
     directory: JobDirectory
     sinks: SinkStage
     cancelled: threading.Event
+    events: JobEvents
     restored: Restored | None = None
     earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
     metrics: JobMetrics = field(default_factory=JobMetrics)
@@ -92,7 +94,8 @@ class JobContext:
         self.reported_ns = now_ns
         metrics = self.metrics
         metrics.add(report.metrics, report.state, times)
-        publish(MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds()))
+        reported = MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds())
+        self.events.publish(reported)
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.
@@ -150,6 +153,7 @@ class JobContext:
             directory=self.directory.path / f"run-{run.index}",
             configuration=self.configuration,
             workers=self.workers,
+            fence=self.directory.fence,
         )
 
     def pin(self, run: RunPlan) -> Pinned:

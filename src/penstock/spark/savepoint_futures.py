@@ -47,13 +47,20 @@ class SavepointFutures:
                 self._watcher.start()
         return future
 
-    def close(self, status: str) -> None:
-        """Refuse what nobody has answered, also to other processes: the job has ended."""
+    def close(self, status: str, *, is_fenced: bool = False) -> None:
+        """Refuse what nobody has answered, also to other processes: the job has ended.
+
+        Args:
+            status: How it ended.
+            is_fenced: Another driver has taken over and answers requests.
+        """
         with self._lock:
             self._ended = status
-            for request in self._requests.waiting():
+            for request in () if is_fenced else self._requests.waiting():
                 self._requests.fail(request, _too_late(status))
             self._complete()
+            if is_fenced:
+                self._give_up(_too_late(status))
 
     def _watch(self) -> None:
         while True:

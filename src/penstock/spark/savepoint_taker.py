@@ -17,9 +17,9 @@ import time
 from pathlib import Path
 
 from penstock.config.options import SAVEPOINT_DIR
-from penstock.errors import PenstockError, SavepointError
+from penstock.errors import JobFencedError, PenstockError, SavepointError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import SavepointFailed, SavepointTaken, publish
+from penstock.metrics.listener import SavepointFailed, SavepointTaken
 from penstock.plan.blocking import RESULTS_RUN
 from penstock.plan.physical import RunPlan
 from penstock.spark.positions import ControlLog
@@ -121,10 +121,12 @@ class SavepointTaker:
             target = self._target(request)
             if not _is_complete(target, request):
                 self._write(target, request, batch, staged, snapshot)
+        except JobFencedError:
+            raise  # the other driver answers
         except (PenstockError, OSError) as cause:
             error = cause if isinstance(cause, PenstockError) else _unwritable(cause)
             self._requests.fail(request, error)
-            publish(SavepointFailed(error.problem))
+            self._job.events.publish(SavepointFailed(error.problem))
             return
         failpoint("savepoint.written")
         if request.stop:
@@ -134,7 +136,7 @@ class SavepointTaker:
         seconds = time.monotonic() - started
         told = () if self._has_told else unnamed
         self._has_told = True
-        publish(SavepointTaken(str(target), seconds, request.stop, told))
+        self._job.events.publish(SavepointTaken(str(target), seconds, request.stop, told))
         self._requests.succeed(request, target, unnamed)
 
     def _target(self, request: SavepointRequest) -> Path:
@@ -168,6 +170,7 @@ class SavepointTaker:
         manifest = self._outline.savepoint(
             request.id, staged.report, sources, files, drained=request.drain
         )
+        self._job.directory.fence()
         write_manifest(target, manifest)
 
 

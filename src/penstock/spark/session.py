@@ -7,9 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -21,18 +18,14 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
+from penstock.spark.job_settings import RUNTIME, keep_settings
 from penstock.spark.jvm_output import pass_on
 from penstock.spark.session_settings import check_settings
 
 _MIN_JAVA = 17
-_SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-_RENAMING = (
-    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-)
-"""Renames a file of a local directory with one system call, as safely as Spark's default, which
-starts a process for each, `readlink`: a third of a small micro-batch."""
-_settings_lock = threading.Lock()
+
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+"""Set in a process that spark-submit started: where its JVM is. In cluster mode, too."""
 
 _STATIC = {
     "spark.ui.enabled": "false",
@@ -47,22 +40,6 @@ _STATIC = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
 """For a session we make ourselves; the user's `spark.*` keys win."""
-
-RUNTIME = {
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
-    "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # Hadoop's local files have checksums of their own, and other file systems, too.
-    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # A frame is a large row: bound Arrow batches by bytes, or one could hold a gigabyte.
-    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
-    # The end of a bounded source shows in a progress report in which it had nothing new.
-    "spark.sql.streaming.noDataProgressEventInterval": "500",
-    "spark.sql.streaming.minBatchesToRetain": "10",
-}
-"""What a job needs; set on any session, the user's included."""
 
 
 def get_session(configuration: Configuration) -> SparkSession:
@@ -85,33 +62,18 @@ def get_session(configuration: Configuration) -> SparkSession:
         session = _make_session(configuration)
     else:
         check_settings(session, configuration)
-    for key, value in RUNTIME.items():
-        session.conf.set(key, value)
     return session
 
 
-@contextmanager
-def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[None]:
-    """Set what only queries of ours need, for those that are started inside.
+def get_state_session() -> SparkSession:
+    """Return the session in which state is read; what that needs stays set.
 
-    A query copies the settings of its session when it starts. One job at a time, so that no
-    query gets the settings of another job, and the user's own come back.
+    Raises:
+        EnvironmentSetupError: As `get_session`.
     """
-    wanted = {_SHUFFLE_PARTITIONS: str(shuffle_partitions)}
-    with _settings_lock:
-        if session.conf.get(_FILE_MANAGER, None) is None:
-            wanted[_FILE_MANAGER] = _RENAMING
-        before = {key: session.conf.get(key, None) for key in wanted}
-        for key, value in wanted.items():
-            session.conf.set(key, value)
-        try:
-            yield
-        finally:
-            for key, users in before.items():
-                if users is None:
-                    session.conf.unset(key)
-                else:
-                    session.conf.set(key, users)
+    session = get_session(Configuration())
+    keep_settings(session)
+    return session
 
 
 def check_java() -> None:
@@ -141,17 +103,21 @@ def check_java() -> None:
 
 
 def _make_session(configuration: Configuration) -> SparkSession:
-    check_java()
     # The worker must be the interpreter that has Penstock and the user's packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    users = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
+    if _GATEWAY in os.environ:
+        return _submitted_session(users)
+    check_java()
     cores = plan_options(configuration).parallelism
     settings = {
         # [n,4]: with plain local[n] the first failed task fails the job.
         "spark.master": f"local[{cores},4]",
         "spark.app.name": configuration.get(JOB_NAME),
         **_STATIC,
-        **{k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")},
+        **users,
+        **RUNTIME,
     }
     conf = SparkConf().setAll(list(settings.items()))
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
@@ -163,3 +129,14 @@ def _make_session(configuration: Configuration) -> SparkSession:
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
+
+
+def _submitted_session(users: dict[str, str]) -> SparkSession:
+    """Return a session in the JVM of spark-submit, which started this process.
+
+    Its master, name, memory and addresses are what spark-submit was told; Spark's log is its business.
+    """
+    builder = SparkSession.builder
+    for key, value in {**users, **RUNTIME}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

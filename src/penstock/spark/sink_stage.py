@@ -17,6 +17,7 @@ from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.plan.physical import PhysicalPlan
 from penstock.runtime.program import SINK_LEVEL
 from penstock.runtime.report import Report
+from penstock.serde.fence import Fence
 from penstock.spark.level_tasks import BatchLevelTask
 from penstock.spark.payload import Payload
 from penstock.spark.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
@@ -53,12 +54,16 @@ class SinkStage:
         plan: PhysicalPlan,
         job_id: str,
         scratch: Path,
+        fence: Fence,
         workers: WorkerEnvironment | None = None,
     ) -> None:
+        self._fence = fence
         self._contexts = tuple(
             (
                 sink.sink,
-                SinkContext(job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch),
+                SinkContext(
+                    job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch, fence
+                ),
             )
             for sink in plan.sinks
         )
@@ -74,8 +79,13 @@ class SinkStage:
         ]
 
     def recover(self) -> None:
-        """Let every sink finish interrupted commits and drop what nobody committed."""
+        """Let every sink finish interrupted commits and drop what nobody committed.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
         for committer in self._committers:
+            self._fence()
             committer.recover()
 
     def stage(
@@ -102,10 +112,16 @@ class SinkStage:
         return epoch
 
     def commit(self, epoch: str, staged: StagedEpoch) -> None:
-        """Make an epoch visible in every sink; may be repeated."""
+        """Make an epoch visible in every sink; may be repeated.
+
+        Raises:
+            JobFencedError: Another driver has taken over; what was committed before stays, and
+                is what the other driver finds.
+        """
         started_ns = perf_counter_ns()
         failpoint("sinks.before-commit")
         for index, committer in enumerate(self._committers):
+            self._fence()
             committer.commit(epoch, staged.committables.get(index, []))
             failpoint("sinks.one-committed")
         staged.report.times[COMMIT] = perf_counter_ns() - started_ns

@@ -31,6 +31,7 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.backlog import catch_up_factor
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.program import LevelProgram
+from penstock.serde.fence import Fence
 from penstock.spark.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.failures import translate
 from penstock.spark.file_options import reader_options
@@ -51,6 +52,7 @@ from penstock.spark.payload import Payload
 from penstock.spark.pinned_files import PinnedFiles, declared_schema, reader
 from penstock.spark.position_rows import POSITIONS_DDL
 from penstock.spark.worker_environment import WorkerEnvironment
+from penstock.spark.worker_memory import LiveAttempt
 from penstock.types.combine_spec import ColumnCombine
 
 SOURCE_OPTION = "penstock.source"
@@ -107,6 +109,8 @@ class ReadContext:
             counts them; 0 is as many as any other.
         workers: What the job brings along beside its program, None if nothing.
         combines_columns: Columns may be combined before records are made of them (batch run).
+        attempt: Of a live run; None in a batch run.
+        fence: Of the driver; Spark's JVM asks it before every micro-batch. None lets it go on.
     """
 
     session: SparkSession
@@ -124,6 +128,8 @@ class ReadContext:
     first_records: int = 0
     workers: WorkerEnvironment | None = None
     combines_columns: bool = False
+    attempt: LiveAttempt | None = None
+    fence: Fence | None = None
 
     def column_combine(self, source: int) -> ColumnCombine | None:
         """Return how columns of a source are combined before records are made of them."""
@@ -216,7 +222,7 @@ def live_frames(context: ReadContext) -> DataFrame:
             )
         else:
             frame = _live_rows(context, source, part, described)
-            branches.append(_columns(frame, columns, source, described))
+            branches.append(_columns(frame, columns, source, described, attempt=context.attempt))
     positions = (
         context.session.readStream.format("penstock-positions")
         .option("control", str(context.directory / "control"))
@@ -226,10 +232,12 @@ def live_frames(context: ReadContext) -> DataFrame:
             "catch_up_factor", str(catch_up_factor(context.configuration, MAX_RECORDS_PER_BATCH))
         )
         .option("first_records", str(context.first_records))
-        .load()
     )
+    if context.fence is not None:
+        positions = positions.option("fence", context.fence.to_text())
     payload = Payload.of((context.program, split_parts, context.levels), context.workers)
-    return reduce(DataFrame.union, branches, positions.mapInArrow(PositionsTask(payload), DDL))
+    first = positions.load().mapInArrow(PositionsTask(payload, attempt=context.attempt), DDL)
+    return reduce(DataFrame.union, branches, first)
 
 
 def _columns(
@@ -238,9 +246,10 @@ def _columns(
     source: int,
     described: Source,
     times: Accumulator[dict[str, int]] | None = None,
+    attempt: LiveAttempt | None = None,
 ) -> DataFrame:
     names = None if _is_text(described) else tuple(frame.columns)
-    task = ColumnsTask(payload, source, names is None, times, names)
+    task = ColumnsTask(payload, source, names is None, times, names, attempt)
     return by_position(frame).mapInArrow(task, DDL)  # type: ignore[no-any-return]
 
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from penstock.config.configuration import Configuration
 from penstock.errors import StateError
 from penstock.spark.checkpoint_state import blob_rows, grouped, reading
-from penstock.spark.session import get_session
+from penstock.spark.session import get_state_session
 from penstock.spark.state_columns import (
     entries_of,
     json_or_none,
@@ -113,7 +112,7 @@ def state_differences(
         StateError: Neither has such a state, or it is damaged, or a class of a stored value
             cannot be imported.
     """
-    session = get_session(Configuration())
+    session = get_state_session()
     paths = [Path(first).absolute(), Path(second).absolute()]
     before, after = (_texts(session, path, uid, name) for path in paths)
     joined = _joined(before, after)

@@ -11,10 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
-from penstock.config.configuration import Configuration
 from penstock.errors import StateError
 from penstock.spark.checkpoint_state import blob_rows, grouped, reading
-from penstock.spark.session import get_session
+from penstock.spark.session import get_state_session
 from penstock.spark.state_columns import (
     EntryBatches,
     EntryColumn,
@@ -76,7 +75,7 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
         StateError: There is no such state, or it is damaged, or a class of a stored value
             cannot be imported.
     """
-    session, directory = get_session(Configuration()), Path(path).absolute()
+    session, directory = get_state_session(), Path(path).absolute()
     with reading(directory):
         location = locate_state(directory)
         found = find_state(session, directory, location, uid, name)
@@ -105,7 +104,7 @@ def read_state_names(path: str | Path) -> DataFrame:
         SavepointError: It is a savepoint with a damaged manifest.
         StateError: The state is damaged, or a class of a stored value cannot be imported.
     """
-    session, directory = get_session(Configuration()), Path(path).absolute()
+    session, directory = get_state_session(), Path(path).absolute()
     with reading(directory):
         blobs = grouped(blob_rows(session, locate_state(directory)))
         counted = blobs.mapInArrow(ReplayGroups(count_rows), COUNT_DDL).collect()

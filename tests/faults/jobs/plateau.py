@@ -1,0 +1,64 @@
+"""Two jobs of one process, one per state backend, with as many small micro-batches as wanted.
+
+Arguments: directory, number of micro-batches. State is of the same keys all the time.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from penstock.common import Configuration, JobClient, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import DataGeneratorSource, FileSink
+from penstock.datastream.functions import KeyedProcessFunction
+from penstock.datastream.state import ValueStateDescriptor
+
+BACKENDS = ("hashmap", "lmdb")
+RECORDS = 40
+KEYS = 20
+ROW = Types.ROW_NAMED(["key", "count"], [Types.LONG(), Types.LONG()])
+
+
+class Count(KeyedProcessFunction):
+    """Counts per key."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Any:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+def start(directory: Path, backend: str, micro_batches: int) -> JobClient:
+    """Start the job with one backend."""
+    settings = {
+        "execution.runtime-mode": "STREAMING",
+        "execution.checkpointing.dir": str(directory / backend),
+        "execution.live.max-records-per-batch": RECORDS,
+        "execution.live.catch-up-factor": 1,
+        "parallelism.default": 1,
+        "state.backend.type": backend,
+        "spark.driver.memory": "512m",
+        "spark.master": "local[2,4]",
+    }
+    conf = Configuration.from_dict(settings)
+    env = StreamExecutionEnvironment.get_execution_environment(conf)
+    source = DataGeneratorSource(lambda i: i, count=RECORDS * micro_batches)
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    counts = numbers.key_by(lambda i: i % KEYS).process(Count(), ROW).uid("counts")
+    counts.sink_to(FileSink.parquet(directory / f"out-{backend}")).uid("out")
+    return env.execute_async(backend)
+
+
+def main(directory: Path, micro_batches: int) -> None:
+    clients = [start(directory, backend, micro_batches) for backend in BACKENDS]
+    for client in clients:
+        client.get_job_execution_result().result()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
