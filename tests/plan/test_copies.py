@@ -41,9 +41,19 @@ class Promising(Plain):
         return False
 
 
+class Made(Promising):
+    def map(self, value):
+        return {"n": value}
+
+
 class Asking(FilterFunction):
     def filter(self, value):
         return True
+
+
+class PromisingFilter(Asking):
+    def is_output_value_stored(self):
+        return False
 
 
 class ToSide(ProcessFunction):
@@ -107,11 +117,11 @@ def copies_of(plan, name):
 
 
 def records(env):
-    return _sequence(env).map(lambda n: {"n": n}).name("records")
+    return _sequence(env).map(Made()).name("records")
 
 
-def test_a_function_that_keeps_nothing_forces_no_copy():
-    plan = plan_of(records(environment()).map(changed).map(Promising()).map(changed))
+def test_a_function_that_promises_forces_no_copy():
+    plan = plan_of(records(environment()).map(Promising()).filter(PromisingFilter()))
     assert all(op.copies == NO_COPIES for level in plan.levels for op in level.operators)
     assert not any("copy" in d.choice for d in plan.decisions)
 
@@ -119,12 +129,18 @@ def test_a_function_that_keeps_nothing_forces_no_copy():
 def test_a_function_that_may_keep_forces_a_copy_where_it_emits():
     plan = plan_of(records(environment()).map(Plain()).map(changed))
     assert copies_of(plan, "Plain").at_emission
-    assert copies_of(plan, "changed") == NO_COPIES
+    assert copies_of(plan, "records") == NO_COPIES
     text = render_text(plan)
     assert (
         "'Plain' to 'changed': deep copy of what can be changed, because 'Plain' may keep what it "
         "emits: is_output_value_stored of Plain is True"
     ) in text
+
+
+def test_a_function_without_a_promise_forces_a_copy():
+    plan = plan_of(records(environment()).map(changed).filter(lambda _: True).name("asked"))
+    assert copies_of(plan, "changed").at_emission
+    assert copies_of(plan, "asked").at_emission
 
 
 def test_a_predicate_of_a_class_may_keep_what_it_was_asked_about():

@@ -1,22 +1,21 @@
-"""What a function can keep: found by looking at it, or said by it."""
+"""What a function may keep: what it says, and what the function of a generator can reach."""
 
 from __future__ import annotations
 
 import functools
 import json
-import re
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import pytest
 
 from penstock.datastream import MapFunction
 from penstock.errors import UserCodeError
-from penstock.plan.kept_values import kept_by
+from penstock.plan.kept_values import kept_by, kept_by_generator
+from tests.testing import mutating_programs
 
 SEEN: list[Any] = []
 RATES = {"EUR": 1.1}
-ALLOWED = {"a", "b"}
-PATTERN = re.compile("a+")
 COUNT = 0
 
 
@@ -26,15 +25,6 @@ def doubled(value):
 
 def looked_up(value):
     return {"rate": RATES[value["currency"]], **value}
-
-
-def is_allowed(value):
-    return value["name"] in ALLOWED and bool(PATTERN.match(value["name"]))
-
-
-def changed(value):
-    value["n"] = doubled(value["n"])
-    return value
 
 
 def kept(value):
@@ -92,6 +82,10 @@ def closed_over_number():
     return lambda value: value * factor
 
 
+def wrapped_number(function):
+    return lambda index: function(index) + 1
+
+
 def wrapped(function):
     @functools.wraps(function)
     def inner(value):
@@ -115,57 +109,93 @@ class Evasive(Plain):
         return "no"
 
 
-KEEPS_NOTHING = [
+@dataclass(frozen=True)
+class From:
+    make: Any
+    first: int
+
+    def __call__(self, index):
+        return self.make(self.first + index)
+
+
+@dataclass(frozen=True)
+class Shared(From):
+    shared: ClassVar[list[Any]] = []
+
+    def __call__(self, index):
+        return self.shared
+
+
+def from_module(index):
+    return mutating_programs.STEPS
+
+
+def imports(index):
+    from tests.testing import mutating_programs as found  # noqa: PLC0415 - that is the point
+
+    return found.STEPS
+
+
+def of_class(index):
+    return Shared.shared
+
+
+def by_name(index):
+    return globals()["SEEN"]
+
+
+WITHOUT_PROMISE = [
     doubled,
-    changed,
-    lambda value: {**value, "n": 1},
-    dict,
-    str.upper,
-    json.loads,
-    closed_over_number(),
-    wrapped(doubled),
-    functools.partial(max, 3),
-    Promising(),
-]
-MAY_KEEP = [
     looked_up,
     kept,
-    written,
     through_another,
-    counted,
     with_default,
-    remembering,
     closed_over(),
-    nonlocal_value(),
-    wrapped(kept),
-    SEEN.append,
-    functools.partial(kept),
+    closed_over_number(),
     functools.lru_cache(doubled),
+    functools.partial(max, 3),
+    dict,
+    json.loads,
     Plain(),
     Plain().map,
 ]
+MAKES_ANEW = [
+    doubled,
+    lambda index: {"n": index, "list": [index]},
+    lambda index: [doubled(n) for n in range(index)],
+    closed_over_number(),
+    wrapped_number(doubled),
+    From(doubled, 3),
+    From(From(lambda n: (n, str(n)), 1), 3),
+    Promising(),
+]
+MAY_KEEP = [
+    *(looked_up, kept, written, through_another, counted, with_default, remembering),
+    *(closed_over(), nonlocal_value(), wrapped(kept), SEEN.append, functools.partial(kept)),
+    *(functools.lru_cache(doubled), Plain(), Plain().map, json.loads, Plain, from_module, imports),
+    *(of_class, by_name, Shared(doubled, 0), From(kept, 0), lambda _: mutating_programs.bump),
+]
 
 
-@pytest.mark.parametrize("function", KEEPS_NOTHING)
-def test_functions_without_a_place_keep_nothing(function):
-    assert not kept_by(function).stored
-
-
-@pytest.mark.parametrize("function", MAY_KEEP)
-def test_functions_with_a_place_may_keep(function):
+@pytest.mark.parametrize("function", WITHOUT_PROMISE)
+def test_a_function_without_a_promise_is_not_believed(function):
     assert kept_by(function).stored
 
 
-def test_a_predicate_may_look_things_up():
-    assert not kept_by(is_allowed, is_predicate=True).stored
-    assert kept_by(is_allowed).stored
-    assert kept_by(kept, is_predicate=True).stored
-
-
-def test_the_reason_names_the_place():
-    assert kept_by(kept).reason == "the function reaches 'SEEN', where a value may be kept"
+def test_a_promise_is_believed():
+    assert not kept_by(Promising()).stored
     assert "Plain is True" in kept_by(Plain()).reason
     assert "Promising is False" in kept_by(Promising()).reason
+
+
+@pytest.mark.parametrize("function", MAKES_ANEW)
+def test_a_function_of_a_number_that_reaches_nothing_makes_all_anew(function):
+    assert not kept_by_generator(function).stored
+
+
+@pytest.mark.parametrize("function", MAY_KEEP)
+def test_a_function_of_a_number_that_reaches_anything_may_keep_it(function):
+    assert kept_by_generator(function).stored
 
 
 def test_an_answer_that_is_no_bool_is_refused():

@@ -317,7 +317,10 @@ decisions
   'total' in run 0 (history): grouped by key, because its input has a key: each state is read and written once per key
   'total' to 'show': chained, because both run at level 1, so nothing has to be exchanged
   channel 0 to 'total': hash exchange, because 'total' keeps state by key
+  'double' to channel 0: deep copy of what can be changed, because 'double' may keep what it emits: a function without a promise may keep what it has returned
+  'double' to channel 2: deep copy of what can be changed, because 'double' may keep what it emits: a function without a promise may keep what it has returned
   'total' to 'show': deep copy of what can be changed, because 'total' may keep what it emits: it keeps in its state what it emits
+  'show' to channel 1: deep copy of what can be changed, because 'show' may keep what it emits: a function without a promise may keep what it has returned
   'source 0' to 'double': deep copy of what can be changed, because 'source 0' may keep what it emits: a collection of 2 may give a record again
 """
 

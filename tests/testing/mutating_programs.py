@@ -11,6 +11,8 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import partial
+from operator import methodcaller
 from typing import Any
 
 from penstock.common import Configuration, Types
@@ -25,6 +27,7 @@ from penstock.datastream import (
     StreamExecutionEnvironment,
     ValueStateDescriptor,
 )
+from tests.testing import kept_elsewhere
 
 ODD = OutputTag("odd")
 
@@ -139,7 +142,50 @@ def _both(stream):
     return main.map(bump).union(main.get_side_output(ODD).map(bump), main.get_side_output(ODD))
 
 
-STEPS = {
+class Calls:
+    """An object that is called, and gives out what it holds."""
+
+    def __init__(self):
+        self.own = {}
+
+    def __call__(self, record):
+        return kept_elsewhere.filled(self.own, record)
+
+
+def with_default(record, own={}):  # noqa: B006 - that is the point
+    return kept_elsewhere.filled(own, record)
+
+
+def imports(record):
+    from tests.testing import kept_elsewhere as found  # noqa: PLC0415 - that is the point
+
+    return found.same(record)
+
+
+def spoils(record, last=[]):  # noqa: B006 - that is the point
+    """Say yes, and change the record it was asked about before."""
+    for before in last:
+        before["n"] = -1000
+    last[:] = [record]
+    return True
+
+
+KEPT = {
+    "of a module": lambda record: kept_elsewhere.same({**record}),
+    "a module's": kept_elsewhere.same,
+    "of a class": lambda record: kept_elsewhere.Held.same({**record}),
+    "partial": partial(kept_elsewhere.filled, {}),
+    "a called object": Calls(),
+    "default": with_default,
+    "imported": imports,
+    "by name": lambda record: vars(kept_elsewhere)["same"]({**record}),
+    "a table": lambda record: kept_elsewhere.filled(kept_elsewhere.of_key(record), record),
+}
+"""Functions that give one object for all records, each known in another way."""
+
+STEPS: dict[str, Any] = {
+    **{name: methodcaller("map", function) for name, function in KEPT.items()},
+    "plain filter": lambda s: s.filter(spoils),
     "bump": lambda s: s.map(bump),
     "fork": lambda s: s.map(bump).union(s.map(bump), s),
     "repeat": lambda s: s.flat_map(repeat),
@@ -201,6 +247,8 @@ def _replay_totals(records):
 
 
 _REPLAY = {
+    **dict.fromkeys(KEPT, _own),
+    "plain filter": _own,
     "bump": lambda records: [*map(bump, _own(records))],
     "fork": lambda records: [*map(bump, _own(records)), *map(bump, _own(records)), *_own(records)],
     "repeat": lambda records: [copy.deepcopy(r) for r in records for _ in range(1 + r["n"] % 3)],

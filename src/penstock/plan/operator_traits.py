@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import partial
 from typing import Any
 
 from penstock.connectors.data_generator import DataGeneratorSource
@@ -27,7 +26,7 @@ from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
 from penstock.plan.attributes import asking, attributes_of
-from penstock.plan.kept_values import PROMISE, Kept, kept_by
+from penstock.plan.kept_values import PROMISE, Kept, kept_by, kept_by_generator
 from penstock.runtime.program import OperatorKind
 
 
@@ -39,9 +38,6 @@ class Keeps(Enum):
 
     AS_FUNCTION = auto()
     """What its function says, which is called once per result. MAP is one."""
-
-    AS_PREDICATE = auto()
-    """The same, and the function gives out nothing but what it was given. FILTER is one."""
 
     AS_OBJECT = auto()
     """The same, but a plain function is not believed: one call has several results. FLAT_MAP."""
@@ -81,14 +77,14 @@ _OWN = Traits(Keeps.AS_OPERATOR, holds_input=True)
 TRAITS: dict[OperatorKind, Traits] = {
     OperatorKind.MAP: _ONE,
     OperatorKind.FLAT_MAP: _MANY,
-    OperatorKind.FILTER: Traits(Keeps.AS_PREDICATE),
+    OperatorKind.FILTER: _ONE,
     OperatorKind.PROCESS: _MANY,
     OperatorKind.TIMESTAMPS: Traits(Keeps.NOTHING),
     OperatorKind.ASYNC: Traits(Keeps.AS_OBJECT, holds_input=True),
     OperatorKind.KEYED_ASYNC: Traits(Keeps.AS_OBJECT, holds_input=True),
     OperatorKind.KEYED_MAP: _ONE,
     OperatorKind.KEYED_FLAT_MAP: _MANY,
-    OperatorKind.KEYED_FILTER: Traits(Keeps.AS_PREDICATE),
+    OperatorKind.KEYED_FILTER: _ONE,
     OperatorKind.KEYED_REDUCE: _STATE,
     OperatorKind.KEYED_PROCESS: _MANY,
     OperatorKind.KEYED_WINDOW: Traits(Keeps.RESULTS, keeps_at_end=Keeps.AS_OBJECT),
@@ -177,7 +173,6 @@ def _as_object(function: Any) -> Kept:
 _KEPT: dict[Keeps, Callable[[Any], Kept]] = {
     Keeps.NOTHING: _nothing,
     Keeps.AS_FUNCTION: kept_by,
-    Keeps.AS_PREDICATE: partial(kept_by, is_predicate=True),
     Keeps.AS_OBJECT: _as_object,
     Keeps.RESULTS: _results,
     Keeps.STATE: _results,
@@ -197,5 +192,5 @@ def kept_by_source(part: Source) -> Kept:
     if part.kind in _FRESH_SOURCES:
         return Kept(stored=False, reason="it makes every record anew")
     if isinstance(part, DataGeneratorSource):
-        return kept_by(part.generator)
+        return kept_by_generator(part.generator)
     return Kept(stored=True, reason=f"{part.describe()} may give a record again")

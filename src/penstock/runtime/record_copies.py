@@ -27,24 +27,24 @@ class Results(Enum):
     """What a call of an operator's function returns."""
 
     ONE = auto()
-    """One result. MAP."""
+    """One result. CO_MAP."""
 
     MANY = auto()
     """Results to iterate over, or None. FLAT_MAP."""
 
     OTHER = auto()
-    """Neither; the operator looks after its results itself. FILTER returns whether to pass on."""
+    """Neither; or the operator looks after its results itself, as MAP does, one after the other."""
 
 
 RESULTS: dict[OperatorKind, Results] = {
-    OperatorKind.MAP: Results.ONE,
+    OperatorKind.MAP: Results.OTHER,
     OperatorKind.FLAT_MAP: Results.MANY,
     OperatorKind.FILTER: Results.OTHER,
     OperatorKind.PROCESS: Results.MANY,
     OperatorKind.TIMESTAMPS: Results.OTHER,
     OperatorKind.ASYNC: Results.OTHER,
     OperatorKind.KEYED_ASYNC: Results.OTHER,
-    OperatorKind.KEYED_MAP: Results.ONE,
+    OperatorKind.KEYED_MAP: Results.OTHER,
     OperatorKind.KEYED_FLAT_MAP: Results.MANY,
     OperatorKind.KEYED_FILTER: Results.OTHER,
     OperatorKind.KEYED_REDUCE: Results.OTHER,

@@ -17,8 +17,12 @@ class KeyedMapOperator(KeyedOperator):
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Map the records of one key."""
         call, position = self.call, iter(values)
+        copy = self.emission.copy
         try:
-            mapped = [call(value) for value in position]
+            if copy is None:
+                mapped = [call(value) for value in position]
+            else:
+                mapped = [copy(call(value)) for value in position]
         except BaseException as cause:
             raise self.failed(cause, values, position, key=key) from cause
         self.emit(mapped, timestamps)

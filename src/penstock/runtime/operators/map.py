@@ -18,8 +18,12 @@ class MapOperator(Operator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Map a batch; timestamps are kept."""
         call, position = self.call, iter(values)
+        copy = self.emission.copy
         try:
-            mapped = [call(value) for value in position]
+            if copy is None:
+                mapped = [call(value) for value in position]
+            else:
+                mapped = [copy(call(value)) for value in position]
         except BaseException as cause:
             raise self.failed(cause, values, position) from cause
         self.output.collect(mapped, timestamps)
