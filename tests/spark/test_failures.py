@@ -166,6 +166,15 @@ def test_a_directory_of_another_job_or_graph_is_refused(
     env = environment("batch", **{"pipeline.name": "first"})
     numbers(env, 1, 1).map(str).print()
     env.execute()
+    modes = {str(path): path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    reachable = {path for path, mode in modes.items() if mode & 0o077} - {
+        path
+        for path in modes
+        for above in Path(path).parents
+        if modes.get(str(above), 0o777) == 0o700
+    }
+    assert "job.json" in {Path(path).name for path in modes}
+    assert not {path for path in reachable if "run-0" in path or path.endswith(".json")}
     env = environment("batch", **{"pipeline.name": "second"})
     numbers(env, 1, 1).map(str).print()
     with pytest.raises(PenstockError) as caught:

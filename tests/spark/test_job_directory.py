@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import penstock
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.connectors.data_generator import DataGeneratorSource
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.errors import JobMismatchError
+from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
 from penstock.plan.fingerprint import describe_shape, fingerprint
 from penstock.plan.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.serde.atomic_file import read_verified, write_verified
 from penstock.spark.job_directory import JobDirectory
+from penstock.spark.positions import ControlLog
+from penstock.spark.savepoint_requests import SavepointRequests
+from penstock.state.savepoint import (
+    Savepoint,
+    copy_state,
+    prepare_directory,
+    restore_state,
+    write_manifest,
+)
 
 
 def plan_of(*uids: str | None) -> PhysicalPlan:
@@ -49,7 +65,7 @@ def written_by_the_first_version(path, plan: PhysicalPlan) -> None:
     record = read_verified(path / "job.json")
     old = with_numbers(plan)
     record |= {"fingerprint": fingerprint(old), "shape": describe_shape(old)}
-    del record["uids"]
+    del record["uids"], record["key"]
     write_verified(path / "job.json", record)
 
 
@@ -74,3 +90,114 @@ def test_another_graph_is_told_how_to_keep_the_state(tmp_path):
         uids_in(tmp_path, plan_of("a", "b"))
     assert f"penstock savepoint {tmp_path}" in refused.value.hint
     assert "execution.state-recovery.path" in refused.value.hint
+
+
+# Nobody else may read what a job keeps, and nothing is unpickled that the job did not write.
+
+
+def everything_in(path: Path) -> dict[str, int]:
+    found = [path, *path.rglob("*")]
+    return {str(each.relative_to(path.parent)): each.stat().st_mode & 0o777 for each in found}
+
+
+@pytest.fixture(params=[0o022, 0o000])
+def umask(request):
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
+def test_files_are_for_their_owner_only(tmp_path):
+    path = tmp_path / "job"
+    directory = JobDirectory.open(str(path), plan_of("a"), "job")
+    directory.record("run-0.staged", {"x": 1})
+    ControlLog(directory.run_directory(0, "control")).append("start")
+    directory.run_directory(0, "spark")
+    requests = SavepointRequests(path)
+    requests.fail(requests.submit(None), SavepointError("no", hint="Wait."))
+    requests.submit(None)
+    state = tmp_path / "part.parquet"
+    pq.write_table(pa.table({"operator": ["a"], "blob": [b"b"]}), state)
+    target = path / "savepoints" / "1"
+    prepare_directory(target)
+    files = copy_state([state], target)
+    taken = Savepoint("1", "now", "id", "job", "live", 1, 128, files=files)
+    write_manifest(target, taken)
+    restore_state(target, taken, path / "restored")
+    directory.release()
+    found = everything_in(path)
+    assert len(found) > 12
+    assert {name: oct(mode) for name, mode in found.items() if mode & 0o077} == {}
+
+
+def test_a_temporary_directory_is_for_its_owner_only():
+    directory = JobDirectory.open(None, plan_of("a"), "job")
+    try:
+        assert not directory.path.stat().st_mode & 0o077
+    finally:
+        directory.release()
+
+
+def test_a_digest_is_that_of_the_job(tmp_path):
+    first = JobDirectory.open(str(tmp_path / "a"), plan_of("a"), "job")
+    other = JobDirectory.open(str(tmp_path / "b"), plan_of("a"), "job")
+    try:
+        digest = first.digest_of(b"data")
+        assert digest is not None
+        first.check_digest(b"data", digest, "run-0.staged.json")
+        for data, given in [
+            (b"data", other.digest_of(b"data")),
+            (b"other", digest),
+            (b"data", None),
+            (b"data", 7),
+        ]:
+            with pytest.raises(JobDirectoryError, match=r"run-0\.staged\.json"):
+                first.check_digest(data, given, "run-0.staged.json")
+    finally:
+        first.release()
+        other.release()
+
+
+def test_a_directory_of_the_first_version_has_no_key(tmp_path):
+    written_by_the_first_version(tmp_path, plan_of("a"))
+    directory = JobDirectory.open(str(tmp_path), plan_of("a"), "job")
+    assert directory.digest_of(b"data") is None
+    directory.check_digest(b"data", None, "run-0.staged.json")
+    directory.release()
+
+
+UNPICKLED: dict[str, str] = {
+    "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
+    "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
+    "runtime/live_level.py": "memory of a subtask, out of the log of its state",
+    "runtime/promise_ledger.py": "what the same process pickled",
+    "serde/coded_rows/payloads.py": "a value of state or of a frame",
+    "serde/frame.py": "frames, which Spark moves between processes of the job",
+    "serde/record_parts.py": "the same",
+    "serde/stream_element_serializer.py": "what the user's program serialized",
+    "serde/user_code.py": "programs, which the driver gives to its workers",
+    "spark/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
+    "spark/level_processor.py": "a description, which the driver gives to its workers",
+    "spark/offline_savepoint.py": "memory of a subtask, out of the log of its state",
+    "spark/sink_stage.py": "messages, which Spark brings from workers of the job",
+    "spark/state_diff.py": "what the same process pickled",
+    "state/blob.py": "state: of the job's own directory, or of a savepoint, which the user names",
+    "state/change_log.py": "the same",
+    "state/lmdb_format.py": "local copies, in Spark's local directories; used if the log knows them",
+    "state/lmdb_table.py": "the same",
+    "state/replay.py": "names of a blob's operator and key for messages",
+    "types/copying.py": "what the same process pickled",
+}
+"""Where something is unpickled, and why it may be. A new place is a reviewed line here."""
+
+
+def test_every_place_that_unpickles_is_known():
+    root = Path(penstock.__file__).parent
+    pattern = re.compile(r"(pickle\.loads?\(|pickle\.Unpickler|marshal\.loads?\(|shelve\.)")
+    found = {
+        str(path.relative_to(root))
+        for path in root.rglob("*.py")
+        if pattern.search(path.read_text(encoding="utf-8"))
+    }
+    assert {name for name in found if not name.startswith("bench/")} == set(UNPICKLED)

@@ -17,16 +17,20 @@ import os
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from penstock.errors import DecodeError
 from penstock.failpoint import failpoint
+
+PRIVATE_DIRECTORY = 0o700
+PRIVATE_FILE = 0o600
+"""Modes of what a job keeps for itself: records, state and what they are read with are the user's."""
 
 
 def write_atomically(
     path: Path, data: bytes, may_replace: Callable[[], None] | None = None
 ) -> None:
-    """Replace the content of `path` by `data`, durably.
+    """Replace the content of `path` by `data`, durably, in a file nobody else may read.
 
     One writer per path at a time. A crash can leave `temporary_of(path)` behind; the next
     write to `path` reuses it.
@@ -44,7 +48,8 @@ def write_atomically(
     failpoint(f"file.{path.name}")
     if may_replace is not None:
         may_replace()
-    with temporary.open("wb") as file:
+    temporary.unlink(missing_ok=True)  # one left behind keeps the mode it had
+    with open_private(temporary) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -54,20 +59,33 @@ def write_atomically(
     sync_directory(path.parent)
 
 
+def open_private(path: Path) -> BinaryIO:
+    """Open a file to write it anew; a file that is made has the mode `PRIVATE_FILE`.
+
+    Raises:
+        OSError: As `open`.
+    """
+    return open(path, "wb", opener=lambda name, flags: os.open(name, flags, PRIVATE_FILE))
+
+
 def temporary_of(path: Path) -> Path:
     """Return where `write_atomically` prepares the bytes of `path`."""
     return path.with_name(f".{path.name}.tmp")
 
 
-def create_directory(path: Path) -> None:
+def create_directory(path: Path, mode: int = 0o777) -> None:
     """Create directory `path` and its missing parents, durably; an existing one is fine.
+
+    Args:
+        path: The directory.
+        mode: Of the directory, if it is made; its parents have the usual one.
 
     Raises:
         OSError: A directory cannot be created, or a file is in the way.
     """
     missing = [level for level in (path, *path.parents) if not level.exists()]
     for level in reversed(missing):
-        level.mkdir(exist_ok=True)
+        level.mkdir(mode if level == path else 0o777, exist_ok=True)
         sync_directory(level.parent)
     path.mkdir(exist_ok=True)
 

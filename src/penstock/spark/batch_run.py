@@ -79,7 +79,7 @@ class BatchRun:
         recorded = self._job.directory.step(f"run-{self._run.index}.staged")
         if recorded is None:
             recorded = self._stage()
-        staged = _staged_from(recorded)
+        staged = self._staged_from(recorded)
         self._job.sinks.commit(f"{self._run.index}-0", staged)
         failpoint("batch.committed")
         self.report = staged.report
@@ -133,7 +133,7 @@ class BatchRun:
             job.sinks.recover()  # what the attempt staged
         failpoint("batch.ran")
         job.check_pinned(run, pinned)
-        recorded = _staged_to(staged)
+        recorded = self._staged_to(staged)
         job.directory.record(f"run-{run.index}.staged", recorded)
         failpoint("batch.staged")
         return recorded
@@ -147,6 +147,23 @@ class BatchRun:
             ", ".join(sorted(columns)),
         )
         self._combines_columns = False
+
+    def _staged_to(self, staged: StagedEpoch) -> dict[str, Any]:
+        """Return the recorded form; committables are objects of the sinks, hence the pickle."""
+        packed = pickle.dumps((staged.committables, staged.report), 5)
+        return {
+            "committed": base64.b64encode(packed).decode(),
+            "digest": self._job.directory.digest_of(packed),
+            "state_files": staged.state_files,
+        }
+
+    def _staged_from(self, recorded: dict[str, Any]) -> StagedEpoch:
+        packed = base64.b64decode(recorded["committed"])
+        name = f"run-{self._run.index}.staged.json"
+        self._job.directory.check_digest(packed, recorded.get("digest"), name)
+        committables, report = pickle.loads(packed)
+        assert isinstance(report, Report)
+        return StagedEpoch(committables, recorded["state_files"], report)
 
     def _attempt(self, pinned: Pinned) -> StagedEpoch:
         job, run = self._job, self._run
@@ -244,18 +261,3 @@ class _ProgressThread(threading.Thread):
         """Stop polling."""
         self._finished.set()
         self.join()
-
-
-def _staged_to(staged: StagedEpoch) -> dict[str, Any]:
-    """Return the recorded form; committables are objects of the sinks, hence the pickle."""
-    packed = pickle.dumps((staged.committables, staged.report), 5)
-    return {
-        "committed": base64.b64encode(packed).decode(),
-        "state_files": staged.state_files,
-    }
-
-
-def _staged_from(recorded: dict[str, Any]) -> StagedEpoch:
-    committables, report = pickle.loads(base64.b64decode(recorded["committed"]))
-    assert isinstance(report, Report)
-    return StagedEpoch(committables, recorded["state_files"], report)

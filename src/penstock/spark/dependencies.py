@@ -153,8 +153,7 @@ def _unpack(archive: _Named, target: Path) -> None:
     elif zipfile.is_zipfile(archive.path):
         _unzip(archive.path, target)
     elif tarfile.is_tarfile(archive.path):
-        with tarfile.open(archive.path) as tar:
-            tar.extractall(target, filter="tar")
+        _untar(archive.path, target)
     else:
         raise ConfigError(
             f"{archive.option.key} names {archive.path}, which is neither a zip nor a tar file",
@@ -162,19 +161,75 @@ def _unpack(archive: _Named, target: Path) -> None:
         )
 
 
+def _untar(path: Path, target: Path) -> None:
+    """Unpack under the rules of `_unzip`.
+
+    Raises:
+        ConfigError: A member would be written elsewhere, or is a link that leads out.
+    """
+
+    def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
+        at = "" if member.islnk() else f"{Path(member.name).parent}/"
+        if (member.islnk() or member.issym()) and not (
+            (member.issym() and member.linkname.startswith("/"))
+            or _is_inside(f"{at}{member.linkname}")
+        ):
+            raise _leads_out(path, f"{member.name} -> {member.linkname}")
+        if not _is_inside(member.name) or member.isdev():
+            raise _leads_out(path, member.name)
+        return tarfile.tar_filter(member, destination)
+
+    try:
+        with tarfile.open(path) as tar:
+            tar.extractall(target, filter=checked)  # noqa: S202 - the filter checks names and links
+    except tarfile.FilterError as cause:
+        raise _leads_out(path, cause.tarinfo.name) from cause
+
+
 def _unzip(path: Path, target: Path) -> None:
-    """Unpack with permissions and symbolic links, which `extractall` drops."""
+    """Unpack with permissions and symbolic links, which `extractall` drops.
+
+    Links come last, so that nothing is written through them. A link may lead to an absolute path,
+    as `bin/python` of a virtual environment does, but not out of the archive by `..`.
+
+    Raises:
+        ConfigError: A member would be written elsewhere, or is a link that leads out.
+    """
     with zipfile.ZipFile(path) as packed:
+        links = []
         for member in packed.infolist():
             mode = member.external_attr >> 16
+            if not _is_inside(member.filename):
+                raise _leads_out(path, member.filename)
             if stat.S_ISLNK(mode):
-                link = target / member.filename
-                link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(os.fsdecode(packed.read(member)))
+                links.append(member)
                 continue
             made = Path(packed.extract(member, target))
             if mode and not member.is_dir():
-                made.chmod(stat.S_IMODE(mode) | stat.S_IRUSR)
+                # As tarfile's filters: no set-user-id, nothing that others may write.
+                made.chmod((stat.S_IMODE(mode) & 0o755) | stat.S_IRUSR)
+        for member in links:
+            link = target / member.filename
+            to = os.fsdecode(packed.read(member))
+            if not to.startswith("/") and not _is_inside(f"{Path(member.filename).parent}/{to}"):
+                raise _leads_out(path, f"{member.filename} -> {to}")
+            if not link.parent.resolve().is_relative_to(target.resolve()):
+                raise _leads_out(path, member.filename)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(to)
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether a relative path stays below where it begins."""
+    found = os.path.normpath(name)
+    return not os.path.isabs(found) and found.split(os.sep, 1)[0] != os.pardir  # noqa: PTH117
+
+
+def _leads_out(path: Path, member: str) -> ConfigError:
+    return ConfigError(
+        f"{path} has the member {member}, which leads out of the archive",
+        hint="Pack the archive anew, with relative names and without links to what is not in it.",
+    )
 
 
 def _digest(directory: Path) -> str:

@@ -25,6 +25,7 @@ is missing can be repeated, so a driver killed anywhere finishes when started ag
 
 from __future__ import annotations
 
+import hmac
 import secrets
 import shutil
 import tempfile
@@ -37,11 +38,17 @@ from penstock.plan.fingerprint import describe_shape, fingerprint
 from penstock.plan.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.shape_difference import first_difference
-from penstock.serde.atomic_file import create_directory, read_verified, write_verified
+from penstock.serde.atomic_file import (
+    PRIVATE_DIRECTORY,
+    create_directory,
+    read_verified,
+    write_verified,
+)
 from penstock.serde.fence import OWNER, Fence
 from penstock.spark.job_lock import LOCK, JobLock
 
 _FORMAT = 1
+_KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
 """What uids of operators without one are made of; a job of 0.1.0 says nothing and has numbers."""
@@ -80,10 +87,10 @@ class JobDirectory:
         else:
             made = cls(_local_path(configured), plan, is_temporary=False)
         try:
-            create_directory(made.path)
+            create_directory(made.path, PRIVATE_DIRECTORY)
             made._lock = JobLock.take(made.path)
             made._identify(job_name)
-            (made.path / "spool").mkdir(exist_ok=True)
+            (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:
             made.release()
             raise JobDirectoryError(
@@ -124,6 +131,33 @@ class JobDirectory:
                 hint="Make room, or make the directory writable, and start again.",
             ) from cause
 
+    def digest_of(self, data: bytes) -> str | None:
+        """Return the keyed digest of what the job writes and will unpickle.
+
+        The key was drawn when the job began and is in `job.json`, which nobody else may read. None
+        in a directory that 0.1.0 began: it has no key.
+        """
+        known = self.step("job")
+        if known is None or _KEY not in known:
+            return None
+        return hmac.digest(bytes.fromhex(known[_KEY]), data, "sha256").hex()
+
+    def check_digest(self, data: bytes, digest: object, name: str) -> None:
+        """Refuse what this job did not write, before it is unpickled: a pickle runs code.
+
+        Raises:
+            JobDirectoryError: The digest is another one.
+        """
+        expected = self.digest_of(data)
+        if expected is None:
+            return
+        if not isinstance(digest, str) or not hmac.compare_digest(expected, digest):
+            raise JobDirectoryError(
+                f"{self.path / name} was not written by the job in {self.path}: its digest is "
+                "another one",
+                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+            )
+
     @property
     def fence(self) -> Fence:
         """Lets this driver commit: call it right before, it raises if another has taken over."""
@@ -148,7 +182,9 @@ class JobDirectory:
     def run_directory(self, run: int, name: str) -> Path:
         """Return a directory of a run, made if missing."""
         path = self.path / f"run-{run}" / name
-        path.mkdir(parents=True, exist_ok=True)
+        # Made one by one: mkdir has no mode for parents. What Spark writes is behind them.
+        path.parent.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+        path.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         return path
 
     def forget_run_files(self, run: int, name: str) -> None:
@@ -210,6 +246,7 @@ class JobDirectory:
                     "fingerprint": fingerprint(plan),
                     "shape": shape,
                     _UIDS: _PLACES,
+                    _KEY: secrets.token_hex(32),
                 },
             )
             return

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.errors import DecodeError, JobDirectoryError, JobFencedError, JobLockedError
-from penstock.serde.atomic_file import read_verified, write_verified
+from penstock.serde.atomic_file import PRIVATE_FILE, read_verified, write_verified
 from penstock.serde.fence import OWNER, Fence
 from penstock.spark.process_identity import ProcessIdentity
 
@@ -130,7 +130,11 @@ def _locked_file(directory: Path) -> IO[str]:
     deadline = time.monotonic() + _PROBE_SECONDS
     path = directory / LOCK
     while True:
-        file = path.open("a+", encoding="utf-8")
+        file = os.fdopen(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE_FILE),
+            "a+",
+            encoding="utf-8",
+        )
         is_ours = _try(file, fcntl.LOCK_EX)
         # What can be shared is held by no driver but by `is_locked`.
         is_refused = not is_ours and (not _try(file, fcntl.LOCK_SH) or time.monotonic() > deadline)

@@ -19,7 +19,12 @@ from types import UnionType
 from typing import Any
 
 from penstock.errors import DecodeError, JobDirectoryError, PenstockError, SavepointError
-from penstock.serde.atomic_file import create_directory, read_verified, write_verified
+from penstock.serde.atomic_file import (
+    PRIVATE_DIRECTORY,
+    create_directory,
+    read_verified,
+    write_verified,
+)
 
 _ANSWERS = (".done", ".failed")
 _UNNAMED = "unnamed"
@@ -78,7 +83,7 @@ class SavepointRequests:
         parent_text = None if parent is None else str(parent.absolute())
         request = SavepointRequest(new_request_id(), parent_text, stop, drain)
         try:
-            create_directory(self._directory)
+            create_directory(self._directory, PRIVATE_DIRECTORY)
         except OSError as cause:
             raise _unwritable(self._directory, cause) from cause
         self._write(request.id, asdict(request))

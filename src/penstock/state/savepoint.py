@@ -24,7 +24,9 @@ import pyarrow.parquet as pq
 
 from penstock.errors import DecodeError, SavepointError
 from penstock.serde.atomic_file import (
+    PRIVATE_DIRECTORY,
     create_directory,
+    open_private,
     read_verified,
     sync_directory,
     temporary_of,
@@ -212,7 +214,8 @@ def prepare_directory(target: Path) -> None:
         SavepointError: It holds something else.
         OSError: It cannot be made.
     """
-    create_directory(target)
+    create_directory(target.parent, PRIVATE_DIRECTORY)
+    create_directory(target, PRIVATE_DIRECTORY)
     ours = {STATE_DIRECTORY, temporary_of(target / MANIFEST).name}
     others = sorted(path.name for path in target.iterdir() if path.name not in ours)
     if others:
@@ -221,7 +224,7 @@ def prepare_directory(target: Path) -> None:
             hint="Name a directory that does not exist, or is empty.",
         )
     shutil.rmtree(target / STATE_DIRECTORY, ignore_errors=True)
-    create_directory(target / STATE_DIRECTORY)
+    create_directory(target / STATE_DIRECTORY, PRIVATE_DIRECTORY)
 
 
 def copy_state(files: Iterable[Path], target: Path) -> tuple[StateFile, ...]:
@@ -287,7 +290,7 @@ def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
         SavepointError: A file is missing or is not what was written; names it.
         OSError: A copy cannot be written.
     """
-    create_directory(target)
+    create_directory(target, PRIVATE_DIRECTORY)
     copies = []
     for file in savepoint.files:
         source = path / STATE_DIRECTORY / file.name
@@ -317,7 +320,7 @@ def _copy(source: Path, target: Path) -> tuple[int, str]:
     """Copy durably and return size and SHA-256 of what was copied."""
     digest = hashlib.sha256()
     size = 0
-    with source.open("rb") as reader, target.open("wb") as writer:
+    with source.open("rb") as reader, open_private(target) as writer:
         while chunk := reader.read(1 << 20):
             digest.update(chunk)
             size += len(chunk)

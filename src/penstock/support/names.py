@@ -199,10 +199,11 @@ penstock.datastream.state:StateTtlConfig.TtlTimeCharacteristic accepted
 penstock.datastream.state:StateTtlConfig.Builder works
   works: set_update_type update_ttl_on_create_and_write update_ttl_on_read_and_write
     set_state_visibility return_expired_if_not_cleaned_up never_return_expired set_ttl build
-  accepted: set_ttl_time_characteristic use_processing_time cleanup_full_snapshot
-    cleanup_incrementally cleanup_in_rocksdb_compact_filter disable_cleanup_in_background
-penstock.datastream.state:StateTtlConfig.CleanupStrategies accepted
-  accepted: is_cleanup_in_background in_full_snapshot get_incremental_cleanup_strategy
+    cleanup_full_snapshot cleanup_incrementally cleanup_in_rocksdb_compact_filter
+    disable_cleanup_in_background
+  accepted: set_ttl_time_characteristic use_processing_time
+penstock.datastream.state:StateTtlConfig.CleanupStrategies works
+  works: is_cleanup_in_background in_full_snapshot get_incremental_cleanup_strategy
     get_rocksdb_compact_filter_cleanup_strategy
 penstock.datastream.state:StateTtlConfig.CleanupStrategies.Strategies works
 penstock.datastream.state:StateTtlConfig.CleanupStrategies.CleanupStrategy works
