@@ -35,8 +35,8 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
 from penstock.runtime.report import Report
 from penstock.runtime.spill_space import SPILLED_BYTES, SPILLED_FILES
+from penstock.spark.bad_records import read_failure
 from penstock.spark.batch_costs import make_batch_costs
-from penstock.spark.failures import translate
 from penstock.spark.final_failures import FinalFailure
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over
@@ -45,7 +45,7 @@ from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
 from penstock.spark.run_context import JobContext
 from penstock.spark.sink_stage import StagedEpoch
-from penstock.spark.source_reads import Pinned, batch_frames
+from penstock.spark.source_reads import Pinned, ReadContext, batch_frames
 
 _POLL_SECONDS = 0.2
 _logger = logging.getLogger("penstock")
@@ -181,7 +181,7 @@ class BatchRun:
                 frames = frames.mapInArrow(level, DDL)
             frames = self._exchanged(frames)
             level = BatchLevelTask(Payload.of(program, job.workers), times)
-        staged = self._run_spark_job(frames, snapshot, level)
+        staged = self._run_spark_job(reads, frames, snapshot, level)
         staged.report.merge(Report(times=times.value))
         return staged
 
@@ -196,7 +196,11 @@ class BatchRun:
         )
 
     def _run_spark_job(
-        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None
+        self,
+        reads: ReadContext,
+        frames: DataFrame,
+        snapshot: Path,
+        last_level: BatchLevelTask | None,
     ) -> StagedEpoch:
         failures = self._job.directory.run_directory(self._run.index, "failures")
         with FinalFailure(self._job.session.sparkContext, failures) as final:
@@ -207,7 +211,8 @@ class BatchRun:
             except Exception as cause:
                 self._job.check_cancelled()
                 final.check()
-                raise translate(cause, f"run {self._run.index} ({self._run.name})") from cause
+                name = f"run {self._run.index} ({self._run.name})"
+                raise read_failure(reads, cause, name) from cause
             finally:
                 tracker.finish()
 

@@ -2,8 +2,8 @@
 
 A worker raises a `PenstockError`; Spark wraps it in a Python traceback, a Java stack and often
 several causes, as text. `carrying` puts the error's wire form into that text at the worker's
-end, and `translate` finds it again in the driver. What is not ours is matched against known
-causes; the rest becomes `JobFailedError` with Spark's first line.
+end, and `translate` finds it again in the driver. What is not ours is looked up in the table
+`known_failures`; the rest becomes `JobFailedError` with Spark's first line.
 """
 
 from __future__ import annotations
@@ -14,17 +14,11 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from penstock.errors import (
-    EnvironmentSetupError,
-    JobFailedError,
-    PenstockError,
-    SinkError,
-    SourceError,
-    StateError,
-    encodable,
-    without_wire,
-)
+from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
 from penstock.spark.final_failures import tell_driver
+from penstock.spark.java_causes import java_causes
+from penstock.spark.known_failures import MEMORY, known_failures
+from penstock.spark.lost_jvm import lost_jvm
 
 
 class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire form of one
@@ -62,84 +56,38 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
 _CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
 """What py4j puts before what Java says."""
 
-COLON_IN_NAME = re.compile(
-    r"URISyntaxException: Relative path in absolute URI: [^\n]*"
-    r"|\[?FAILED_READ_FILE[^\n]*/[^/\n]*:[^/\n]*\.\s+SQLSTATE[^\n]*"
-)
-"""What Hadoop, and Spark, say of a file with a colon in its name."""
-
-_KNOWN: tuple[tuple[re.Pattern[str], type[PenstockError], str], ...] = (
-    (
-        COLON_IN_NAME,
-        SourceError,
-        "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
-    ),
-    (
-        re.compile(r"ModuleNotFoundError: No module named 'penstock'"),
-        EnvironmentSetupError,
-        "Set PYSPARK_PYTHON, or python.executable, to an interpreter that has Penstock.",
-    ),
-    (
-        re.compile(r"FileNotFoundException[^\n]*/spark/state/[^\n]*"),
-        StateError,
-        "Restore the checkpoint directory from a copy, or start the job in a new one.",
-    ),
-    (
-        re.compile(r"\[?(FAILED_READ_FILE|FileNotFoundException|PATH_NOT_FOUND)[^\n]*"),
-        SourceError,
-        "Every file of the source must exist, be complete and not change while the job runs.",
-    ),
-    (
-        re.compile(
-            r"\[?(MALFORMED_RECORD_IN_PARSING|PARQUET_COLUMN_DATA_TYPE_MISMATCH|CANNOT_PARSE|"
-            r"UNABLE_TO_INFER_SCHEMA|MALFORMED_CSV_RECORD)[^\n]*"
-        ),
-        SourceError,
-        "Correct the file, or declare the type_info that it has.",
-    ),
-    (
-        re.compile(r"(No space left on device|Disk quota exceeded|File too large)[^\n]*"),
-        SinkError,
-        "Free some space and start the same command again.",
-    ),
-    (
-        re.compile(r"\[?(STATE_STORE|CANNOT_LOAD_STATE_STORE|STDS_)[^\n]*"),
-        StateError,
-        "Restore the checkpoint directory from a copy, or start the job in a new one.",
-    ),
-    (
-        re.compile(r"A shuffle map stage with indeterminate output[^.\n]*"),
-        JobFailedError,
-        "Executors died again and again. Keep them alive, or functions free of clocks and chance.",
-    ),
-    (
-        re.compile(r"CONCURRENT_STREAM_LOG_UPDATE[^\n]*"),
-        JobFailedError,
-        "Another driver uses this checkpoint directory; stop it first.",
-    ),
-)
-
-
 HOW_TO_SEE = "(`penstock run --verbose` shows what Spark said; in a program, `error.details` does)"
 """Stands behind the error of a job, in place of pages."""
 
 
 def translate(error: BaseException, doing: str) -> PenstockError:
     """Return our error for whatever Spark raised while `doing` something."""
+    known = recognised(error, doing)
+    if known is not None:
+        return known
+    return JobFailedError(
+        f"{doing} failed: {_essence(str(error)) or repr(error)}",
+        hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log.",
+    )
+
+
+def recognised(error: BaseException, doing: str) -> PenstockError | None:
+    """Return our error for a failure whose cause is known, None for any other."""
     if isinstance(error, PenstockError):
         return error
+    gone = lost_jvm(error)
+    if gone is not None:
+        return JobFailedError(f"{doing} failed: {gone}", hint=MEMORY)
     text = str(error)
     ours = PenstockError.from_wire(text)
     if ours is not None:
         return ours
-    for pattern, made, hint in _KNOWN:
-        found = pattern.search(text)
+    causes = java_causes(error)
+    for known in known_failures():
+        found = known.found(causes, text)
         if found is not None:
-            return made(f"{doing} failed: {found[0].strip()}", hint=hint)
-    return JobFailedError(
-        f"{doing} failed: {_essence(text) or repr(error)}",
-        hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log.",
-    )
+            return known.becomes(f"{doing} failed: {found}", hint=known.hint)
+    return None
 
 
 def told_first(error: BaseException, doing: str) -> PenstockError:

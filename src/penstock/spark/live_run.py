@@ -36,10 +36,10 @@ from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
 from penstock.runtime.routing import live_routes
 from penstock.spark.admission import FileAdmission
+from penstock.spark.bad_records import read_failure
 from penstock.spark.behind import Behind, Distance
 from penstock.spark.bounded_inputs import BoundedInputs
 from penstock.spark.checkpoint_files import check_checkpoint
-from penstock.spark.failures import translate
 from penstock.spark.final_failures import FinalFailure
 from penstock.spark.first_failure import cleaned_up
 from penstock.spark.frames import DDL
@@ -187,7 +187,7 @@ class LiveRun:
                     switched = Switched(seconds, greatest_watermark(self._handed))
                     self._job.events.publish(switched)
                 failpoint("live.started")
-                return self._follow(query, reads.pinned.splits, final)
+                return self._follow(query, reads, final)
 
     def _first_records(self) -> int:
         """Return how much the first micro-batch takes: little, if much state is to be decoded.
@@ -312,19 +312,16 @@ class LiveRun:
             )
         )
 
-    def _follow(
-        self,
-        query: StreamingQuery,
-        splits: dict[tuple[int, int], list[tuple[int, int | None]]],
-        final: FinalFailure,
-    ) -> bool:
+    def _follow(self, query: StreamingQuery, reads: ReadContext, final: FinalFailure) -> bool:
         """Watch the query until it is complete, stopped or fails, or the job is cancelled.
 
         Returns:
             Whether it should begin anew.
         """
         looks = 0
-        inputs = BoundedInputs(self._job.plan, self._run, splits, self._control, self._outline)
+        inputs = BoundedInputs(
+            self._job.plan, self._run, reads.pinned.splits, self._control, self._outline
+        )
         while not self._savepoints.has_stopped:
             if query.exception() is not None or not query.isActive:
                 if self._savepoints.has_stopped:
@@ -335,7 +332,7 @@ class LiveRun:
                     self._failure = None
                     self._job.sinks.recover()  # what the micro-batch staged
                     return True
-                self._raise_failure(query)
+                self._raise_failure(query, reads)
             self._job.check_cancelled()
             final.check()
             self._savepoints.poll()
@@ -374,14 +371,14 @@ class LiveRun:
             self._control.set_tick(now_ms)
             self._last_tick_ms = now_ms
 
-    def _raise_failure(self, query: StreamingQuery) -> None:
+    def _raise_failure(self, query: StreamingQuery, reads: ReadContext) -> None:
         self._job.check_cancelled()
         cause = self._failure if self._failure is not None else query.exception()
         if isinstance(cause, PenstockError):
             raise cause
         if cause is None:
             cause = RuntimeError("the query stopped by itself")
-        raise translate(cause, self._name) from cause
+        raise read_failure(reads, cause, self._name) from cause
 
     def _recorded_hand_over(self) -> dict[str, Any]:
         if len(region_of(self._job.plan, self._run).levels) == 1:

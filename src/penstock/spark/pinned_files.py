@@ -17,10 +17,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from penstock.connectors.file_source import FileSource
-from penstock.errors import CallSite, HistoryChangedError, SourceError
-from penstock.spark.failures import COLON_IN_NAME, translate
+from penstock.errors import CallSite, HistoryChangedError, PenstockError, SourceError
+from penstock.spark.failures import recognised, translate
 from penstock.spark.file_options import reader_options
 from penstock.spark.file_paths import local_file, names_with_colon, stream_path
+from penstock.spark.known_failures import has_colon
 from penstock.types.arrow import arrow_schema
 
 
@@ -137,14 +138,17 @@ def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, in
         raise _unreadable(source, cause, None) from cause
 
 
-def _unreadable(source: FileSource, cause: Exception, origin: CallSite | None) -> SourceError:
-    translated = translate(cause, f"reading {source.describe()}")
-    if COLON_IN_NAME.search(str(cause)):
-        named = ", ".join(map(str, islice(names_with_colon(source.path), 3)))
-        problem = f"{translated.problem} ({named})" if named else translated.problem
-        return SourceError(problem, hint=translated.hint, origin=origin)
+def _unreadable(source: FileSource, cause: Exception, origin: CallSite | None) -> PenstockError:
+    doing = f"reading {source.describe()}"
+    known = recognised(cause, doing)
+    if known is not None:
+        problem = known.problem
+        if has_colon(cause):
+            named = ", ".join(map(str, islice(names_with_colon(source.path), 3)))
+            problem = f"{problem} ({named})" if named else problem
+        return type(known)(problem, hint=known.hint, origin=known.origin or origin)
     return SourceError(
-        translated.problem,
+        translate(cause, doing).problem,
         hint="Check the path and that every file there is a complete "
         f"{source.format} file, or declare type_info if there is none yet.",
         origin=origin,

@@ -278,7 +278,7 @@ def _live_rows(context: ReadContext, source: int, part: int, described: Source) 
         return frame if frame.isStreaming else _materialised(context, source, frame)
     if not isinstance(described, FileSource):
         raise _unknown(described)
-    schema = _live_schema(context, source, part, described)
+    schema = row_schema(context, source, part, described)
     base = base_path(described.path) if is_literal(described.path) else {}
     stream = (
         context.session.readStream.format(described.format)
@@ -318,7 +318,14 @@ def _stream_options(context: ReadContext, source: int) -> dict[str, str]:
     return {"maxFileAge": "36500d", SOURCE_OPTION: str(source)} | tree
 
 
-def _live_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
+def read_by(context: ReadContext, source: int, part: int, described: FileSource, uri: str) -> bool:
+    """Return whether a part of a source reads a file."""
+    if described.is_bounded:
+        return uri in context.pinned.files[source, part].files
+    return may_contain(described.path, uri)
+
+
+def row_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
     """Return the declared schema, that of the pinned files, or that of an earlier part.
 
     Raises:
