@@ -15,6 +15,8 @@ import sys
 import sysconfig
 import traceback
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -142,6 +144,25 @@ class PenstockError(Exception):
 def without_wire(text: str) -> str:
     """Return `text` without what `to_wire` put in."""
     return _WIRE.sub("", text)
+
+
+@lru_cache(maxsize=1024)
+def did_you_mean(name: str, names: tuple[str, ...]) -> str:
+    """Return the question whether the nearest of `names` was meant, empty if none is near.
+
+    Cached, because `getattr(row, name, default)` asks it of every record.
+
+    Examples:
+        >>> did_you_mean("cariers", ("day", "carrier"))
+        "; did you mean 'carrier'?"
+        >>> did_you_mean("Day", ("day", "carrier"))
+        "; did you mean 'day'?"
+        >>> did_you_mean("x", ("day", "carrier"))
+        ''
+    """
+    by_case = {known.casefold(): known for known in names}
+    nearest = get_close_matches(name.casefold(), by_case, n=1)
+    return f"; did you mean {by_case[nearest[0]]!r}?" if nearest else ""
 
 
 def _rebuild(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite, UnknownFieldError
+from penstock.errors import ArgumentError, CallSite, UnknownFieldError, did_you_mean
 from penstock.types import Row, TypeInformation, Types
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
@@ -162,7 +162,8 @@ def _field_of(record: Any, position: int | str) -> Any:
     elif position == 0:
         return None
     raise UnknownFieldError(
-        f"a record of class {type(record).__name__} has no field {position!r}",
+        f"a record of class {type(record).__name__} has no field {position!r}"
+        + did_you_mean(str(position), getattr(record, "_fields", ())),
         hint="Aggregate rows by name, tuples by position, and plain values without either; map "
         "other records to one of these.",
     )
@@ -208,7 +209,8 @@ def _check_field(aggregation: Aggregation, position: int | str, records: TypeInf
     if position in names or (isinstance(position, int) and position < count):
         return
     raise ArgumentError(
-        f"{aggregation.name.lower()} got the field {position!r}, which {records} does not have",
+        f"{aggregation.name.lower()} got the field {position!r}, which {records} does not have"
+        + (did_you_mean(position, tuple(names)) if isinstance(position, str) else ""),
         hint=f"Pass a position from 0 to {count - 1}"
         + (f", or one of {', '.join(names)}." if names else "."),
         origin=CallSite.of_caller(),

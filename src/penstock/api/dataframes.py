@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.file_sink import FileSink
 from penstock.connectors.spark_source import SparkSource
-from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
 from penstock.types import TypeInformation
 from penstock.types.records import RowTypeInfo
 
@@ -49,7 +49,8 @@ def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
         return SparkSource(dataframe.toDF(*names))
     missing = [name for name in names if name not in columns]
     raise ArgumentError(
-        f"the DataFrame has the columns {', '.join(columns)}, and not {', '.join(missing)}",
+        f"the DataFrame has the columns {', '.join(columns)}, and not {', '.join(missing)}"
+        + did_you_mean(missing[0], tuple(columns)),
         hint="Name the columns in Types.ROW_NAMED, or give a type to each of them in Types.ROW.",
         origin=CallSite.of_caller(),
     )

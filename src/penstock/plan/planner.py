@@ -12,6 +12,7 @@ from penstock.plan.copies import choose_copies
 from penstock.plan.endpoints import find_endpoints
 from penstock.plan.explain import explain_chains, explain_channels
 from penstock.plan.explain_backlog import explain_backlog
+from penstock.plan.fields import check_fields
 from penstock.plan.forwarding import check_forwarding
 from penstock.plan.levels import assign_levels
 from penstock.plan.modes import choose_mode, choose_runs
@@ -25,6 +26,7 @@ Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
 PHASES: tuple[Phase, ...] = (
     name_places,  # before cut_behind_ends: places are those of the user's graph, in every mode
+    check_fields,  # before cut_behind_ends, which changes the graph
     check_forwarding,  # before cut_behind_ends, which puts sources between operators
     cut_behind_ends,  # before the others: it changes the graph
     choose_parallelism,

@@ -68,6 +68,29 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
     return list(names).index(field)
 
 
+def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str | None:
+    """Return the field that a function reads of rows which have none of that name.
+
+    None if it does something else, or if there is such a field: then nothing is known against it.
+
+    Args:
+        function: Takes a row; anything that can be called.
+        names: Of the fields.
+
+    Examples:
+        >>> missing_field(lambda row: row.wrod, ["word", "count"])
+        'wrod'
+        >>> missing_field(lambda row: row.word, ["word", "count"]) is None
+        True
+        >>> missing_field(lambda row: row.wrod.strip(), ["word", "count"]) is None
+        True
+    """
+    way, field = _of_function(function) if type(function) is FunctionType else (None, None)
+    if way is None or type(field) is not str or field in names or hasattr(Row, field):
+        return None
+    return field
+
+
 def getter_of(selector: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return what gives the same keys as `selector`, in C if all it does is to read a field.
 

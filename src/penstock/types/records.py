@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import ArgumentError, UnknownFieldError
+from penstock.errors import ArgumentError, UnknownFieldError, did_you_mean
 from penstock.types.base import (
     TypeInformation,
     coerce_one_by_one,
@@ -69,7 +69,7 @@ class RowTypeInfo(TypeInformation[Row]):
         """
         if field_name not in self.field_names:
             raise UnknownFieldError(
-                f"{self!r} has no field {field_name!r}",
+                f"{self!r} has no field {field_name!r}{did_you_mean(field_name, self.field_names)}",
                 hint=f"Use one of {', '.join(self.field_names)}.",
             )
         return self.field_names.index(field_name)

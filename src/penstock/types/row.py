@@ -18,7 +18,7 @@ from enum import Enum
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from penstock.errors import ArgumentError, UnknownFieldError
+from penstock.errors import ArgumentError, UnknownFieldError, did_you_mean
 
 _MAX_SCHEMAS = 4096
 
@@ -169,8 +169,9 @@ class Row:
         if self._fields is not None and name in self._fields:
             return self._fields.index(name)
         known = ", ".join(self._fields) if self._fields else "none, it has positions only"
+        meant = did_you_mean(name, self._fields) if self._fields and isinstance(name, str) else ""
         raise UnknownFieldError(
-            f"row has no field {name!r}", hint=f"Use one of its field names: {known}."
+            f"row has no field {name!r}{meant}", hint=f"Use one of its field names: {known}."
         )
 
     def __call__(self, *args: Any) -> Row:
@@ -211,6 +212,9 @@ class Row:
                 return self._values[self._fields.index(name)]  # type: ignore[union-attr]
             except (AttributeError, ValueError):  # no names at all, or not this one
                 pass
+            raise AttributeError(
+                f"row has no field {name!r}{did_you_mean(name, self._fields or ())}"
+            )
         raise AttributeError(f"row has no field {name!r}")
 
     def __iter__(self) -> Iterator[Any]:

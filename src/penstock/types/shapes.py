@@ -12,6 +12,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from penstock.errors import did_you_mean
 from penstock.types.basic import refusal
 from penstock.types.row import Row, names_of, only_rows, rows_to_values, schemas_of
 
@@ -112,7 +113,8 @@ def _by_name(record: Any, fields: dict[str, Any], names: tuple[str, ...]) -> Seq
     if len(fields) != len(names) or not fields.keys() >= set(names):
         missing = [name for name in names if name not in fields]
         unknown = [name for name in fields if name not in names]
-        msg = f"{record!r} lacks fields {missing} and has unknown fields {unknown}"
+        near = did_you_mean(str(unknown[0]), names) if unknown else ""
+        msg = f"{record!r} lacks fields {missing} and has unknown fields {unknown}{near}"
         raise ValueError(msg)
     return [fields[name] for name in names]
 
