@@ -69,7 +69,35 @@ def test_checksums_that_are_none_are_damage(checkpoint: Path, sums: bytes) -> No
         check_checkpoint(checkpoint)
 
 
-def test_a_file_without_checksum_is_taken_as_it_is(checkpoint: Path) -> None:
-    (checkpoint / "offsets" / ".7.crc").unlink()
-    (checkpoint / "offsets" / "7").write_bytes(b"other")
+FORMS = {
+    "metadata": b'{"id":"8e1f"}',
+    "offsets/7": b'v1\n{"batchWatermarkMs":0}\n{"control":1}\n-',
+    "commits/6": b'v1\n{"nextBatchWatermarkMs":0}',
+    "sources/1/3": b"v1\nwhatever a source writes",
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_of_a_file_without_checksum_the_form_is_looked_at(checkpoint: Path, name: str) -> None:
+    path = checkpoint / name
+    path.with_name(f".{path.name}.crc").unlink()
+    path.write_bytes(FORMS[name])
     check_checkpoint(checkpoint)
+    for damaged in (b"", FORMS[name][:4], b"\xff" + FORMS[name]):
+        path.write_bytes(damaged)
+        if name.startswith("sources"):
+            check_checkpoint(checkpoint)
+            continue
+        with pytest.raises(StateError) as caught:
+            check_checkpoint(checkpoint)
+        assert str(path) in caught.value.problem
+        assert "Restore" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["state/0/_metadata/v2/0", "state/0/_stateSchema/default/0"])
+def test_what_spark_says_of_its_state_is_compared(checkpoint: Path, name: str) -> None:
+    write(checkpoint / name)
+    check_checkpoint(checkpoint)
+    (checkpoint / name).write_bytes(CONTENT[:-1])
+    with pytest.raises(StateError, match=name.rpartition("/")[0]):
+        check_checkpoint(checkpoint)

@@ -8,11 +8,14 @@ that are read twice or never, so it is compared before a query goes on:
     4 bytes   length n of a part of the file, big-endian
     4 bytes   crc32 of each n bytes of the file, big-endian
 
-Files of the state store are not looked at: Spark has checksums of its own for them.
+Of a file without a checksum beside it the first lines are looked at: a version, then JSON.
+Files with state are not looked at: Spark has checksums of its own for them.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -20,15 +23,22 @@ from pathlib import Path
 from penstock.errors import StateError
 
 _MAGIC = b"crc\0"
+_VERSION = re.compile(r"v\d+")
 _HEADER = struct.Struct(">4sI")
 _PATTERNS = ("metadata", "offsets/*", "commits/*", "sources/*/*")
+_SPARKS_OWN = frozenset({"metadata", "offsets/*", "commits/*"})
+"""Of these the form is known: a version, but for `metadata`, then JSON. Sources have their own."""
+
+_OF_STATE = ("state/*/_metadata/*/*", "state/*/_stateSchema/*/*")
+"""What state Spark has and how it is stored, written once: Spark reads it before any checksum of its
+own."""
 
 
 def check_checkpoint(checkpoint: Path) -> None:
     """Compare the files that say how far a query is with their checksums.
 
-    A file without a checksum is taken as it is: it was renamed into place and the driver was
-    killed before its checksum was, or the file system keeps none.
+    A file without a checksum was renamed into place and the driver was killed before its checksum
+    was, or the file system keeps none.
 
     Args:
         checkpoint: `checkpointLocation` of the query; may be empty.
@@ -36,17 +46,38 @@ def check_checkpoint(checkpoint: Path) -> None:
     Raises:
         StateError: A file is not what was written; names it.
     """
-    for pattern in _PATTERNS:
+    for pattern in (*_PATTERNS, *_OF_STATE):
         for path in sorted(checkpoint.glob(pattern)):
-            sums = path.with_name(f".{path.name}.crc")
-            if path.name.startswith(".") or not sums.exists():
+            if path.name.startswith(".") or not path.is_file():
                 continue
-            if not _agree(path.read_bytes(), sums.read_bytes()):
+            wrong = _damage(path, is_text=pattern in _SPARKS_OWN)
+            if wrong is not None:
                 raise StateError(
-                    f"{path} is damaged: its checksum in {sums.name} is another",
+                    f"{path} is damaged: {wrong}",
                     hint="Restore the checkpoint directory from a copy, or start the job in a "
                     "new one.",
                 )
+
+
+def _damage(path: Path, *, is_text: bool) -> str | None:
+    """Return what is wrong with a file, None if nothing is."""
+    sums = path.with_name(f".{path.name}.crc")
+    data = path.read_bytes()
+    if sums.exists():
+        same = _agree(data, sums.read_bytes())
+        return None if same else f"its checksum in {sums.name} is another"
+    return _wrong_form(path, data) if is_text else None
+
+
+def _wrong_form(path: Path, data: bytes) -> str | None:
+    lines = data.decode("utf-8", "replace").splitlines()
+    if path.name != "metadata" and (not lines or not _VERSION.fullmatch(lines.pop(0))):
+        return "it does not begin with a version"
+    try:
+        json.loads(lines[0] if lines else "")
+    except ValueError as cause:
+        return f"it has no JSON where Spark writes some ({cause})"
+    return None
 
 
 def _agree(data: bytes, sums: bytes) -> bool:

@@ -47,6 +47,7 @@ from penstock.spark.hand_over import describe_hand_over, greatest_watermark, ini
 from penstock.spark.job_settings import query_settings
 from penstock.spark.level_processor import LevelProcessor
 from penstock.spark.level_worker import LevelDescription
+from penstock.spark.live_columns import LiveColumns
 from penstock.spark.local_state import IN_MEMORY, LocalCopies, remove_local_copies
 from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
@@ -116,6 +117,7 @@ class LiveRun:
         self._lag_ms: int | None = None
         self._told: tuple[int | None, int | None] | None = None
         self.report = Report()
+        self._columns: LiveColumns | None = None
         self._failure: BaseException | None = None
         self._lost = LostOutput(job.events)
         self._last_tick_ms = 0
@@ -147,6 +149,7 @@ class LiveRun:
             first_records=self._first_records(),
             attempt=self._attempt,
         )
+        self._columns = LiveColumns(reads)
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, self._run_id, backend)
         with (
@@ -250,6 +253,8 @@ class LiveRun:
         try:
             self._job.directory.fence()
             files = self._check_files(number)
+            assert self._columns is not None, "the query is started behind it"
+            self._columns.check(files)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
             failpoint("live.staged")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
@@ -24,6 +26,7 @@ from penstock.plan.programs import programs_of
 from penstock.runtime.program import LevelProgram
 from penstock.runtime.report import Report
 from penstock.serde import user_code
+from penstock.spark.file_columns import FileColumns
 from penstock.spark.job_directory import JobDirectory
 from penstock.spark.pinned_files import PinnedFiles, check_unchanged, pin_files
 from penstock.spark.recovery import Restored
@@ -204,7 +207,11 @@ class JobContext:
                 elif isinstance(described, SplitSource):
                     splits[name] = described.exact_splits(self.plan.options.parallelism)
                 elif isinstance(described, FileSource) and described.is_bounded:
-                    files[name] = pin_files(self.session, described, source.origin).to_json()
+                    pinned = pin_files(self.session, described, source.origin)
+                    schema = StructType.fromJson(json.loads(pinned.schema))
+                    columns = FileColumns(self.session, described, schema, source.origin)
+                    columns.check(pinned.files)
+                    files[name] = pinned.to_json()
         return {"files": files, "splits": splits}
 
 
