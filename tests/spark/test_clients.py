@@ -24,6 +24,13 @@ from penstock.datastream.connectors import (
     SparkSource,
 )
 from penstock.errors import PenstockError
+from penstock.metrics.listener import (
+    JobEnded,
+    JobEvent,
+    JobListener,
+    MicroBatch,
+    also_listening,
+)
 from penstock.serde.key_groups import KeyGroups, subtask_of
 from penstock.spark.job_settings import query_settings
 from tests.spark.conftest import Environment
@@ -161,24 +168,52 @@ def test_one_environment_can_execute_twice(environment: Environment) -> None:
             assert sorted(results) == list(range(size))
 
 
-def test_two_jobs_run_side_by_side(environment: Environment, tmp_path: Path) -> None:
-    """Different parallelism: what one job sets in the session must not reach the other."""
-    clients = []
+class Heard(JobListener):
+    """What was told, by job; raises at every event, which must stop nobody."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, list[JobEvent]] = {}
+
+    def on_event(self, event: JobEvent) -> None:
+        self.events.setdefault(event.job_id, []).append(event)
+        raise ValueError("a listener of the user's")
+
+
+def test_two_jobs_run_side_by_side(
+    environment: Environment, session: SparkSession, tmp_path: Path
+) -> None:
+    """Different parallelism: what one job sets in the session must not reach the other, nor stay."""
+    clients = {}
+    counts = {1: 80, 2: 120}
+    heard = Heard()
+    size = "spark.sql.execution.arrow.maxBytesPerBatch"
+    before = session.conf.get(size)
+    session.conf.set(size, "1000000")
     try:
-        for parallelism in (1, 2):
-            settings: dict[str, Any] = {
-                "parallelism.default": parallelism,
-                "execution.checkpointing.dir": str(tmp_path / f"job-{parallelism}"),
-            }
-            env = environment("streaming", **SMALL, **settings)
-            count_keys(env, 80, tmp_path / str(parallelism))
-            clients.append(env.execute_async())
-        ids = {client.get_job_execution_result().result().get_job_id() for client in clients}
+        with also_listening(heard):
+            for parallelism, count in counts.items():
+                settings: dict[str, Any] = {
+                    "parallelism.default": parallelism,
+                    "execution.checkpointing.dir": str(tmp_path / f"job-{parallelism}"),
+                }
+                env = environment("streaming", **SMALL, **settings)
+                count_keys(env, count, tmp_path / str(parallelism))
+                clients[parallelism] = env.execute_async(f"job {parallelism}")
+            results = {p: c.get_job_execution_result().result() for p, c in clients.items()}
+        assert session.conf.get(size) == "1000000"
     finally:
-        for client in clients:
+        session.conf.set(size, str(before))
+        for client in clients.values():
             client.cancel()
-    assert len(ids) == 2
-    assert written(tmp_path / "1") == written(tmp_path / "2") == counted(80)
+    ids = {p: str(result.get_job_id()) for p, result in results.items()}
+    assert set(heard.events) == set(ids.values())
+    for parallelism, count in counts.items():
+        assert written(tmp_path / str(parallelism)) == counted(count)
+        assert sum(run.records for run in results[parallelism].runs) == count
+        events = heard.events[ids[parallelism]]
+        assert {event.job_name for event in events} == {f"job {parallelism}"}
+        assert sum(event.records for event in events if isinstance(event, MicroBatch)) == count
+        assert isinstance(events[-1], JobEnded)
 
 
 def test_one_directory_is_not_shared_by_two_jobs(environment: Environment, tmp_path: Path) -> None:
