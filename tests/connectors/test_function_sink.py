@@ -54,6 +54,13 @@ def test_a_failure_names_the_record_and_the_users_line(make_context: MakeContext
     assert caught.value.origin.filename == __file__  # the line that raised, not the sink's
 
 
+def test_a_record_in_the_message_is_cut(make_context: MakeContext) -> None:
+    writer = FunctionSink(lambda _: 1 // 0, is_object=False).create_writer(make_context())
+    with pytest.raises(UserFunctionError) as caught:
+        writer.write(["x" * 10_000])
+    assert len(caught.value.problem) < 1000
+
+
 def test_add_sink_takes_functions_objects_and_sinks() -> None:
     env = environment(STREAMING)
     stream = env.from_collection([1])

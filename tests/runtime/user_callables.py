@@ -218,6 +218,11 @@ def _windowed(assigner: Callable[[Any], Any] = lambda _: tens()) -> Callable[[Pr
     return lambda p, f: p.keyed().window(assigner(f))
 
 
+def _session(p: Programs, f: Any) -> Any:
+    patient = p.stream(strategy=by_time(100)).key_by(key_of)  # so that a record joins two sessions
+    return patient.window(EventTimeSessionWindows(10)).aggregate(f)
+
+
 def _evicted(p: Programs, f: Any) -> Any:
     return p.keyed().window(tens()).evictor(f).apply(Applying())
 
@@ -265,7 +270,7 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
     AggregateFunction: [
         (Folding, lambda p, f: p.keyed().window(tens()).aggregate(f)),
         (Folding, lambda p, f: p.keyed().window(_sliding()).aggregate(f)),
-        (Folding, lambda p, f: p.keyed().window(EventTimeSessionWindows(10)).aggregate(f)),
+        (Folding, _session),
         (Folding, _aggregating_state),
     ],
     WindowFunction: [(Applying, lambda p, f: p.keyed().window(tens()).apply(f))],
