@@ -9,6 +9,7 @@ from penstock.connectors.collection import CollectionSource
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
+    OneInputStreamOperator,
     ProcessFunction,
     StreamExecutionEnvironment,
     WatermarkStrategy,
@@ -207,3 +208,21 @@ def test_errors_pickle():
         back = PenstockError.from_wire(error.to_wire())
         assert type(back) is type(error)
     assert Watermark(0, 0, 5, finished=False).timestamp_ms == 5
+
+
+class EmitsWatermarks(OneInputStreamOperator):
+    def process_element(self, value, ctx):
+        self.output.collect(value)
+        self.output.emit_watermark(5)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("keyed", [False, True])
+def test_an_operator_of_the_users_own_may_emit_no_watermark(mode, keyed):
+    env = environment(mode)
+    stream = env.from_collection([1, 2])
+    stream = stream.key_by(lambda n: n) if keyed else stream.rebalance()
+    stream.transform("emits", None, EmitsWatermarks()).sink_to(DiscardingSink())
+    assert env.plan().is_timeless
+    with pytest.raises(WatermarkUnsupportedError, match="operator 'emits'"):
+        run_in_process(env)

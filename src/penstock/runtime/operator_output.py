@@ -8,6 +8,7 @@ from penstock.errors import CallSite, TypeMismatchError
 from penstock.runtime.output import Output
 from penstock.runtime.process_context import ProcessContext
 from penstock.runtime.side_outputs import sides_of
+from penstock.runtime.timeless import check_watermark
 from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.types.copying import Copier
 from penstock.types.output_tag import OutputTag
@@ -27,6 +28,7 @@ class OperatorOutput:
         backlog: What the last attributes said; None for none.
         holds: Watermarks and attributes are kept.
         copy: Makes what readers get of an emitted value; None gives the value itself.
+        timeless: Who emits, in a job without time, where no watermark may be emitted.
     """
 
     def __init__(self, output: Output, context: ProcessContext, origin: CallSite | None) -> None:
@@ -41,6 +43,7 @@ class OperatorOutput:
         self.backlog: bool | None = None
         self.holds = False
         self.copy: Copier | None = None
+        self.timeless: str | None = None
 
     def collect(self, value: Any, timestamp: int | None = None) -> None:
         """Emit a record; its timestamp is that of the record or timer being processed."""
@@ -74,6 +77,8 @@ class OperatorOutput:
                 hint="Pass epoch milliseconds as an int.",
                 origin=self._origin,
             )
+        if self.timeless is not None:
+            check_watermark(watermark, self.timeless, self._origin)
         self.flush()
         self.watermark = max(self.watermark, watermark)
         if not self.holds:

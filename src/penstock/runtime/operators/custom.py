@@ -90,6 +90,7 @@ class CustomOperator(Operator):
         self._context = ProcessContext(self._timers, spec=spec)
         self._out = OperatorOutput(output, self._context, spec.origin)
         self._out.copy = self.emission.copy
+        self._out.timeless = f"operator {spec.name!r}" if spec.is_timeless else None
         self._inputs = CustomInputs(spec.function, len(self._calls), set())
         self._ending: set[int] = set()
 

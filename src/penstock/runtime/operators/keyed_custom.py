@@ -76,6 +76,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         self._context = ProcessContext(self._timers, scope.context, spec=spec)
         self._out = OperatorOutput(output, self._context, spec.origin)
         self._out.copy = self.emission.copy
+        self._out.timeless = f"operator {spec.name!r}" if spec.is_timeless else None
         self._target: Any = spec.function
         self._shipped = b"" if context.is_live else user_code.dump(spec.function)
         self._inputs = CustomInputs(spec.function, len(self._calls), set())
