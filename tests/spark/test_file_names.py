@@ -110,7 +110,8 @@ def test_every_file_is_history_or_live_whatever_its_name(
 
     monkeypatch.setattr(batch_run, "failpoint", arrive)
     directory = str(tmp_path / "ck [1]{a}*?")
-    env = environment("mixed", **{"execution.checkpointing.dir": directory})
+    settings = {"execution.checkpointing.dir": directory, "execution.live.max-files-per-batch": 16}
+    env = environment("mixed", **settings)
     files = FileSource.text(shared)
     source = HybridSource.builder(files).add_source(files.monitor_continuously()).build()
     lines = env.from_source(source, NO_TIME, "lines").map(json.loads, Types.STRING())
