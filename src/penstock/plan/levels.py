@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 
 from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind, Watermarking
-from penstock.plan.attributes import attributes_of
+from penstock.plan.attributes import CUSTOM, attributes_of
 from penstock.plan.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.runtime.program import (
@@ -252,7 +252,8 @@ class _Assignment:
             window=node.window,
             async_io=node.async_io,
             interval=node.interval,
-            sorts_itself=attributes_of(node).internal_sorter_supported,
+            # Of a function the runtime always groups: it has no way to be given ungrouped records.
+            sorts_itself=node.kind in CUSTOM and attributes_of(node).internal_sorter_supported,
             join=node.join and replace(node.join, ttl_ms=self._plan.options.state_ttl_ms),
         )
 

@@ -1,0 +1,38 @@
+"""Only an operator of the user's own groups its input itself; the plan says what the run does."""
+
+from __future__ import annotations
+
+from penstock.connectors.discard import DiscardingSink
+from penstock.datastream import (
+    KeyedProcessFunction,
+    OneInputStreamOperator,
+    OperatorAttributesBuilder,
+)
+from penstock.plan.render import render_text
+from tests.runtime.jobs import BATCH, environment
+
+
+class Sorting:
+    def get_operator_attributes(self):
+        return OperatorAttributesBuilder().set_internal_sorter_supported(True).build()
+
+
+class Function(Sorting, KeyedProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+
+class Own(Sorting, OneInputStreamOperator):
+    def process_element(self, value, ctx):
+        self.output.collect(value)
+
+
+def text_of(then):
+    env = environment(BATCH)
+    then(env.from_collection([1]).key_by(lambda n: n)).sink_to(DiscardingSink())
+    return render_text(env.plan())
+
+
+def test_the_plan_says_not_grouped_where_the_run_does_not_group():
+    assert "not grouped" in text_of(lambda keyed: keyed.transform("own", None, Own()))
+    assert "not grouped" not in text_of(lambda keyed: keyed.process(Function()))
