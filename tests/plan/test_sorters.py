@@ -9,7 +9,7 @@ from penstock.datastream import (
     OperatorAttributesBuilder,
 )
 from penstock.plan.render import render_text
-from tests.runtime.jobs import BATCH, environment
+from tests.runtime.jobs import MIXED, by_time, environment, history_then_live
 
 
 class Sorting:
@@ -28,8 +28,9 @@ class Own(Sorting, OneInputStreamOperator):
 
 
 def text_of(then):
-    env = environment(BATCH)
-    then(env.from_collection([1]).key_by(lambda n: n)).sink_to(DiscardingSink())
+    env = environment(MIXED)
+    numbers = env.from_source(history_then_live([(1, 1)], [(1, 2)]), by_time(), "numbers")
+    then(numbers.key_by(lambda record: record[0])).sink_to(DiscardingSink())
     return render_text(env.plan())
 
 
