@@ -1,5 +1,5 @@
 #!/bin/sh
-# Create a virtual environment that holds exactly the pinned requirements.
+# Create a virtual environment that holds exactly the pinned requirements, file for file.
 #
 #   make_venv.sh DIRECTORY REQUIREMENTS
 #
@@ -35,5 +35,6 @@ if ! "$python" -c 'import ensurepip, venv' >/dev/null 2>&1; then
 fi
 
 "$python" -m venv --clear "$directory"
-"$directory/bin/python" -m pip install --disable-pip-version-check --quiet -r "$requirements"
+"$directory/bin/python" -m pip install --disable-pip-version-check --quiet \
+    --require-hashes -r "$requirements"
 "$directory/bin/python" -m pip check --disable-pip-version-check >&2

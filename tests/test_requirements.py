@@ -11,6 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from scripts.hash_requirements import is_used, with_digests
+
 TOP = Path(__file__).parent.parent
 PROJECT = tomllib.loads((TOP / "pyproject.toml").read_text())
 EXTRAS = PROJECT["project"]["optional-dependencies"]
@@ -23,9 +25,16 @@ DECLARED = {
 INCLUDES = {"runtime": [], "demo": ["runtime"], "dev": ["runtime", "demo"]}
 
 
+def entries(name):
+    """Return the pins of a file, each with its digests."""
+    text = (TOP / "requirements" / f"{name}.txt").read_text().replace(" \\\n", " ")
+    return [
+        line.split() for line in text.splitlines() if line and not line.startswith(("#", "-r "))
+    ]
+
+
 def lines(name):
-    text = (TOP / "requirements" / f"{name}.txt").read_text()
-    return [line for line in text.splitlines() if line and not line.startswith(("#", "-r "))]
+    return [pin for pin, *_ in entries(name)]
 
 
 def pins(name):
@@ -41,6 +50,53 @@ def pins(name):
 def test_every_line_is_an_exact_pin(name):
     for line in lines(name):
         assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9][0-9a-z.]*", line), line
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_every_pin_has_digests(name):
+    for pin, *digests in entries(name):
+        assert digests, pin
+        for digest in digests:
+            assert re.fullmatch("--hash=sha256:[0-9a-f]{64}", digest), f"{pin} {digest}"
+
+
+def test_digests_are_written_behind_their_pins_and_again():
+    text = ["# why", "a==1 \\", "    --hash=sha256:0", "", "b==2.0"]
+    bare = [line for line in text if not line.startswith("    --")]
+    found = with_digests(bare, {"a==1": ["1", "2"], "b==2.0": ["3"]})
+    assert found == [
+        "# why",
+        "a==1 \\",
+        "    --hash=sha256:1 \\",
+        "    --hash=sha256:2",
+        "",
+        "b==2.0 \\",
+        "    --hash=sha256:3",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("filename", "used"),
+    [
+        ("numpy-2.4.6-cp311-cp311-manylinux_2_27_x86_64.manylinux_2_28_x86_64.whl", True),
+        ("numpy-2.4.6-cp313-cp313-macosx_14_0_arm64.whl", True),
+        ("numpy-2.4.6-cp313-cp313t-manylinux_2_27_x86_64.whl", False),
+        ("numpy-2.4.6-cp310-cp310-manylinux_2_27_x86_64.whl", False),
+        ("numpy-2.4.6-cp311-cp311-win_amd64.whl", False),
+        ("numpy-2.4.5-cp311-cp311-manylinux_2_27_x86_64.whl", False),
+        ("numpy-2.4.6-cp39-abi3-manylinux_2_27_aarch64.whl", True),
+        ("numpy-2.4.6-py3-none-any.whl", True),
+        ("numpy-2.4.6-py2.py3-none-any.whl", True),
+        ("numpy-2.4.6.tar.gz", True),
+        ("numpy-2.4.6.zip.sig", False),
+    ],
+)
+def test_files_of_supported_systems_have_digests(filename, used):
+    assert is_used(filename, "2.4.6") is used
+
+
+def test_the_environment_is_made_with_digests():
+    assert "--require-hashes" in (TOP / "scripts" / "make_venv.sh").read_text()
 
 
 @pytest.mark.parametrize("name", DECLARED)
