@@ -277,7 +277,7 @@ def test_slot_sharing_groups_keep_their_resources(env: StreamExecutionEnvironmen
     env.register_slot_sharing_group(group)
     assert group.get_name() == "ssg"
     assert group.get_task_heap_memory() == MemorySize.of_mebi_bytes(100)
-    assert group.get_task_off_heap_memory() is None
+    assert group.get_task_off_heap_memory() == MemorySize.of_mebi_bytes(0)  # as Flink's builder
     assert group.get_external_resources() == {"gpu": 1.0}
     assert str(group.get_managed_memory()) == "1 gb"
 

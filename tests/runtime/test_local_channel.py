@@ -151,14 +151,20 @@ class Told(ProcessFunction):
 
 
 def test_a_record_that_cannot_be_pickled_is_named():
-    env = job(BATCH | UNCHAINED, Splits((records(2),)), lambda s: s.map(locked).map(str))
+    env = job(BATCH | UNCHAINED, Splits((records(2),)), lambda s: s.map(Locked()).map(str))
     with pytest.raises(UserCodeError, match="of type lock cannot be sent on") as caught:
         run_in_process(env)
     assert caught.value.origin is not None
 
 
-def locked(_):
-    return threading.Lock()
+class Locked(MapFunction):
+    """Keeps nothing, so that its results are not copied."""
+
+    def map(self, value):
+        return threading.Lock()
+
+    def is_output_value_stored(self):
+        return False
 
 
 class Aside(ProcessFunction):

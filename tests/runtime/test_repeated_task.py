@@ -14,7 +14,9 @@ from penstock.plan.programs import programs_of
 from penstock.testing import Schedule
 from penstock.testing.batch_run import level_outputs
 from tests.conformance.catalog import PROGRAMS
+from tests.conformance.test_programs import MODULES
 
+assert MODULES  # each has put its programs into the catalogue
 BATCHES = [program for program in PROGRAMS if "BATCH" in program.answers]
 
 

@@ -34,15 +34,19 @@ def code_digest(plan: PhysicalPlan) -> int:
 
 
 def _texts(root: Any) -> Iterator[str]:
-    waiting, seen = [root], set()
+    # Parts may be made for this look only: they are held, so that no other gets the identity of one.
+    waiting: list[Any] = [root]
+    seen: dict[int, Any] = {}
     while waiting:
         value = waiting.pop()
         if isinstance(value, _PLAIN):
             yield f"{type(value).__name__} {value!r};"
             continue
-        if id(value) in seen:
-            continue
-        seen.add(id(value))
+        # Equal tuples may be one object in a process and several in another, so each of them counts.
+        if not isinstance(value, (tuple, CodeType)):
+            if id(value) in seen:
+                continue
+            seen[id(value)] = value
         yield f"{type(value).__qualname__};"
         waiting += _parts(value)
 
