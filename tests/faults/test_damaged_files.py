@@ -29,11 +29,13 @@ STEPS = [
     "job/job.json",
     "job/run-0.pinned.json",
     "job/run-0.done.json",
-    "job/run-0/snapshot/*.parquet",
     "job/run-1.pinned.json",
     "job/run-1/control/000000.json",
     "out/totals/_penstock/*/*/commits/1-*.json",
 ]
+HANDED_OVER = ["job/run-0/snapshot/*.parquet"]
+"""It is removed once the live run has it in its checkpoint."""
+
 QUERY = [
     "job/run-1/spark/metadata",
     "job/run-1/spark/offsets/[0-9]*",
@@ -55,13 +57,26 @@ NOT_NEEDED = {
 """Files whose damage may go unnoticed."""
 
 
-@pytest.mark.parametrize("patterns", [STEPS, QUERY, STATE], ids=["steps", "query", "state"])
+@pytest.mark.parametrize(
+    ("patterns", "place"),
+    [
+        (STEPS, "live.staged:3"),
+        (HANDED_OVER, "live.started:1"),
+        (QUERY, "live.staged:3"),
+        (STATE, "live.staged:3"),
+    ],
+    ids=["steps", "handed over", "query", "state"],
+)
 def test_damage_is_named_or_does_not_matter(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patterns: list[str]
+    environment: Environment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    patterns: list[str],
+    place: str,
 ) -> None:
     job = VisitsJob(tmp_path)
     attempts = Attempts(job, environment)
-    attempts.fail_at("live.staged:3", monkeypatch)
+    attempts.fail_at(place, monkeypatch)
     kept = Kept((job.checkpoints, job.out), tmp_path / "kept")
     complete = []
     for pattern in patterns:

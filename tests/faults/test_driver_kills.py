@@ -43,6 +43,7 @@ LIVE_RUN = [
     "live.started:1",  # what follows happens in the live run: history is done
     "sink.manifest-written:2",
     "sinks.one-committed:1",
+    "state.superseded:1",  # of the state that was handed over, one file is left
     "live.committed:2",
     "live.staged:2",
     "live.done:1",

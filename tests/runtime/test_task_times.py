@@ -106,9 +106,9 @@ def test_a_slow_key_selector_is_the_exchange():
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 def test_records_slow_to_pickle_are_encode_and_decode(mode):
     env = environment(mode, 1)
-    env.from_collection([1]).map(MakesUnpickled()).uid("makes").rebalance().map(
-        lambda n: n
-    ).uid("takes").disable_chaining().sink_to(DiscardingSink())
+    env.from_collection([1]).map(MakesUnpickled()).uid("makes").rebalance().map(lambda n: n).uid(
+        "takes"
+    ).disable_chaining().sink_to(DiscardingSink())
     found = parts_from(seconds_of(env), SLOW_SECONDS)
     assert found == {"level-0.encode", "level-1.decode"}
 

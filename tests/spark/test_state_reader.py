@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock import failpoint
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream import (
     KeyedProcessFunction,
@@ -27,7 +28,7 @@ from penstock.datastream.connectors import (
     HybridSource,
     NumberSequenceSource,
 )
-from penstock.errors import PenstockError, StateError
+from penstock.errors import JobFailedError, PenstockError, StateError
 from penstock.inspection import read_state, read_state_names
 from penstock.runtime.routing import live_routes
 from penstock.spark.checkpoint_state import read_state_rows, reading
@@ -153,7 +154,10 @@ def test_a_running_job_is_read_as_of_one_micro_batch(
 
 @pytest.fixture(scope="module")
 def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the directory of a job with a batch run over 0..59 and a live run over 60..79."""
+    """Return the directory of a job with a batch run over 0..59 and a live run over 60..79.
+
+    Beside it, `history` is the directory as it was after the batch run.
+    """
     root = tmp_path_factory.mktemp("switched")
     env = StreamExecutionEnvironment.get_execution_environment()
     for key, value in {
@@ -164,7 +168,15 @@ def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
         env.get_configuration().set_string(key, value)
     source = HybridSource.builder(NumberSequenceSource(0, 59))
     build(env, source.add_source(NumberSequenceSource(60, 79)).build(), root / "out")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(failpoint, "_passed", Counter())
+        patch.setenv("PENSTOCK_FAILPOINT", "live.started:1:raise")
+        with pytest.raises(JobFailedError):
+            env.execute("switched")
+    shutil.copytree(root / "job", root / "history")
     env.execute("switched")
+    assert list((root / "history" / "run-0").glob("snapshot/*.parquet"))
+    assert not (root / "job" / "run-0" / "snapshot").exists(), "the live run has the state"
     return root / "job"
 
 
@@ -172,10 +184,8 @@ def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 def history(switched: Path, tmp_path: Path) -> Path:
     """Return a copy of the directory as it was after its batch run."""
     job = tmp_path / "history"
-    shutil.copytree(switched, job)
+    shutil.copytree(switched.parent / "history", job)
     shutil.rmtree(job / "run-1")
-    for record in ("run-1.done.json", "finished.json"):
-        (job / record).unlink(missing_ok=True)
     return job
 
 

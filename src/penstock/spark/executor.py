@@ -47,6 +47,7 @@ from penstock.spark.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoint_taker import STOPPED
 from penstock.spark.session import get_session
 from penstock.spark.sink_stage import SinkStage
+from penstock.spark.superseded_state import is_superseded, remove_superseded
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 
@@ -237,7 +238,8 @@ class SparkJobClient:
         state_files: list[Path] | None = None
         restored = job.restored
         if restored is not None:
-            handed, state_files = restored.handed, state_files_of(self._directory, restored)
+            handed = restored.handed
+            state_files = self._needed(state_files_of(self._directory, restored), restored.run)
             job.remember_read(restored.read)
         ended: float | None = None
         for run in job.plan.runs[0 if restored is None else restored.run :]:
@@ -254,9 +256,19 @@ class SparkJobClient:
                 job.remember_read(job.pinned_by(run).files)
                 snapshot = self._directory.path / f"run-{run.index}" / "snapshot"
                 handed = read_hand_over(done)
-                state_files = verified_files(snapshot, done["state_files"])
+                recorded = done["state_files"]
+                state_files = self._needed([snapshot / name for name in recorded], run.index + 1)
+                if state_files:
+                    state_files = verified_files(snapshot, recorded)
         self._directory.record("finished", {"runs": len(job.plan.runs)})
         failpoint("job.finished")
+
+    def _needed(self, files: list[Path], run: int) -> list[Path]:
+        """Return files of state, or none if the run that began with them has it in its checkpoint."""
+        if not is_superseded(self._directory, run):
+            return files
+        remove_superseded(self._directory, files)
+        return []
 
     def _check_sources(self) -> None:
         """Decide where backlog ends, and look whether what is read later is there at all."""

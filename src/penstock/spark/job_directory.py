@@ -10,10 +10,11 @@
     restored.json         the savepoint the job started from, and where it goes on
     stopped.json          the job was stopped with a savepoint
     finished.json         the whole job is done
-    run-0/snapshot/       state handed over, Parquet rows (operator, key_group, blob)
+    run-0/snapshot/       state handed over, Parquet rows (operator, key_group, blob); until the
+                          next run has it in its own checkpoint (see `superseded_state`)
     run-1/spark/          checkpoint of the streaming query
     run-1/control/        control log: start, end of sources, hand-over, savepoints
-    restored/             state files of the savepoint the job started from
+    restored/             state files of the savepoint the job started from; likewise
     requests/             requests for savepoints, and their answers
     savepoints/           savepoints for which no other place was named
     spool/                records on their way to the driver (print, collect)

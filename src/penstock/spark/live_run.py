@@ -57,6 +57,7 @@ from penstock.spark.run_context import JobContext
 from penstock.spark.run_outline import outline_of
 from penstock.spark.savepoint_taker import SavepointTaker
 from penstock.spark.source_reads import ReadContext, live_frames
+from penstock.spark.superseded_state import FirstState
 from penstock.spark.worker_memory import live_attempt, note_ended
 
 _POLL_SECONDS = 0.05
@@ -101,7 +102,7 @@ class LiveRun:
         self._job = job
         self._run = run
         self._handed = handed
-        self._state_files = state_files
+        self._first_state = FirstState(job.directory, state_files)
         self._predecessor_ended = predecessor_ended
         control = job.directory.run_directory(run.index, "control")
         self._control = ControlLog(control, job.directory.fence)
@@ -197,8 +198,7 @@ class LiveRun:
 
         Of a key group nothing is decoded before it is needed, and few records need few of them.
         """
-        size = sum(path.stat().st_size for path in self._state_files or ())
-        return _FEW_RECORDS if size >= _LARGE_STATE_BYTES else 0
+        return _FEW_RECORDS if self._first_state.size_bytes() >= _LARGE_STATE_BYTES else 0
 
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
@@ -214,10 +214,10 @@ class LiveRun:
         )
         processor = LevelProcessor(pickle.dumps(described))
         initial = None
-        if self._state_files is not None:
+        if self._first_state.files is not None:
             initial = initial_state(
                 self._job.session,
-                self._state_files,
+                self._first_state.files,
                 {op.uid: op.parallelism or options.parallelism for op in program.operators},
                 options.parallelism,
                 options.max_parallelism,
@@ -255,6 +255,7 @@ class LiveRun:
             files = self._check_files(number)
             assert self._columns is not None, "the query is started behind it"
             self._columns.check(files)
+            self._first_state.begin_micro_batch(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
             staged = self._job.sinks.stage(frames, snapshot)
             failpoint("live.staged")
