@@ -43,8 +43,8 @@ def main() -> None:
         lines = [line for line in path.read_text().splitlines() if not line.startswith("    --")]
         pins = [found for line in lines if (found := _PIN.match(line)) is not None]
         with ThreadPoolExecutor(8) as pool:
-            found = pool.map(lambda pin: digests(index, pin[1], pin[2]), pins)
-            of_pin = {pin[0]: each for pin, each in zip(pins, found, strict=True)}
+            published = pool.map(lambda pin: digests(index, pin[1], pin[2]), pins)
+            of_pin = dict(zip([pin[0] for pin in pins], published, strict=True))
         path.write_text("".join(f"{line}\n" for line in with_digests(lines, of_pin)))
 
 

@@ -307,7 +307,7 @@ class Configuration:
 
     def __str__(self) -> str:
         found = sorted(self.to_dict().items())
-        return f"{{{', '.join(f'{key}={_HIDDEN if _is_secret(key) else text}' for key, text in found)}}}"
+        return f"{{{', '.join(f'{key}={_HIDDEN if is_secret(key) else text}' for key, text in found)}}}"
 
     def __repr__(self) -> str:
         # Keys only: values under `spark.` may be credentials.
@@ -344,7 +344,8 @@ class Configuration:
         return str(found) if found else f"{option.key} unset"
 
 
-def _is_secret(key: str) -> bool:
+def is_secret(key: str) -> bool:
+    """Return whether the value of a key is one that nobody else may see, by its name."""
     return any(word in key.lower() for word in _SECRET_WORDS)
 
 

@@ -58,6 +58,17 @@ class ProcessIdentity:
         here = self.boot == _boot() and self.namespace == _namespace()
         return here and self.started != 0 and _started(self.pid) == self.started
 
+    def has_ended(self) -> bool:
+        """Return whether it is certain that it does not run any more.
+
+        Of other hosts and other containers nothing is certain.
+        """
+        if self.host != socket.gethostname() or self.started == 0:
+            return False
+        if self.boot != _boot():
+            return True
+        return self.namespace == _namespace() and not self.runs_here()
+
     def __str__(self) -> str:
         """Return it in words."""
         return f"process {self.pid} on {self.host}"

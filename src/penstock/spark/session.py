@@ -20,12 +20,16 @@ from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
 from penstock.spark.job_settings import RUNTIME, keep_settings
 from penstock.spark.jvm_output import pass_on
+from penstock.spark.secret_settings import on_command_line
 from penstock.spark.session_settings import check_settings
+from penstock.spark.temporary_directory import TemporaryDirectory
 
 _MIN_JAVA = 17
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Set in a process that spark-submit started: where its JVM is. In cluster mode, too."""
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _STATIC = {
     "spark.ui.enabled": "false",
@@ -35,7 +39,7 @@ _STATIC = {
     "spark.driver.host": "127.0.0.1",
     # The JVM carries bytes and plans; Python works. The second compiler, C2, would take a third of a
     # core for minutes and gain nothing.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
     # With one task per path, to list many of them would take longer than to do it in place.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
@@ -119,16 +123,31 @@ def _make_session(configuration: Configuration) -> SparkSession:
         **users,
         **RUNTIME,
     }
-    conf = SparkConf().setAll(list(settings.items()))
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
+        temporary = TemporaryDirectory()
+        settings = _with_temporary_files(settings, temporary.path)
+        conf = SparkConf().setAll(list(settings.items()))
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        gateway = launch_gateway(conf, popen_kwargs=pipes)  # type: ignore[no-untyped-call]
+        with on_command_line(settings) as shown:
+            launched = SparkConf().setAll(list(shown.items()))
+            gateway = launch_gateway(launched, popen_kwargs=pipes)  # type: ignore[no-untyped-call]
+        temporary.note_jvm(gateway.proc.pid)
         pass_on(gateway.proc.stdout, "stdout")
         pass_on(gateway.proc.stderr, "stderr")
         SparkContext(conf=conf, gateway=gateway)
+    else:
+        conf = SparkConf().setAll(list(settings.items()))
     session = SparkSession.builder.config(conf=conf).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
+
+
+def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str]:
+    """Return settings by which temporary files are in a directory; the user's win."""
+    java = settings[_JAVA_OPTIONS]
+    if "java.io.tmpdir" not in java:
+        java += f' "-Djava.io.tmpdir={path}"'
+    return {"spark.local.dir": str(path), **settings, _JAVA_OPTIONS: java}
 
 
 def _submitted_session(users: dict[str, str]) -> SparkSession:

@@ -1,0 +1,96 @@
+"""Temporary files of sessions that were killed are removed by the next one, and no others."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.spark.process_identity import ProcessIdentity
+from penstock.spark.temporary_directory import TemporaryDirectory
+from tests.faults.processes import wait_for
+
+KILLED = """
+import os, signal
+from penstock.common import Configuration
+from penstock.spark.session import get_session
+
+session = get_session(Configuration())
+rows = session.range(100).repartition(3)
+rows.groupBy("id").count().collect()
+jvm = session._jvm
+print(jvm.System.getProperty("java.io.tmpdir"), session.conf.get("spark.local.dir"))
+print(session.sparkContext._gateway.proc.pid, flush=True)
+signal.pause()
+"""
+
+
+def owned_by(parent: Path, *owners: ProcessIdentity) -> Path:
+    made = TemporaryDirectory(parent)
+    recorded = json.dumps([owner.to_json() for owner in owners])
+    (made.path / "owner.json").write_text(recorded)
+    (made.path / "shuffle").mkdir()
+    return made.path
+
+
+def ended() -> ProcessIdentity:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        found = ProcessIdentity.of(process.pid)
+        process.kill()
+    return found
+
+
+def test_what_processes_left_that_have_ended_is_removed(tmp_path: Path) -> None:
+    left = owned_by(tmp_path, ended(), ended())
+    before_a_restart = owned_by(tmp_path, replace(ProcessIdentity.own(), boot="another"))
+    TemporaryDirectory(tmp_path)
+    assert not left.exists()
+    assert not before_a_restart.exists()
+
+
+def test_nothing_is_removed_whose_owner_may_run(tmp_path: Path) -> None:
+    own = ProcessIdentity.own()
+    kept = [
+        owned_by(tmp_path, own),
+        owned_by(tmp_path, ended(), own),  # a JVM that outlives its driver
+        owned_by(tmp_path, replace(ended(), namespace="pid:[1]")),
+        owned_by(tmp_path, replace(ended(), host="elsewhere")),
+        owned_by(tmp_path, replace(ended(), started=0)),
+        owned_by(tmp_path),
+    ]
+    (kept[-1] / "owner.json").write_text("{")
+    TemporaryDirectory(tmp_path)
+    assert all(path.exists() for path in kept)
+
+
+def test_a_directory_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / f"penstock-{os.getuid()}").mkdir(mode=0o777)
+    (tmp_path / f"penstock-{os.getuid()}").chmod(0o777)
+    assert TemporaryDirectory(tmp_path).path.parent == tmp_path
+
+
+@pytest.mark.spark
+def test_a_killed_session_s_files_are_there_and_are_removed(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(KILLED)
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        java, spark = process.stdout.readline().split()
+        jvm = int(process.stdout.readline())
+        process.kill()
+        os.kill(jvm, signal.SIGKILL)
+    assert java == spark
+    assert Path(java).parent == tmp_path / f"penstock-{os.getuid()}"
+    assert any(path.name != "owner.json" for path in Path(java).iterdir()), "they were killed"
+    wait_for(lambda: not Path(f"/proc/{jvm}").exists(), 30)
+    TemporaryDirectory(tmp_path)
+    assert not Path(java).exists()
