@@ -159,22 +159,26 @@ def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     Beside it, `history` is the directory as it was after the batch run.
     """
     root = tmp_path_factory.mktemp("switched")
-    env = StreamExecutionEnvironment.get_execution_environment()
-    for key, value in {
-        "parallelism.default": "2",
-        "execution.checkpointing.dir": str(root / "job"),
-        "execution.checkpointing.interval-during-backlog": "0",
-    }.items():
-        env.get_configuration().set_string(key, value)
-    source = HybridSource.builder(NumberSequenceSource(0, 59))
-    build(env, source.add_source(NumberSequenceSource(60, 79)).build(), root / "out")
+
+    def execute() -> None:
+        env = StreamExecutionEnvironment.get_execution_environment()
+        for key, value in {
+            "parallelism.default": "2",
+            "execution.checkpointing.dir": str(root / "job"),
+            "execution.checkpointing.interval-during-backlog": "0",
+        }.items():
+            env.get_configuration().set_string(key, value)
+        source = HybridSource.builder(NumberSequenceSource(0, 59))
+        build(env, source.add_source(NumberSequenceSource(60, 79)).build(), root / "out")
+        env.execute("switched")
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failpoint, "_passed", Counter())
         patch.setenv("PENSTOCK_FAILPOINT", "live.started:1:raise")
         with pytest.raises(JobFailedError):
-            env.execute("switched")
+            execute()
     shutil.copytree(root / "job", root / "history")
-    env.execute("switched")
+    execute()
     assert list((root / "history" / "run-0").glob("snapshot/*.parquet"))
     assert not (root / "job" / "run-0" / "snapshot").exists(), "the live run has the state"
     return root / "job"

@@ -102,7 +102,7 @@ class LiveRun:
         self._job = job
         self._run = run
         self._handed = handed
-        self._first_state = FirstState(job.directory, state_files)
+        self._first_state = FirstState(job.directory, run.index, state_files)
         self._predecessor_ended = predecessor_ended
         control = job.directory.run_directory(run.index, "control")
         self._control = ControlLog(control, job.directory.fence)
@@ -159,6 +159,7 @@ class LiveRun:
         ):
             while self._query(reads, programs, self._behind, self._files):
                 pass  # other micro-batches are wanted, or the last one once more
+        self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
         failpoint("live.done")

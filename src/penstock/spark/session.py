@@ -143,11 +143,14 @@ def _make_session(configuration: Configuration) -> SparkSession:
 
 
 def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str]:
-    """Return settings by which temporary files are in a directory; the user's win."""
+    """Return settings by which temporary files are in a directory; the user's win.
+
+    Spark puts its own there as well. To set `spark.local.dir` would do that, too, with a warning at every start.
+    """
     java = settings[_JAVA_OPTIONS]
     if "java.io.tmpdir" not in java:
         java += f' "-Djava.io.tmpdir={path}"'
-    return {"spark.local.dir": str(path), **settings, _JAVA_OPTIONS: java}
+    return {**settings, _JAVA_OPTIONS: java}
 
 
 def _submitted_session(users: dict[str, str]) -> SparkSession:

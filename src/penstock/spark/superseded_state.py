@@ -2,7 +2,8 @@
 
     run-0.done            names files of run-0/snapshot, which is all there is of the state
     run-1/spark/commits/0 the first micro-batch has read them: the state is Spark's from here on
-    second micro-batch    the files are removed
+    second micro-batch,   the files are removed
+    or end of the run
 
 Between the last two both exist, and the newer one counts. A driver that is killed while it removes files
 leaves some, and the next one removes them before it starts. If Spark's commits are lost behind that,
@@ -25,8 +26,10 @@ class FirstState:
         files: They; empty once they are superseded, None if the job begins with this run.
     """
 
-    def __init__(self, directory: JobDirectory, files: Sequence[Path] | None) -> None:
+    def __init__(self, directory: JobDirectory, run: int, files: Sequence[Path] | None) -> None:
+        """Bind; `run` is the index of the run that begins with the files."""
         self._directory = directory
+        self._run = run
         self.files = files
 
     def size_bytes(self) -> int:
@@ -39,7 +42,20 @@ class FirstState:
         Raises:
             JobFencedError: Another driver has taken over.
         """
-        if number and self.files:
+        if number:
+            self._remove()
+
+    def end(self) -> None:
+        """Remove the files if the run has committed a micro-batch; it has ended.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        if is_superseded(self._directory, self._run):
+            self._remove()
+
+    def _remove(self) -> None:
+        if self.files:
             files, self.files = self.files, ()
             remove_superseded(self._directory, files)
 

@@ -1,7 +1,7 @@
 """Where Spark and the JVM keep temporary files: a directory whose owner is known.
 
     TMP/penstock-UID/             of this user only
-        spark-XXXXXXXX/           of one session: `spark.local.dir` and `java.io.tmpdir`
+        spark-XXXXXXXX/           of one session: `java.io.tmpdir`, and so Spark's `spark.local.dir`
             owner.json            the driver and its JVM
 
 A process that ends removes its files itself, one that is killed cannot: shuffle files, and the
