@@ -69,9 +69,17 @@ def test_nothing_is_removed_whose_owner_may_run(tmp_path: Path) -> None:
     assert all(path.exists() for path in kept)
 
 
-def test_a_directory_of_somebody_else_is_not_used(tmp_path: Path) -> None:
-    (tmp_path / f"penstock-{os.getuid()}").mkdir(mode=0o777)
-    (tmp_path / f"penstock-{os.getuid()}").chmod(0o777)
+MADE = {
+    "open to all": lambda path: (path.mkdir(), path.chmod(0o777)),
+    "a file": lambda path: path.touch(),
+    "a link": lambda path: path.symlink_to(path.parent),
+    "a link to nothing": lambda path: path.symlink_to(path.parent / "nothing"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_somebody_else_may_have_made_is_not_used(tmp_path: Path, name: str) -> None:
+    MADE[name](tmp_path / f"penstock-{os.getuid()}")
     assert TemporaryDirectory(tmp_path).path.parent == tmp_path
 
 

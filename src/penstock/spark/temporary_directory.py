@@ -16,6 +16,7 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.spark.process_identity import ProcessIdentity
@@ -56,7 +57,8 @@ class TemporaryDirectory:
 def _shared(parent: Path) -> Path:
     """Return the directory of this user, or the parent if somebody else made one of that name."""
     path = parent / f"penstock-{os.getuid()}"
-    path.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+    with suppress(FileExistsError):  # it may be no directory, too
+        path.mkdir(mode=stat.S_IRWXU)
     found = path.lstat()
     is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     return path if is_own and not found.st_mode & 0o077 else parent
