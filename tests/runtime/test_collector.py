@@ -69,11 +69,11 @@ def test_garbage_that_ends_in_later_tasks_is_a_part_of_memory(monkeypatch):
     monkeypatch.setattr(collector, "_FULL_EVERY", 1 << 60)
     monkeypatch.setattr(collector, "_growth", collector._Growth())
     size = 4 << 20
-    # A quarter of what there is when it looks, which is a quarter more than now.
-    most = max(collector.resident_bytes() * 5 // 16, 32 << 20) // size + 20
+    held = b"x" * (256 << 20)  # so that a quarter is more than the slack below
+    most = max(collector.resident_bytes() // 4, 32 << 20) // size + 20
     alive: list[weakref.ref[Node]] = []
     kept = None
-    for _ in range(2 * most):
+    for _ in range(4 * most):
         with rare_for_records():
             node = kept = Node()
             node.held = b"x" * size
@@ -81,7 +81,7 @@ def test_garbage_that_ends_in_later_tasks_is_a_part_of_memory(monkeypatch):
             del node
         gc.collect()  # as a worker of PySpark does after every task
         assert len([ref for ref in alive if ref() is not None]) <= most
-    del kept
+    del kept, held
 
 
 def test_one_that_was_off_stays_off():
