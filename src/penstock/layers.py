@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "serde": _BASE | {"types"},
     "state": _BASE | {"serde", "types"},
     "runtime": _BASE | {"state", "serde", "types", "metrics"},
-    "plan": _BASE | {"graph", "runtime", "types", "config", "connectors"},
+    "plan": _BASE | {"graph", "runtime", "serde", "types", "config", "connectors"},
     "connectors": _BASE | {"graph", "types", "config", "serde"},
     "metrics": _BASE,
     "api": _BASE | {"graph", "types", "config", "connectors", "plan", "metrics", "state"},

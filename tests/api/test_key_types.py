@@ -177,7 +177,7 @@ def fails(_: object) -> int:
 )
 def test_types_whose_values_cannot_be_keys_are_refused_at_once(key_type: Any) -> None:
     stream = environment(BATCH).from_collection([1])
-    with pytest.raises(ArgumentError) as raised:
+    with pytest.raises((ArgumentError, KeyTypeError)) as raised:
         stream.key_by(lambda value: value, key_type)
     assert raised.value.origin is not None
     assert raised.value.origin.filename == __file__

@@ -75,7 +75,7 @@ def test_key_selectors_are_checked(verb: str) -> None:
         getattr(a, verb)(b).where("key")
     with pytest.raises(ArgumentError, match="equal_to"):
         getattr(a, verb)(b).where(key_of).equal_to(None)
-    with pytest.raises(ArgumentError, match="equal_to"):
+    with pytest.raises(KeyTypeError, match="equal_to"):
         getattr(a, verb)(b).where(key_of).equal_to(key_of, Types.MAP(Types.INT(), Types.INT()))
 
 

@@ -315,7 +315,8 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
                 None leaves keys as they are.
 
         Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type for keys.
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            KeyTypeError: Values of `key_type` cannot be keys.
         """
         select = bound_method(key_selector, KeySelector, "get_key", "key_by")
         selector = typed_selector(select, key_type, "key_by")

@@ -44,7 +44,8 @@ class JoinedStreams(Generic[T1, T2]):
             key_type: As in `DataStream.key_by`.
 
         Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type for keys.
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            KeyTypeError: Values of `key_type` cannot be keys.
         """
         selector = key_of(key_selector, key_type, "where")
         return Where(self._first, self._second, selector, JoinedKeys)

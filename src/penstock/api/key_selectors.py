@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.api.user_code import checked_type
-from penstock.errors import ArgumentError, CallSite, KeyTypeError
-from penstock.types import MapTypeInfo, TypeInformation
+from penstock.errors import CallSite, KeyTypeError
+from penstock.types import TypeInformation
+from penstock.types.key_types import no_key_in
+from penstock.types.list_key import CHANGED_HINT
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +47,18 @@ def typed_selector(
     """Return a selector whose keys have the declared type; `select` itself if there is none.
 
     Raises:
-        ArgumentError: `key_type` is no type, or one whose values cannot be keys.
+        ArgumentError: `key_type` is no type.
+        KeyTypeError: Its values cannot be keys.
     """
     declared = checked_type(key_type, operation)
     if not declared.need_conversion():
         return select
-    if isinstance(declared, MapTypeInfo):
-        raise ArgumentError(
-            f"{operation} got the key type {declared!r}, whose values can be changed",
-            hint="Use a basic type, Types.TUPLE, Types.ROW or Types.LIST for keys.",
+    part = no_key_in(declared)
+    if part is not None:
+        raise KeyTypeError(
+            f"{operation} got the key type {declared!r}: values of {part!r} can be changed, so they "
+            "cannot be keys",
+            hint=CHANGED_HINT,
             origin=CallSite.of_caller(),
         )
     return TypedKeySelector(select, declared)

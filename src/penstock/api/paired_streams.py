@@ -70,7 +70,8 @@ class Where(Generic[E, T1, T2, K]):
             key_type: As in `DataStream.key_by`. A type declared for one stream holds for both.
 
         Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type for keys.
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            KeyTypeError: Values of `key_type` cannot be keys.
             GraphError: Another type was declared for the key of the first stream.
         """
         first, second = self._selector, key_of(key_selector, key_type, "equal_to")
@@ -88,7 +89,8 @@ def key_of(
     """Return what selects keys, of the declared type if there is one.
 
     Raises:
-        ArgumentError: It is neither a callable nor a `KeySelector`, or the type is none for keys.
+        ArgumentError: It is neither a callable nor a `KeySelector`, or the type is none.
+        KeyTypeError: Values of the type cannot be keys.
     """
     select = bound_method(key_selector, KeySelector, "get_key", operation)
     return typed_selector(select, key_type, operation)

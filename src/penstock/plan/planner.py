@@ -14,6 +14,7 @@ from penstock.plan.explain import explain_chains, explain_channels
 from penstock.plan.explain_backlog import explain_backlog
 from penstock.plan.fields import check_fields
 from penstock.plan.forwarding import check_forwarding
+from penstock.plan.keys import check_keys
 from penstock.plan.levels import assign_levels
 from penstock.plan.modes import choose_mode, choose_runs
 from penstock.plan.options import plan_options
@@ -27,6 +28,7 @@ Phase = Callable[[PhysicalPlan], PhysicalPlan]
 PHASES: tuple[Phase, ...] = (
     name_places,  # before cut_behind_ends: places are those of the user's graph, in every mode
     check_fields,  # before cut_behind_ends, which changes the graph
+    check_keys,  # before cut_behind_ends, as check_fields
     check_forwarding,  # before cut_behind_ends, which puts sources between operators
     cut_behind_ends,  # before the others: it changes the graph
     choose_parallelism,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.types.list_key import CHANGED_HINT
 from penstock.user_failure import (
     failing_record,
     has_user_frame,
@@ -35,8 +36,7 @@ def no_key(
     if not has_user_frame(cause) and "unhashable type" in str(cause):
         return KeyTypeError(
             f"the key of {record} can be changed, so it cannot be a key: {cause}",
-            hint="Return a frozen dataclass instead of another, a frozenset of a set, bytes of a "
-            "bytearray, or a tuple of sorted items of a dict from the key selector.",
+            hint=CHANGED_HINT,
             origin=origin,
         )
     return user_failure("the key selector", record, cause, origin)

@@ -121,15 +121,19 @@ def compared_values(key: Any, found: KeyClass) -> Iterable[Any]:
 
 def no_key_class(key: Any, reason: str) -> KeyTypeError:
     """Return the error for a key of a class that is none of keys."""
-    hint = _RULES
-    if "defines" in reason:
-        hint = (
-            "Keys are compared as Python compares numbers, text, tuples and the like, in every mode; a "
-            "rule of a class's own cannot be stored. Return what the rule compares from the key "
-            "selector, for example a tuple or a frozen dataclass of it."
-        )
     return KeyTypeError(
-        f"{key!r} of type {type(key).__name__} cannot be a key: {reason}", hint=hint
+        f"{key!r} of type {type(key).__name__} cannot be a key: {reason}", hint=hint_for(reason)
+    )
+
+
+def hint_for(reason: str) -> str:
+    """Return what to do about a class that is none of keys."""
+    if "defines" not in reason:
+        return _RULES
+    return (
+        "Keys are compared as Python compares numbers, text, tuples and the like, in every mode; a "
+        "rule of a class's own cannot be stored. Return what the rule compares from the key "
+        "selector, for example a tuple or a frozen dataclass of it."
     )
 
 

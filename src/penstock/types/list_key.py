@@ -13,6 +13,12 @@ from typing import Any
 
 from penstock.errors import KeyTypeError
 
+CHANGED_HINT = (
+    "Return a frozen dataclass instead of another, a frozenset of a set, bytes of a bytearray, or a "
+    "tuple of sorted items of a dict from the key selector."
+)
+"""What to do about a key that can be changed."""
+
 
 class ListKey(tuple[Any, ...]):
     """A key that is a list."""
@@ -38,8 +44,7 @@ class ListKey(tuple[Any, ...]):
         except TypeError as cause:
             raise KeyTypeError(
                 f"{self!r} cannot be a key: {cause}",
-                hint="Make a frozenset of a set, a tuple of sorted items of a dict, bytes of a "
-                "bytearray in the key selector.",
+                hint=CHANGED_HINT,
             ) from cause
 
     def __repr__(self) -> str:
