@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_PLACE = re.compile(r'File "([^"\n]+)", line (\d+)|(\S+):(\d+)(?= in )')
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 
 
@@ -99,12 +100,12 @@ class PenstockError(Exception):
         frames = [
             frame
             for frame in traceback.extract_tb(self.__traceback__)
-            if not frame.filename.startswith((_PACKAGE, *_LIBRARIES))
+            if not frame.filename.startswith((_PACKAGE, "<string>", *_LIBRARIES))
         ]
         shown = traceback.format_exception_only(self)
         if frames:
             shown = ["Traceback (most recent call last):\n", *traceback.format_list(frames), *shown]
-        return "".join(shown).rstrip("\n").split("\n")
+        return _with_names_of_cells("".join(shown)).rstrip("\n").split("\n")
 
     def __str__(self) -> str:
         at = f"\n  at: {self.origin}" if self.origin else ""
@@ -139,6 +140,22 @@ class PenstockError(Exception):
         return cls(
             payload["problem"], hint=payload["hint"], origin=CallSite(*site) if site else None
         )
+
+
+def _with_names_of_cells(text: str) -> str:
+    """Return text that names cells as their notebook does: the file of a cell says nothing.
+
+    Only IPython asks for it, so it is there.
+    """
+    notebook = sys.modules.get("IPython")
+    shell = None if notebook is None else notebook.get_ipython()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
+
+    def named(place: re.Match[str]) -> str:
+        cell = None if name_of is None else name_of(place[1] or place[3])
+        return place[0] if cell is None else f"{' '.join(cell)}, line {place[2] or place[4]}"
+
+    return _PLACE.sub(named, text)
 
 
 def without_wire(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import traceback
 
 import pytest
 from rich.console import Console
@@ -103,3 +104,19 @@ def test_system_exit_passes():
 
     with pytest.raises(SystemExit):
         exit_status(leave, console()[0], verbose=False)
+
+
+def test_verbose_tells_an_error_once_whose_thread_is_told_too():
+    def refuse():
+        raise SinkError("cannot write", hint="Make it.")
+
+    def fail():
+        error = caught(refuse)
+        error.details = "".join(traceback.format_exception(error)).strip()
+        raise error.with_traceback(None)
+
+    output, file = console()
+    assert exit_status(fail, output, verbose=True) == 1
+    text = file.getvalue()
+    assert "in refuse" in text
+    assert text.count("[SINK] cannot write") == text.count("fix: Make it.") == 1

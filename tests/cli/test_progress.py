@@ -163,6 +163,16 @@ def test_plain_long_batch_run_is_not_silent(plain):
     ]
 
 
+def test_plain_says_nothing_of_tasks_before_there_are_any(plain):
+    progress, clock, lines = plain
+    progress.on_event(HISTORY)
+    clock.now = 15
+    progress.on_event(BatchProgress(0, 0, 15.0))
+    clock.now = 16
+    progress.on_event(BatchProgress(0, 2, 16.0))
+    assert lines()[1:] == ["history: 0 of 2 tasks after 16.0 s"]
+
+
 def test_terminal_draws_a_bar_and_replaces_it_by_the_summary():
     file = Terminal()
     progress = TerminalProgress(terminal_console(file))

@@ -117,6 +117,7 @@ def test_text_sources(tmp_path: Path) -> None:
     builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(tmp_path))
     assert builder.process_static_file_set().build().is_bounded
     watching = builder.monitor_continuously(Duration.of_seconds(1)).build()
+    assert watching.describe().endswith(" as they appear")
     assert not watching.is_bounded
     assert watching.get_produced_type() == Types.STRING()
 

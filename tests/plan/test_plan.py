@@ -143,6 +143,8 @@ def test_a_program_without_sink_is_refused():
     with pytest.raises(EmptyGraphError) as caught:
         env.plan()
     assert caught.value.code == "GRAPH_EMPTY"
+    assert caught.value.origin is not None
+    assert caught.value.origin.filename == __file__
 
 
 def test_two_operators_with_one_uid_are_refused():

@@ -31,6 +31,9 @@ USERS = """Traceback (most recent call last):
 ZeroDivisionError: division by zero
 
 """
+LATE = CLOSED.replace(
+    "raise EOFError\nEOFError", "raise X(\nx.PySparkRuntimeError: [CANNOT_OPEN_SOCKET] x"
+)
 READERS = CLOSED.replace("raise EOFError\nEOFError", "raise ValueError\nValueError: not a number")
 
 
@@ -39,12 +42,13 @@ READERS = CLOSED.replace("raise EOFError\nEOFError", "raise ValueError\nValueErr
     [
         ("hello\n\nworld\n", "hello\n\nworld\n"),
         ("a\n" + CLOSED + "b\n", "a\nb\n"),
+        ("a\n" + LATE + "b\n", "a\nb\n"),
         (USERS + "b\n", USERS + "b\n"),
         (CLOSED + USERS, USERS),
         ("Setting default log level to x\n\nb\n", "b\n"),
         ("Traceback (most recent call last):\n  cut", "Traceback (most recent call last):\n  cut"),
     ],
-    ids=["lines", "closed reader", "user's traceback", "both", "chatter", "cut"],
+    ids=["lines", "closed reader", "late reader", "user's traceback", "both", "chatter", "cut"],
 )
 def test_lines_that_say_something_pass(printed, passed, capsys):
     pipe = io.BytesIO(printed.encode())

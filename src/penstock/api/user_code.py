@@ -42,13 +42,21 @@ def method_of(
     guess = (
         f"Did you forget the parentheses? Pass {function.__name__}() instead."
         if forgotten
-        else next(meant, f"Pass {wanted}.")
+        else next(meant, f"Pass {wanted}{_as_selector(function, method)}.")
     )
     raise ArgumentError(
         f"{operation} takes {wanted}, got {_named(function)}",
         hint=guess,
         origin=CallSite.of_caller(),
     )
+
+
+def _as_selector(function: Any, method: str) -> str:
+    """Return the selector that was meant where the name or position of a field was passed."""
+    if method != "get_key" or not isinstance(function, str | int):
+        return ""
+    named = isinstance(function, str) and function.isidentifier()
+    return f", such as lambda row: row{f'.{function}' if named else f'[{function!r}]'}"
 
 
 def bound_method(function: Any, base: type, method: str, operation: str) -> Any:

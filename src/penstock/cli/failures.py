@@ -66,10 +66,15 @@ def error_text(error: PenstockError, *, with_notes: bool = True) -> Text:
 
 
 def _behind(error: PenstockError) -> str:
-    """Return what led to an error, without the error itself: Spark's text, causes, frames."""
+    """Return what led to an error, without the error itself: Spark's text, causes, frames.
+
+    Where it was raised in another thread, its text is in what led to it as well.
+    """
     whole = "".join(traceback.format_exception(error))
-    frames = whole.removesuffix("".join(traceback.format_exception_only(error)))
-    return f"{error.details or ''}\n{frames}".strip("\n")
+    told = "".join(traceback.format_exception_only(error))
+    frames = f"{error.details or ''}\n{whole.removesuffix(told)}"
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    return frames.replace(f"{name}: {error}\n", "").strip("\n")
 
 
 def trimmed_traceback(error: BaseException) -> str:

@@ -107,6 +107,8 @@ class _PlainJob:
             self.close()
             return
         self._label = label
+        if isinstance(event, BatchProgress) and not event.total_tasks:
+            return  # Spark has not planned tasks yet: 0 of 0 says nothing
         if isinstance(event, BatchProgress | MicroBatch):
             self._throttle(event)
             return

@@ -262,8 +262,8 @@ class FileSource(Source):
 
     def describe(self) -> str:
         """Return format and path."""
-        watching = "watching " if self.continuous else ""
-        return f"{watching}{self.format} files of {self.path}"
+        later = " as they appear" if self.continuous else ""
+        return f"{self.format} files of {self.path}{later}"
 
 
 def _one_path(paths: tuple[str | Path, ...]) -> str:

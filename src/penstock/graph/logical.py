@@ -199,6 +199,7 @@ class LogicalGraph:
             raise EmptyGraphError(
                 "the program has no sink, so there is nothing to execute",
                 hint="End a stream with sink_to, print or execute_and_collect.",
+                origin=CallSite.of_caller(),
             )
         known: set[int] = set()
         uids: dict[str, Node] = {}

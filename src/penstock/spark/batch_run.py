@@ -40,12 +40,14 @@ from penstock.spark.batch_costs import make_batch_costs
 from penstock.spark.final_failures import FinalFailure
 from penstock.spark.frames import DDL
 from penstock.spark.hand_over import describe_hand_over
+from penstock.spark.java_causes import java_causes
 from penstock.spark.level_tasks import BatchLevelTask
 from penstock.spark.lost_output import LostOutput
 from penstock.spark.payload import Payload
 from penstock.spark.run_context import JobContext
 from penstock.spark.sink_stage import StagedEpoch
 from penstock.spark.source_reads import Pinned, ReadContext, batch_frames
+from penstock.user_failure import words_of
 
 _POLL_SECONDS = 0.2
 _logger = logging.getLogger("penstock")
@@ -245,9 +247,12 @@ class _ProgressThread(threading.Thread):
                     context.cancelJobGroup(self._group)
                     self._final.answer()
                 self._publish(context.statusTracker())
-            except Exception:
+            except Exception as cause:
                 if not told and not self._finished.is_set():
-                    _logger.exception("the progress of %s is not known", self._group)
+                    said = java_causes(cause)[-1:]
+                    why = said[0].line if said else words_of(cause)
+                    _logger.warning("the progress of %s is not known: %s", self._group, why)
+                    _logger.debug("because", exc_info=True)
                 told = True
 
     def _publish(self, tracker: StatusTracker) -> None:

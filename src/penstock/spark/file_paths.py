@@ -128,7 +128,7 @@ def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
             if here is None or here.exists() or _GLOB.search(str(here)):
                 continue
             raise SourceError(
-                f"there is no {here}, of which {part.describe()} are to be read",
+                f"{part.describe()} cannot be read: there is no {here}",
                 hint="Create the directory, empty if nothing has arrived yet, or correct the path.",
                 origin=source.origin,
             )

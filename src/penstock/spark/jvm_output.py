@@ -23,7 +23,11 @@ _NOISE = re.compile(
 )
 
 _READER = "/python_streaming_source_runner.py"
-_CLOSED = re.compile(r"^(EOFError|BrokenPipeError|ConnectionResetError)\b")
+_CLOSED = re.compile(
+    r"^(EOFError|BrokenPipeError|ConnectionResetError)\b"
+    # A reader that started too late: the JVM has given up, and its error tells.
+    r"|^\S*PySparkRuntimeError: \[CANNOT_OPEN_SOCKET\]"
+)
 _AFTER_CLOSED = re.compile(
     r"^(During handling of the above exception|Exception ignored in: <_io\.|BrokenPipeError)"
 )
