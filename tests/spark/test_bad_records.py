@@ -22,21 +22,21 @@ ROW = Types.ROW_NAMED(
 FLAT = Types.ROW_NAMED(["name", "n"], [Types.STRING(), Types.LONG()])
 
 JSON = [
-    ('{"name": "y", "n": "two"}', "field 'n' has the value \"two\""),
-    ('{"name": "y", "n": 1.5}', "field 'n' has the value 1.5"),
+    ('{"name": "y", "n": "two"}', "field 'n' has the value \"two\", no bigint"),
+    ('{"name": "y", "n": 1.5}', "field 'n' has the value 1.5, no bigint"),
     ('{"name": "y", "n": 99999999999999999999}', "field 'n' has the value 99999999999999999999"),
     (
         '{"n": 1, "inside": {"x": {"deep": "z"}}}',
-        "field 'inside.x.deep' has the value \"z\"",
+        "field 'inside.x.deep' has the value \"z\", no int",
     ),
     ('{"name": "y", "n": ', "the record is no JSON (Expecting value"),
     ("[1, 2]", "the record is no JSON object: [1, 2]"),
 ]
 CSV = [
-    ("y,two", "field 'n' has the value 'two'"),
-    ("y", "the record has 1 fields and not 2: y"),
+    ("y,two", "field 'n' has the value 'two', no bigint"),
+    ("y", "the record has 1 field and not 2: y"),
     ("y,2,3", "the record has 3 fields and not 2: y,2,3"),
-    ('"y,2', 'the record has 1 fields and not 2: "y,2'),
+    ('"y,2', 'the record has 1 field and not 2: "y,2'),
 ]
 
 
@@ -74,6 +74,8 @@ def test_a_job_tells_it_and_leaves_nothing(
     rows.sink_to(FileSink.parquet(tmp_path / "out"))
     with pytest.raises(SourceError) as caught:
         env.execute()
-    assert f"{path.as_uri()}, line 3: field 'n' has the value 'two'" in caught.value.problem
+    assert (
+        f"{path.as_uri()}, line 3: field 'n' has the value 'two', no bigint" in caught.value.problem
+    )
     assert caught.value.origin is not None
     assert list((tmp_path / "out").glob("*.parquet")) == []

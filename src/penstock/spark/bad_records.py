@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import DataType, StringType, StructField, StructType
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.file_source import FileSource
@@ -100,8 +100,8 @@ def bad_record(
     )
     number = _line_number(lines, record.splitlines()[0] if record.strip() else record)
     at = uri if number is None else f"{uri}, line {number}"
-    names = [item.name for item in of_file]
-    said = _FIELDS[source.format](dict(zip(names, values, strict=True)), record, options)
+    read_as = dict(zip((item.name for item in of_file), values, strict=True))
+    said = _FIELDS[source.format](read_as, StructType(of_file), record, options)
     return f"{at}: {said}"
 
 
@@ -116,32 +116,46 @@ def _line_number(lines: Any, text: str) -> int | None:
     return int(before) + (int(place) & ((1 << 33) - 1)) + 1
 
 
-def _json_field(read: Mapping[str, Any], record: str, _: Mapping[str, str]) -> str:
+def _json_field(
+    read: Mapping[str, Any], schema: StructType, record: str, _: Mapping[str, str]
+) -> str:
     try:
         whole = json.loads(record)
     except ValueError as cause:
         return f"the record is no JSON ({cause}): {_short(record)}"
     if not isinstance(whole, dict):
         return f"the record is no JSON object: {_short(record)}"
-    lost = next(_lost(read, whole), None)
+    lost = next(_lost(read, schema, whole), None)
     if lost is None:
         return f"the record does not fit: {_short(record)}"
-    name, value = lost
-    return f"field {name!r} has the value {_short(json.dumps(value, ensure_ascii=False))}"
+    name, value, wanted = lost
+    return _no_value_of(name, json.dumps(value, ensure_ascii=False), wanted)
 
 
-def _lost(read: Mapping[str, Any], whole: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the fields, with values, that the record has and that were not read."""
-    for name, value in read.items():
-        said = whole.get(name)
-        if isinstance(value, SparkRow) and isinstance(said, dict):
-            inside = zip(value.__fields__, value, strict=True)
-            yield from ((f"{name}.{inner}", lost) for inner, lost in _lost(dict(inside), said))
+def _lost(
+    read: Mapping[str, Any], schema: StructType, whole: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, DataType]]:
+    """Yield the fields, with values and types, that the record has and that were not read."""
+    for (name, value), item in zip(read.items(), schema.fields, strict=True):
+        said, wanted = whole.get(name), item.dataType
+        if (
+            isinstance(value, SparkRow)
+            and isinstance(wanted, StructType)
+            and isinstance(said, dict)
+        ):
+            inside = dict(zip(value.__fields__, value, strict=True))
+            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, wanted, said))
         elif value is None and said is not None:
-            yield name, said
+            yield name, said, wanted
 
 
-def _csv_field(read: Mapping[str, Any], record: str, options: Mapping[str, str]) -> str:
+def _no_value_of(name: str, value: str, wanted: DataType) -> str:
+    return f"field {name!r} has the value {_short(value)}, no {_short(wanted.simpleString())}"
+
+
+def _csv_field(
+    read: Mapping[str, Any], schema: StructType, record: str, options: Mapping[str, str]
+) -> str:
     said = {name.lower(): value for name, value in options.items()}
     separator = said.get("sep", said.get("delimiter", ","))
     quote = said.get("quote", '"')
@@ -149,11 +163,12 @@ def _csv_field(read: Mapping[str, Any], record: str, options: Mapping[str, str])
         return f"the record does not fit: {_short(record)}"
     cells = next(csv.reader([record], delimiter=separator, quotechar=quote), [])
     if len(cells) != len(read):
-        return f"the record has {len(cells)} fields and not {len(read)}: {_short(record)}"
+        fields = f"{len(cells)} field{'' if len(cells) == 1 else 's'}"
+        return f"the record has {fields} and not {len(read)}: {_short(record)}"
     empty = {"", said.get("nullvalue", "")}
-    for (name, value), cell in zip(read.items(), cells, strict=True):
+    for (name, value), cell, item in zip(read.items(), cells, schema.fields, strict=True):
         if value is None and cell not in empty:
-            return f"field {name!r} has the value {_short(repr(cell))}"
+            return _no_value_of(name, repr(cell), item.dataType)
     return f"the record does not fit: {_short(record)}"
 
 
