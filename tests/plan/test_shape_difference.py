@@ -43,16 +43,33 @@ CHANGES = {
         {"change": lambda s: s.map(lambda n: n, Types.INT()).uid("more")},
         "operators: 'more' is new",
     ),
+    "an operator more, at the other side of an exchange": (
+        {"change": lambda s: s.key_by(lambda n: n).reduce(lambda a, b: a + b).uid("more")},
+        "operators: 'more' is new",
+    ),
     "parallelism": ({"parallelism": 3}, "2"),
 }
 
 
 @pytest.mark.parametrize(("changed", "said"), CHANGES.values(), ids=CHANGES)
 def test_what_changed_is_said_in_a_line(changed, said):
-    told = first_difference(shape(), shape(**changed))
+    before, after = shape(), shape(**changed)
+    told = first_difference(before, after)
     assert said in told
     assert "[" not in told, "no raw lists"
     assert len(told) < 200
+    recorded = json.loads(json.dumps(before, sort_keys=True))
+    assert first_difference(recorded, after) == told, "whatever the order in which it was recorded"
+
+
+def test_an_exchange_is_told_by_what_changed():
+    was = [0, 0, 1, "totals", 0, "HASH", None]
+    for now, said in (
+        ([0, 0, 1, "totals", 0, "REBALANCE", None], "was hash to the parallelism of the job, is r"),
+        ([0, 0, 1, "other", 0, "HASH", None], "exchange 0 leads somewhere else"),
+        ([0, 0, 1, "totals", 0, "HASH", 2], "is hash to parallelism 2"),
+    ):
+        assert said in first_difference({"channels": [was]}, {"channels": [now]})
 
 
 def test_nothing_is_no_difference():

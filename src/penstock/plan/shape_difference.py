@@ -14,13 +14,22 @@ _UID, _KIND, _LEVEL, _PARALLELISM, _CUT = 0, 1, 2, 3, 7
 _PANES = 3  # numbers that say how a window is cut: size, slide, offset; bounds of a join are two
 
 
+_FIRST = ("operators", "sinks", "sources")
+"""What the user has written, and so is told before what follows from it."""
+
+
 def first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the first thing in which two shapes differ, as a phrase for a message."""
-    for aspect, before in old.items():
-        after = new.get(aspect)
+    # What was recorded comes back in order of names, and an operator that is new changes exchanges too.
+    for aspect in sorted(old, key=_order):
+        before, after = old[aspect], new.get(aspect)
         if before != after:
             return _WORDS.get(aspect, _plainly)(aspect, before, after)
     return "nothing"
+
+
+def _order(aspect: str) -> int:
+    return _FIRST.index(aspect) if aspect in _FIRST else len(_FIRST)
 
 
 def _operators(_: str, before: Sequence[Any], after: Sequence[Any]) -> str:
@@ -67,11 +76,9 @@ def _channels(_: str, before: Sequence[Any], after: Sequence[Any]) -> str:
     if len(before) != len(after):
         return f"there were {len(before)} exchanges between operators, there are {len(after)}"
     was, now = next((b, a) for b, a in zip(before, after, strict=True) if b != a)
-    number, partitioner, subtasks = was[0], was[5], was[6]
-    return (
-        f"exchange {number} was {_kind(partitioner)} to {subtasks} subtasks, "
-        f"is {_kind(now[5])} to {now[6]}"
-    )
+    one, other = (f"{_kind(each[5])} to {_parallelism(each[6])}" for each in (was, now))
+    changed = "leads somewhere else" if one == other else f"was {one}, is {other}"
+    return f"exchange {was[0]} {changed}"
 
 
 def _ends(aspect: str, before: Sequence[Any], after: Sequence[Any]) -> str:
