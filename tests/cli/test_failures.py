@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import traceback
 
 import pytest
@@ -65,6 +66,13 @@ def test_frames_of_penstock_are_left_out_and_that_is_said():
 def test_nothing_is_said_when_the_error_is_the_programs_own():
     error = caught(lambda: 1 / 0)
     assert trimmed_traceback(error).endswith("ZeroDivisionError: division by zero\n")
+
+
+def test_a_method_that_was_misspelt_is_guessed_as_python_does():
+    text = trimmed_traceback(caught(lambda: Configuration().set_strin("x", "y")))  # type: ignore[attr-defined]
+    assert re.search(r"no attribute 'set_strin'.*[Dd]id you mean:? 'set_string'\?\n$", text)
+    other = trimmed_traceback(caught(lambda: Configuration().zzzzzz))  # type: ignore[attr-defined]
+    assert other.endswith("no attribute 'zzzzzz'\n")
 
 
 def test_causes_are_trimmed_too():

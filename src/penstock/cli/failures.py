@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from penstock.cli.interrupts import resume_advice, sigterm_as_interrupt
-from penstock.errors import PenstockError
+from penstock.errors import PenstockError, did_you_mean
 
 FAILED = 1
 
@@ -88,7 +88,19 @@ def trimmed_traceback(error: BaseException) -> str:
         shown = [frame for frame in part.stack if not _is_hidden(frame)]
         part.stack = traceback.StackSummary.from_list(shown)
     hint = "(frames of Penstock are left out; --verbose shows them)\n" if inside else ""
-    return "".join(report.format()) + hint
+    return _with_guess("".join(report.format()), error) + hint
+
+
+def _with_guess(text: str, error: BaseException) -> str:
+    """Return a traceback with the attribute that was probably meant, as Python itself prints it.
+
+    Its module `traceback`, which leaves out frames, guesses from Python 3.12 on.
+    """
+    if not isinstance(error, AttributeError) or error.name is None or "Did you mean" in text:
+        return text
+    names = tuple(name for name in dir(error.obj) if not name.startswith("_"))
+    guess = did_you_mean(error.name, names)
+    return f"{text.rstrip()}{guess}\n" if guess else text
 
 
 def _is_hidden(frame: traceback.FrameSummary) -> bool:
