@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
@@ -22,6 +22,7 @@ from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 ONE = Types.ROW_NAMED(["a"], [Types.LONG()])
+AB = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.STRING()])
 TWO = Types.ROW_NAMED(["a", "b"], [Types.LONG(), Types.LONG()])
 
 
@@ -53,6 +54,14 @@ def open_quote(path: Path) -> None:
     path.write_text('a,b\n1,"x\n2,y\n')
 
 
+def closed_quotes(path: Path) -> None:
+    path.write_text('a,b\n1,"x"\n2,"y ""z"", "\n3,""\n4,5" wide\n')
+
+
+def open_quote_zipped(path: Path) -> None:
+    path.write_bytes(gzip.compress(b'a,b\n1,"x\n2,y\n'))
+
+
 def files_of(directory: Path) -> list[str]:
     return [path.as_uri() for path in sorted(directory.glob("*"))]
 
@@ -79,6 +88,13 @@ REFUSED: dict[str, tuple[FileSource, Callable[[Path], None], str, str]] = {
         "1.csv",
         "1 quotes",
     ),
+    "line": (
+        FileSource.csv("in", AB),
+        open_quote,
+        "1.csv",
+        "line 2: field 'b' has the value '\"x', whose quote is left open",
+    ),
+    "line, zipped": (FileSource.csv("in", AB), open_quote_zipped, "1.csv.gz", "line 2: field 'b'"),
 }
 
 
@@ -92,7 +108,8 @@ def test_a_file_that_would_lose_something_is_refused(
         session.range(1).selectExpr("id AS a", "id AS b").write.orc(str(tmp_path / "orc"))
         path = next((tmp_path / "orc").glob("*.orc"))
     write(path)
-    schema = StructType([StructField("a", LongType())])
+    fields = [StructField("a", LongType()), StructField("b", StringType())]
+    schema = StructType(fields if source.type_info is AB else fields[:1])
     columns = FileColumns(session, source, schema, None)
     with pytest.raises(SourceError) as caught:
         columns.check([path.as_uri()])
@@ -110,7 +127,8 @@ FITTING: dict[str, tuple[FileSource, Callable[[Path], object], str]] = {
     "declared json": (FileSource.json("in", ONE), new_json_field, "1.json"),
     "both": (FileSource.json("in", ONE), lambda path: jsons(path, {"a": 1, "A": 2}), "1.json"),
     "no json": (FileSource.json("in", ONE), lambda path: path.write_text("{\n[1]\n"), "1"),
-    "csv": (FileSource.csv("in", ONE), open_quote, "1.csv"),
+    "csv": (FileSource.csv("in", AB), closed_quotes, "1.csv"),
+    "permissive": (FileSource.csv("in", AB, options={"mode": "permissive"}), open_quote, "1.csv"),
     "nothing": (FileSource.json("in"), lambda path: path.write_text(""), "1.json"),
 }
 
@@ -151,3 +169,28 @@ def test_all_columns_are_read_if_that_is_asked_for(
     source = FileSource.parquet(tmp_path / "in", options={"mergeSchema": "true"})
     rows = environment("batch").from_source(source, NO_TIME, "rows")
     assert sorted(map(tuple, rows.execute_and_collect())) == [(1, None), (2, 3)]
+
+
+@pytest.mark.parametrize("mode", ["batch", "mixed", "streaming"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_a_job_refuses_an_open_quote_in_the_last_value(
+    environment: Environment, tmp_path: Path, mode: str, end: str
+) -> None:
+    """History, live and live after history; Spark itself reads `open`."""
+    for place in ("history", "live"):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "1.csv").write_text('a,b\n1,"x"\n')
+    bad = tmp_path / ("history" if mode == "batch" else "live") / "2.csv"
+    bad.write_text(f'a,b\n2,"y"\n3,"open{end}')
+    history = FileSource.csv(tmp_path / "history", AB)
+    live = FileSource.csv(tmp_path / "live", AB).monitor_continuously()
+    source: Any = HybridSource.builder(history).add_source(live).build()
+    source = {"batch": history, "streaming": live}.get(mode, source)
+    rows = environment(mode).from_source(source, NO_TIME, "rows")
+    rows.sink_to(FileSink.json(tmp_path / "out"))
+    with pytest.raises(
+        SourceError, match=r"2\.csv, line 3: field 'b' has the value '\"open'"
+    ) as caught:
+        rows.get_execution_environment().execute()
+    assert caught.value.origin is not None
+    assert "open" not in "".join(p.read_text() for p in (tmp_path / "out").rglob("*.json"))

@@ -13,8 +13,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import Row as SparkRow
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
@@ -93,19 +93,25 @@ def bad_record(
     if not rows:
         return None
     *values, record = rows[0]
-    lines = by_position(session.read.text(path)).select(
-        sf.col(column_name(0)).alias("line"),
-        sf.spark_partition_id().alias("task"),
-        sf.monotonically_increasing_id().alias("place"),
-    )
-    number = _line_number(lines, record.splitlines()[0] if record.strip() else record)
+    lines = numbered_lines(session.read, path)
+    number = line_number(lines, record.splitlines()[0] if record.strip() else record)
     at = uri if number is None else f"{uri}, line {number}"
     read_as = dict(zip((item.name for item in of_file), values, strict=True))
     said = _FIELDS[source.format](read_as, StructType(of_file), record, options)
     return f"{at}: {said}"
 
 
-def _line_number(lines: Any, text: str) -> int | None:
+def numbered_lines(reader: DataFrameReader, path: str) -> DataFrame:
+    """Return the lines of a file for `line_number`."""
+    lines: DataFrame = by_position(reader.text(path))
+    return lines.select(
+        sf.col(column_name(0)).alias("line"),
+        sf.spark_partition_id().alias("task"),
+        sf.monotonically_increasing_id().alias("place"),
+    )
+
+
+def line_number(lines: DataFrame, text: str) -> int | None:
     """Return the number of the first line that is `text`, from 1."""
     found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
     if not found:
@@ -122,12 +128,12 @@ def _json_field(
     try:
         whole = json.loads(record)
     except ValueError as cause:
-        return f"the record is no JSON ({cause}): {_short(record)}"
+        return f"the record is no JSON ({cause}): {shortened(record)}"
     if not isinstance(whole, dict):
-        return f"the record is no JSON object: {_short(record)}"
+        return f"the record is no JSON object: {shortened(record)}"
     lost = next(_lost(read, schema, whole), None)
     if lost is None:
-        return f"the record does not fit: {_short(record)}"
+        return f"the record does not fit: {shortened(record)}"
     name, value, wanted = lost
     return _no_value_of(name, json.dumps(value, ensure_ascii=False), wanted)
 
@@ -150,7 +156,7 @@ def _lost(
 
 
 def _no_value_of(name: str, value: str, wanted: DataType) -> str:
-    return f"field {name!r} has the value {_short(value)}, no {_short(wanted.simpleString())}"
+    return f"field {name!r} has the value {shortened(value)}, no {shortened(wanted.simpleString())}"
 
 
 def _csv_field(
@@ -160,19 +166,20 @@ def _csv_field(
     separator = said.get("sep", said.get("delimiter", ","))
     quote = said.get("quote", '"')
     if len(separator) != 1 or len(quote) != 1:
-        return f"the record does not fit: {_short(record)}"
+        return f"the record does not fit: {shortened(record)}"
     cells = next(csv.reader([record], delimiter=separator, quotechar=quote), [])
     if len(cells) != len(read):
         fields = f"{len(cells)} field{'' if len(cells) == 1 else 's'}"
-        return f"the record has {fields} and not {len(read)}: {_short(record)}"
+        return f"the record has {fields} and not {len(read)}: {shortened(record)}"
     empty = {"", said.get("nullvalue", "")}
     for (name, value), cell, item in zip(read.items(), cells, schema.fields, strict=True):
         if value is None and cell not in empty:
             return _no_value_of(name, repr(cell), item.dataType)
-    return f"the record does not fit: {_short(record)}"
+    return f"the record does not fit: {shortened(record)}"
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return text that is not too long for a message."""
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
 
 

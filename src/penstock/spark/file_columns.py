@@ -6,6 +6,7 @@
 | JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
 | | | of an inferred schema: any field it has not | declare the type |
 | CSV with `multiLine` | every file, if it is local | a quote that is left open | close it |
+| other CSV | every line (`open_quotes`) | a quote that is left open | close it, `mode=PERMISSIVE` |
 
 History is looked at before it is read, a live file before anything computed from it is visible. Of
 CSV without `multiLine` Spark looks at every header itself (`file_options`).
@@ -32,6 +33,7 @@ from penstock.connectors.file_source import FileSource
 from penstock.errors import CallSite, SourceError
 from penstock.spark.file_options import reader_options
 from penstock.spark.file_paths import load_path
+from penstock.spark.open_quotes import looks_for_open_quotes, open_quote
 
 _HEAD_BYTES = 16 << 10
 _MANY = 8
@@ -68,8 +70,9 @@ class FileColumns:
         files = list(uris)
         if look is _columns and self._all_fit(files):
             return
-        for uri in files:
-            refused = look(self, uri)
+        # Lines are looked at in one job, whatever the number of files.
+        for looked_at in [files] if look is _lines else [[uri] for uri in files]:
+            refused = look(self, *looked_at)
             if refused is not None:
                 raise SourceError(refused[0], hint=refused[1], origin=self.origin)
 
@@ -95,7 +98,7 @@ _Refused = tuple[str, str] | None
 """Problem and hint."""
 
 
-def check_of(source: FileSource) -> Callable[[FileColumns, str], _Refused] | None:
+def check_of(source: FileSource) -> Callable[..., _Refused] | None:
     """Return what looks at a file of a source, None if nothing can be lost in silence."""
     options = {name.lower(): value.lower() for name, value in source.options.items()}
     several_lines = options.get("multiline") == "true"
@@ -105,7 +108,7 @@ def check_of(source: FileSource) -> Callable[[FileColumns, str], _Refused] | Non
         return _fields
     if source.format == "csv" and several_lines:
         return _quotes
-    return None
+    return _lines if looks_for_open_quotes(source) else None
 
 
 def _columns(columns: FileColumns, uri: str) -> _Refused:
@@ -219,6 +222,16 @@ def _quotes(columns: FileColumns, uri: str) -> _Refused:
     return (
         f"{uri} has {count} quotes: one is left open, and would take in the lines behind it",
         "Close it, or double the quotes that are text.",
+    )
+
+
+def _lines(columns: FileColumns, *uris: str) -> _Refused:
+    found = open_quote(columns.session, columns.source, columns.schema, uris)
+    if found is None:
+        return None
+    return (
+        found,
+        "Close the quote, or double quotes that are text; or set options={'mode': 'PERMISSIVE'}.",
     )
 
 
