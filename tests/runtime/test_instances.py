@@ -8,7 +8,10 @@ object per key group in a batch run.
 from __future__ import annotations
 
 import inspect
-from collections import defaultdict
+import os
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 
@@ -22,7 +25,7 @@ from penstock.api import (
     keyed_stream,
     windowed_stream,
 )
-from penstock.common import Time, Types
+from penstock.common import Time, Types, WatermarkStrategy
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
@@ -52,7 +55,9 @@ from penstock.datastream import (
     TwoInputStreamOperator,
     WindowFunction,
 )
+from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import TumblingEventTimeWindows
+from penstock.graph.endpoints import SplitSource
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 
@@ -273,6 +278,85 @@ def test_one_object_of_what_has_one_key(mode, method):
     ONE_KEY[method](source_of(env)).map(str).key_by(str).map(str).sink_to(DiscardingSink())
     for found in opened(env).values():
         assert set(found) == {(0, 1)}
+    assert OPENED
+
+
+def splits(env, first, number=8):
+    """Return a stream of more splits than anything has subtasks."""
+    made = env.from_source(Splits(first, number), WatermarkStrategy.no_watermarks(), "splits")
+    return made.map(lambda n: (n % 7, n))
+
+
+@dataclass(frozen=True)
+class Splits(SplitSource):
+    """As many splits of three numbers as it is told, however many subtasks there are."""
+
+    kind: ClassVar[str] = "of tests"
+    first: int
+    number: int
+
+    @property
+    def is_bounded(self):
+        return True
+
+    def get_produced_type(self):
+        return Types.PICKLED_BYTE_ARRAY()
+
+    def splits(self, parallelism):
+        return [(0, 3)] * self.number
+
+    def read(self, split, start, end):
+        return range(self.first + 3 * split + start, self.first + 3 * split + end)
+
+
+def twice(stream):
+    return stream.union(stream.map(lambda record: record))
+
+
+def source_with(parallelism):
+    def made(env):
+        read = env.from_source(Splits(0, 8), WatermarkStrategy.no_watermarks(), "few")
+        return read.set_parallelism(parallelism).map(lambda n: (n % 7, n))
+
+    return made
+
+
+BESIDE = {
+    "splits": lambda env: splits(env, 0),
+    "one source twice": lambda env: twice(splits(env, 0)),
+    "union": lambda env: splits(env, 0).union(splits(env, 50, 3)),
+    "union of a source of its own parallelism": lambda env: splits(env, 0).union(
+        source_with(1)(env)
+    ),
+    "hybrid": lambda env: env.from_source(
+        HybridSource.builder(Splits(0, 5)).add_source(Splits(50, 6)).build(),
+        WatermarkStrategy.no_watermarks(),
+        "hybrid",
+    ).map(lambda n: (n % 7, n)),
+    "union with a hybrid": lambda env: splits(env, 90).union(source_of(env)),
+    "source of fewer": source_with(1),
+    "source of more": source_with(4),
+}
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+@pytest.mark.parametrize("read", sorted(BESIDE))
+@pytest.mark.parametrize(("of_job", "own"), [(1, None), (2, None), (3, None), (2, 3), (None, 2)])
+def test_beside_sources_no_more_objects_than_subtasks_each_with_its_index(
+    mode, read, of_job, own, monkeypatch
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})  # the own number is no sign
+    env = environment(mode, of_job or 1)
+    if of_job is None:
+        env.get_configuration().remove_config("parallelism.default")
+    stream = BESIDE[read](env).map(of(MapFunction))
+    if own is not None:
+        stream.set_parallelism(own)
+    stream.key_by(str).map(str).sink_to(DiscardingSink())
+    runs = Counter(run.kind.name.lower() for run in env.plan().runs)
+    for kind, found in opened(env).items():
+        assert set(found) <= set(every(own or of_job))
+        assert all(found.count(each) <= runs[kind] for each in found)
     assert OPENED
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
+import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.common import WatermarkStrategy
 from penstock.connectors.discard import DiscardingSink
-from penstock.datastream import KeyedCoProcessFunction, MapFunction, OneInputStreamOperator
-from penstock.datastream.connectors import NumberSequenceSource
+from penstock.datastream import (
+    KeyedCoProcessFunction,
+    MapFunction,
+    OneInputStreamOperator,
+    RuntimeContext,
+)
+from penstock.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from tests.spark.conftest import Environment
 
 
@@ -45,6 +52,17 @@ class Counts(OneInputStreamOperator):
 
 class Mapped(Who, MapFunction):
     pass
+
+
+class Token(MapFunction):
+    """Emits which object it is."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.index = runtime_context.get_index_of_this_subtask()
+        self.token = uuid.uuid4().hex
+
+    def map(self, value: Any) -> Any:
+        return self.index, self.token, value
 
 
 class Both(Who, KeyedCoProcessFunction):
@@ -88,3 +106,45 @@ def test_a_batch_run_has_no_more_tasks_than_the_program_said(environment: Enviro
         found = list(results)
     assert {who[:2] for who in found} == {(0, 1)}
     assert sorted(seen for *_, seen in found) == sorted([*range(1, 101), *range(1, 101)])
+
+
+READ = {
+    "files": lambda _, files: files,
+    "numbers": lambda env, _: many(env).union(many(env)),
+    "files and numbers": lambda env, files: files.map(str).union(many(env).map(str)),
+}
+
+
+def many(env: Any) -> Any:
+    """Return a stream of more splits than subtasks: they are those of the whole job."""
+    stream = numbers(env)
+    stream.rebalance().map(str).set_parallelism(5).sink_to(DiscardingSink())
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("mode", "read"),
+    [
+        ("batch", "files and numbers"),
+        ("streaming", "files"),
+        ("streaming", "numbers"),
+        ("streaming", "files and numbers"),
+    ],
+)
+def test_beside_sources_no_more_objects_than_subtasks(
+    environment: Environment, tmp_path: Path, mode: str, read: str
+) -> None:
+    directory = tmp_path / "read"
+    directory.mkdir()
+    for number in range(5):
+        (directory / f"{number}.txt").write_text(f"{number}\n")
+    env = environment(mode)
+    env.set_parallelism(2)
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(directory))
+    files = env.from_source(source.build(), WatermarkStrategy.no_watermarks(), "files")
+    with READ[read](env, files).map(Token()).execute_and_collect() as results:
+        found = list(results)
+    objects = {(index, token) for index, token, _ in found}
+    assert len(found) >= 5
+    # In one micro-batch: an object moves to another process only between two of them.
+    assert sorted(index for index, _ in objects) == [0, 1]

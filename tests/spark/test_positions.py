@@ -116,3 +116,23 @@ def test_processes_that_only_serve_the_stream_import_nothing_of_the_tasks() -> N
     code = before + code.replace("sys.modules if", "set(sys.modules) - known if")
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("tasks", [None, 1, 2, 3])
+def test_splits_share_as_many_tasks_as_the_source_may_be_read_in(
+    tmp_path: Path, tasks: int | None
+) -> None:
+    sources = [
+        {"source": number, "splits": [[0, 9]] * 5, "rate": None, "ends": True, "tasks": tasks}
+        for number in (1, 2)
+    ]
+    reader = PositionsReader(
+        {"control": str(tmp_path), "sources": json.dumps(sources), "max_records": "99"}
+    )
+    start = reader.initialOffset()
+    parts = reader.partitions(start, reader.latestOffset(start))
+    rows = [list(reader.read(part)) for part in parts]
+    ranges = [part for part in rows if part[0][0] == "range"]
+    assert len(ranges) == (tasks or 10)
+    assert len({row[1:3] for part in ranges for row in part}) == 10
+    assert heads(rows[-1]) == [("end", 1), ("end", 2)]

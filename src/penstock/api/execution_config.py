@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from penstock.api.durations import Length, length_of, milliseconds_of
 from penstock.config.accepted_options import (
-    AUTO_UIDS,
     CANCELLATION_INTERVAL,
     CANCELLATION_TIMEOUT,
     CLOSURE_CLEANER,
@@ -19,7 +18,7 @@ from penstock.config.accepted_options import (
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters, set_job_parameters
 from penstock.config.option import ConfigOption
-from penstock.config.options import MAX_PARALLELISM, PARALLELISM
+from penstock.config.options import AUTO_UIDS, MAX_PARALLELISM, PARALLELISM
 from penstock.config.reuse_options import OBJECT_REUSE
 from penstock.config.time_options import AUTO_WATERMARK_INTERVAL, LATENCY_INTERVAL
 from penstock.plan.options import plan_options
@@ -28,7 +27,7 @@ from penstock.plan.options import plan_options
 class ExecutionConfig:
     """A view of the execution keys of a configuration.
 
-    Parallelism, job parameters and object reuse take effect; the rest is kept and given back.
+    Parallelism, job parameters, uids and object reuse take effect; the rest is kept and given back.
 
     Attributes:
         PARALLELISM_DEFAULT: Flink's mark for the default.
@@ -141,11 +140,11 @@ class ExecutionConfig:
         return not self._configuration.get(GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        """Accept."""
+        """Let operators without a uid get one; the default."""
         return self._switch(AUTO_UIDS, on=True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
-        """Accept; operators without a uid get one all the same."""
+        """Refuse a program whose operators have no uid; the error lists them."""
         return self._switch(AUTO_UIDS, on=False)
 
     def has_auto_generated_uids_enabled(self) -> bool:

@@ -148,9 +148,6 @@ FORCE_AVRO = _accepted("pipeline.force-avro", BOOLEAN, _OFF, "there is no Avro."
 GENERIC_TYPES = _accepted(
     "pipeline.generic-types", BOOLEAN, _ON, "records without a type are pickled."
 )
-AUTO_UIDS = _accepted(
-    "pipeline.auto-generate-uids", BOOLEAN, _ON, "operators without a uid get one."
-)
 CACHED_FILES = _accepted(
     "pipeline.cached-files", STRING, None, "`python.archives` brings files to the workers."
 )
@@ -182,7 +179,6 @@ ACCEPTED_OPTIONS: tuple[ConfigOption[Any], ...] = (
     FORCE_KRYO,
     FORCE_AVRO,
     GENERIC_TYPES,
-    AUTO_UIDS,
     CACHED_FILES,
     JARS,
     CLASSPATHS,

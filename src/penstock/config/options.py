@@ -126,6 +126,17 @@ OPERATOR_CHAINING: ConfigOption[bool] = ConfigOption(
     fallback_keys=("pipeline.operator-chaining",),
 )
 
+AUTO_UIDS: ConfigOption[bool] = ConfigOption(
+    key="pipeline.auto-generate-uids",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether an operator without a uid gets one, made of its place in the program. If not, a "
+        "program is refused in which a source, an operator or a sink has none; the error lists "
+        "them with their lines."
+    ),
+)
+
 FRAME_RECORDS: ConfigOption[int] = ConfigOption(
     key="execution.frame.max-records",
     parse=INTEGER,
@@ -248,6 +259,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     CHECKPOINT_INTERVAL,
     INTERVAL_DURING_BACKLOG,
     OPERATOR_CHAINING,
+    AUTO_UIDS,
     FRAME_RECORDS,
     SORTED_INPUTS_MEMORY,
     MAX_RECORDS_PER_BATCH,

@@ -35,8 +35,17 @@ def attributes_of(node: Node) -> OperatorAttributes:
     """
     if node.window is not None and node.window.end_of_stream is not None:
         return OperatorAttributes(output_only_after_end_of_stream=True)
-    said: Any = getattr(node.function, "get_operator_attributes", None)
-    if said is None or isinstance(node.function, type):
+    return said_of(node, node.function)
+
+
+def said_of(node: Node, function: Any) -> OperatorAttributes:
+    """Return what an object that a node calls says of itself.
+
+    Raises:
+        GraphError: `get_operator_attributes` returned something else.
+    """
+    said: Any = getattr(function, "get_operator_attributes", None)
+    if said is None or isinstance(function, type):
         return _DEFAULTS
     with asking(node, "get_operator_attributes"):
         found = said()

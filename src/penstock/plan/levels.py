@@ -15,7 +15,9 @@ Why an input is exchanged, first reason first:
     the operator is the user's own, and is told of        FORWARD
     watermarks and ends, which level 0 does not know
     its parallelism is not that of what it reads, and     REBALANCE
-    it was said, or is less than that of an operator
+    it was said, or is less
+    it is a function object with so many subtasks, and    FORWARD
+    its sources are not read in the same tasks
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind, Watermarking
 from penstock.plan.attributes import CUSTOM, attributes_of
 from penstock.plan.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
+from penstock.plan.instances import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.runtime.program import (
     SINK_LEVEL,
@@ -147,11 +150,30 @@ class _Assignment:
             return Partitioner.FORWARD
         if node.kind is NodeKind.CUSTOM and self._levels[edge.producer.id] == 0:
             return Partitioner.FORWARD
-        own, before = self._subtasks(node), self._subtasks(edge.producer)
-        is_source = edge.producer.kind is NodeKind.SOURCE
-        if own != before and (node.parallelism is not None or (own < before and not is_source)):
+        if self._changes_subtasks(edge.producer, node):
             return Partitioner.REBALANCE
-        return None
+        return Partitioner.FORWARD if self._is_read_apart(node) else None
+
+    def _changes_subtasks(self, producer: Node, node: Node) -> bool:
+        """Return whether a node has other subtasks than what it reads, and needs them."""
+        own, is_said = self._subtasks(node), node.parallelism is not None
+        if self._levels[producer.id] > 0 or node.kind is NodeKind.TIMESTAMPS:
+            before = self._subtasks(producer)
+            is_source = producer.kind is NodeKind.SOURCE
+            return own != before and (is_said or (own < before and not is_source))
+        readers = [tasks_reading(self._plan, key) for key in sources_of(self._graph, producer)]
+        if is_said:
+            return any(tasks != own for tasks in readers)
+        return self._plan.options.parallelism_is_asked and any(n > own for n in readers if n)
+
+    def _is_read_apart(self, node: Node) -> bool:
+        """Return whether tasks that read sources would open more objects of a node than it has."""
+        if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_asked):
+            return False
+        producers = [edge.producer for edge in self._edges[node.id]]
+        beside = [each for each in producers if self._levels[each.id] == 0]
+        sources = {key for each in beside for key in sources_of(self._graph, each)}
+        return not share_tasks(self._plan, sources)
 
     def _is_chained(self, edge: Edge, node: Node) -> bool:
         """Return whether a node is called directly by what it reads."""

@@ -10,6 +10,7 @@ from penstock.config.batch_options import BATCH_COMBINE
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
 from penstock.config.options import (
+    AUTO_UIDS,
     IGNORE_KEY_KINDS,
     INTERVAL_DURING_BACKLOG,
     MAX_PARALLELISM,
@@ -57,6 +58,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
         backlog_lag_ms=backlog_lag_ms(configuration),
         combines=configuration.get(BATCH_COMBINE),
+        makes_uids=configuration.get(AUTO_UIDS),
         ignores_key_kinds=configuration.get(IGNORE_KEY_KINDS),
         latest_in_backlog=configuration.get(BACKLOG_OUTPUT) == "latest",
         state_ttl_ms=configuration.get(STATE_TTL) // timedelta(milliseconds=1) or None,

@@ -43,6 +43,7 @@ class PlanOptions:
         latest_in_backlog: `pipeline.backlog.output` is `latest`.
         combines: `execution.batch.combine`.
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
+        makes_uids: `pipeline.auto-generate-uids`.
     """
 
     mode: RuntimeExecutionMode
@@ -67,6 +68,7 @@ class PlanOptions:
     latest_in_backlog: bool = False
     combines: bool = True
     ignores_key_kinds: bool = False
+    makes_uids: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,10 +35,10 @@ from penstock.plan.edges import Edge, physical_inputs
 from penstock.plan.physical import PhysicalPlan
 
 _DIGITS = 12
-_VIRTUAL = frozenset({NodeKind.KEY_BY, NodeKind.PARTITION, NodeKind.UNION, NodeKind.SIDE_OUTPUT})
+VIRTUAL = frozenset({NodeKind.KEY_BY, NodeKind.PARTITION, NodeKind.UNION, NodeKind.SIDE_OUTPUT})
 """Nodes that say how records travel."""
 
-_NO_OPERATOR = _VIRTUAL | {NodeKind.SOURCE, NodeKind.SINK}
+_NO_OPERATOR = VIRTUAL | {NodeKind.SOURCE, NodeKind.SINK}
 """Nodes that are called otherwise, if at all."""
 
 
@@ -84,7 +84,7 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     made: dict[int, GeneratedUid] = {}
     sources = source_names(graph)
     edges = {
-        node.id: [] if node.kind in _VIRTUAL else physical_inputs(graph, node)
+        node.id: [] if node.kind in VIRTUAL else physical_inputs(graph, node)
         for node in graph.nodes
     }
     fixed = {node.id: node.uid for node in graph.nodes if node.uid is not None}
@@ -94,7 +94,7 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     for node in graph.nodes:
         if node.uid is not None or node.kind in _NO_OPERATOR:
             continue
-        stamped = _stamped_source(graph, node)
+        stamped = stamped_source(graph, node)
         if stamped is not None:
             source = stamped.uid or sources[stamped.id].text
             made[node.id] = GeneratedUid(f"{node.name} of {source}")
@@ -137,7 +137,7 @@ def _facts(edge: Edge) -> tuple[int, str | None, bool]:
     return edge.target_input, edge.output_tag, edge.key_selector is not None
 
 
-def _stamped_source(graph: LogicalGraph, node: Node) -> Node | None:
+def stamped_source(graph: LogicalGraph, node: Node) -> Node | None:
     """Return the source whose records a node is the only one to stamp; `from_source` makes one."""
     if node.kind is not NodeKind.TIMESTAMPS:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
+from penstock.plan.asked_attributes import check_attributes
 from penstock.plan.blocking import cut_behind_ends
 from penstock.plan.combining import choose_combining
 from penstock.plan.copies import choose_copies
@@ -22,11 +23,14 @@ from penstock.plan.parallelism import choose_parallelism
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.places import name_places
 from penstock.plan.time import decide_time, drop_timestamps
+from penstock.plan.uids import check_uids
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
 PHASES: tuple[Phase, ...] = (
     name_places,  # before cut_behind_ends: places are those of the user's graph, in every mode
+    check_uids,  # before cut_behind_ends, which adds operators of our own
+    check_attributes,  # before cut_behind_ends: it is about the functions of the user's graph
     check_fields,  # before cut_behind_ends, which changes the graph
     check_keys,  # before cut_behind_ends, as check_fields
     check_forwarding,  # before cut_behind_ends, which puts sources between operators

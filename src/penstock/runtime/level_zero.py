@@ -59,7 +59,18 @@ class _SourceChain:
         only = self.output  # a channel itself, if nobody else gets the records, and as they are
         self.column_writer = only if isinstance(only, ChannelWriter) else None
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
-        self.chain.open()
+        self.is_open = False
+
+    def open(self) -> None:
+        """Open the functions, if they are not: the task reads the source."""
+        if not self.is_open:
+            self.is_open = True
+            self.chain.open()
+
+    def close(self) -> None:
+        """Close the functions, if they were opened."""
+        if self.is_open:
+            self.chain.close()
 
     def takes_columns(self, schema: Any) -> bool:
         return self.column_writer is not None and self.column_writer.takes_columns(schema)
@@ -165,8 +176,11 @@ class LevelZero:
         self.finish_split(source, 0, finished=False)
 
     def end_source(self, source: int) -> None:
-        """Tell every receiver that `source` has ended."""
-        for writer in self._chain(source).fed:
+        """Tell every receiver that `source` has ended.
+
+        Whoever says so need not read the source, so no function is opened for it.
+        """
+        for writer in self._chain(source, opens=False).fed:
             if not writer.is_to_sink:
                 writer.send_control((EndOfInput(source),))
 
@@ -193,7 +207,7 @@ class LevelZero:
     def close(self) -> None:
         """Close the functions and report what was read."""
         for chain in self._chains.values():
-            chain.chain.close()
+            chain.close()
         self._report()
 
     def _report(self) -> None:
@@ -221,14 +235,18 @@ class LevelZero:
         self._out.clear()
         return out
 
-    def _chain(self, source: int) -> _SourceChain:
+    def _chain(self, source: int, *, opens: bool = True) -> _SourceChain:
         chain = self._chains.get(source)
+        if chain is not None and (chain.is_open or not opens):
+            return chain
+        before = self.clock.switch(START)
         if chain is None:
-            before = self.clock.switch(START)
             chain = self._chains[source] = _SourceChain(
                 self._program, source, self._sequence, self._emit, self._task
             )
-            self.clock.switch(before)
+        if opens:
+            chain.open()
+        self.clock.switch(before)
         return chain
 
     def _emit(self, route: int, frame: bytes) -> None:

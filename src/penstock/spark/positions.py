@@ -146,7 +146,12 @@ class PositionsReader(DataSourceStreamReader):
 
     @carrying()
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return one partition per split that advanced, and one for control events."""
+        """Return partitions with the splits that advanced, and one for control events.
+
+        One per split; of a source with a number of tasks no more, and those of several such
+        sources are the same ones.
+        """
+        tasks: dict[int, list[tuple[str, int, int, int, int, bool]]] = {}
         found = []
         ended: list[tuple[str, int]] = []
         for source in self._sources:
@@ -157,7 +162,11 @@ class PositionsReader(DataSourceStreamReader):
                 stop = source["splits"][split][1]
                 if last > first:
                     row = ("range", source["source"], split, first, last, last == stop)
-                    found.append(PositionRows([row]))
+                    if source.get("tasks") is None:
+                        found.append(PositionRows([row]))
+                    else:
+                        tasks.setdefault(split % source["tasks"], []).append(row)
+        found += [PositionRows(tasks[task]) for task in sorted(tasks)]
         events = self._control.events()[start["control"] : end["control"]]
         rows = ended + [("end", source) for e in events for source in e.get("ends", ())]
         rows += [(e["event"], e["source"]) for e in events]

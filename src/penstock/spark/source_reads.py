@@ -29,7 +29,9 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.backlog import catch_up_factor
+from penstock.plan.instances import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.runtime.chain import reachable
 from penstock.runtime.program import LevelProgram
 from penstock.serde.fence import Fence
 from penstock.spark.combined_columns import CombinedColumnsTask, combined
@@ -147,10 +149,6 @@ class ReadContext:
         ]
 
 
-_ANY = 1 << 31
-"""As many tasks as there is something to read for."""
-
-
 def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
     """Return the frames of level 0 of a batch run.
 
@@ -162,44 +160,55 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
     """
     columns = Payload.of(context.program, context.workers)
     branches = []
-    most = _most_tasks(context)
-    for source, part, described in context.parts():
+    for group in task_groups(context.plan, context.run):
+        (source, part), *_ = group.parts
+        described = context.plan.source(source).parts[part]
         if isinstance(described, SplitSource):
-            ranges = context.pinned.splits[source, part]
-            rows = [
-                ("range", source, split, start, end, True)
-                for split, (start, end) in enumerate(ranges)
-            ]
-            frame = context.session.createDataFrame(
-                context.session.sparkContext.parallelize(rows, min(max(len(rows), 1), most)),
-                POSITIONS_DDL,
-            )
-            shipped = (context.program, {source: described}, context.levels)
-            payload = Payload.of(shipped, context.workers)
-            branches.append(frame.mapInArrow(PositionsTask(payload, times), DDL))
-        else:
-            frame = _batch_rows(context, source, part, described)
-            how = context.column_combine(source)
-            few = (
-                None if how is None else combined(frame, how, context.program.settings.parallelism)
-            )
-            if few is not None:
-                task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
-                branches.append(few.mapInArrow(task, DDL))
-                continue
-            few = frame if most == _ANY else frame.coalesce(most)
-            branches.append(_columns(few, columns, source, described, times))
+            branches.append(_batch_splits(context, group, times))
+            continue
+        frame = _batch_rows(context, source, part, described)
+        how = context.column_combine(source)
+        few = None if how is None else combined(frame, how, context.program.settings.parallelism)
+        if few is not None:
+            task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)
+            branches.append(few.mapInArrow(task, DDL))
+            continue
+        branches.append(
+            _columns(_in_tasks(context, source, frame), columns, source, described, times)
+        )
     return reduce(DataFrame.union, branches)
 
 
-def _most_tasks(context: ReadContext) -> int:
-    """Return how many tasks may read a source in a batch run, if the program can see how many.
+def _batch_splits(
+    context: ReadContext, group: TaskGroup, times: Accumulator[dict[str, int]]
+) -> DataFrame:
+    """Return the frames of split sources that are read in the same tasks."""
+    rows = [
+        ("range", source, split, start, end, True)
+        for source, part in group.parts
+        for split, (start, end) in enumerate(context.pinned.splits[source, part])
+    ]
+    tasks = max(min(len(rows), group.tasks or len(rows)), 1)
+    frame = context.session.createDataFrame(
+        context.session.sparkContext.parallelize(rows, tasks), POSITIONS_DDL
+    )
+    described = {source: context.plan.source(source).parts[part] for source, part in group.parts}
+    payload = Payload.of((context.program, described, context.levels), context.workers)
+    made: DataFrame = frame.mapInArrow(PositionsTask(payload, times), DDL)
+    return made
 
-    It can where it said how many, and an object of its own is opened in each.
+
+def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
+    """Return rows in no more tasks than the functions that are chained to a source have.
+
+    Where there are none, nobody can tell, and Spark may read in as many tasks as it likes.
     """
-    options = context.plan.options
-    has_objects = any(spec.method is not None for spec in context.program.operators)
-    return options.default_parallelism if options.parallelism_is_asked and has_objects else _ANY
+    tasks = tasks_reading(context.plan, source)
+    chained = reachable(context.program, context.program.source_operators.get(source, ()))
+    has_objects = any(
+        spec.method is not None for spec in context.program.operators if spec.id in chained
+    )
+    return rows.coalesce(tasks) if tasks is not None and has_objects else rows
 
 
 def live_frames(context: ReadContext) -> DataFrame:
@@ -218,10 +227,11 @@ def live_frames(context: ReadContext) -> DataFrame:
                     "splits": context.pinned.splits[source, part],
                     "rate": described.records_per_second,
                     "ends": source in ending,
+                    "tasks": tasks_reading(context.plan, source),
                 }
             )
         else:
-            frame = _live_rows(context, source, part, described)
+            frame = _in_tasks(context, source, _live_rows(context, source, part, described))
             branches.append(_columns(frame, columns, source, described, attempt=context.attempt))
     positions = (
         context.session.readStream.format("penstock-positions")

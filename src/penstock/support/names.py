@@ -427,12 +427,12 @@ penstock.common:ExecutionConfig accepted
     get_auto_watermark_interval set_latency_tracking_interval get_latency_tracking_interval
     enable_object_reuse
     disable_object_reuse is_object_reuse_enabled
+    enable_auto_generated_uids disable_auto_generated_uids has_auto_generated_uids_enabled
   accepted: enable_closure_cleaner disable_closure_cleaner is_closure_cleaner_enabled
     get_task_cancellation_interval
     set_task_cancellation_interval get_task_cancellation_timeout
     set_task_cancellation_timeout enable_force_kryo disable_force_kryo is_force_kryo_enabled
     enable_generic_types disable_generic_types has_generic_types_disabled
-    enable_auto_generated_uids disable_auto_generated_uids has_auto_generated_uids_enabled
     enable_force_avro disable_force_avro is_force_avro_enabled get_default_kryo_serializer_classes
     get_registered_kryo_types get_registered_pojo_types is_use_snapshot_compression
     set_use_snapshot_compression

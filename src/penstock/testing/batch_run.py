@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
+from penstock.plan.instances import task_groups
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.batch_level import BatchLevel
 from penstock.runtime.level_zero import LevelZero
 from penstock.runtime.program import LevelProgram
 from penstock.serde import user_code
-from penstock.testing.readings import cut_evenly, splits_of
+from penstock.testing.readings import Piece, cut_evenly, splits_of
 from penstock.testing.results import SinkStage
 from penstock.testing.schedule import Schedule
 
@@ -77,13 +78,28 @@ def _level_zero(
             hint="Say in is_bounded that the source is unbounded, or end its splits.",
         )
     rows: list[Row] = []
-    for task, share in enumerate(cut_evenly(pieces, tasks)):
+    for task, share in enumerate(_shares(plan, run, pieces, tasks)):
         level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
         for piece in share:
             piece.feed(level, schedule.frame_records)
         level.close()
         rows += level.take_output()
     return rows
+
+
+def _shares(plan: PhysicalPlan, run: RunPlan, pieces: list[Piece], tasks: int) -> list[list[Piece]]:
+    """Return what each task reads: as on Spark where the program said how many there are."""
+    groups = task_groups(plan, run)
+    if any(group.tasks is None for group in groups):
+        return cut_evenly(pieces, tasks)
+    return [
+        share
+        for group in groups
+        for share in cut_evenly(
+            [piece for piece in pieces if (piece.source_id, piece.part_number) in group.parts],
+            min(group.tasks or tasks, tasks),
+        )
+    ]
 
 
 def _level(

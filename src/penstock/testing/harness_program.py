@@ -36,6 +36,7 @@ from penstock.api.watermark import WatermarkStrategy
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.job_parameters import job_parameters
+from penstock.config.options import AUTO_UIDS
 from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.discard import DiscardingSink
 from penstock.errors import ArgumentError, CallSite
@@ -179,6 +180,7 @@ def program_of(
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_runtime_mode(RuntimeExecutionMode.STREAMING)
     env.get_configuration().set(DROP_UNUSED_TIMESTAMPS, "false")  # a test sees all of them
+    env.get_configuration().set(AUTO_UIDS, "true")  # inputs and outputs of a harness have none
     streams = [
         env.from_source(
             _Inlet(number, declared or Types.PICKLED_BYTE_ARRAY()),

@@ -253,7 +253,11 @@ class _LevelZero:
         pieces, ending = sources.take(self._schedule.batch_size(batch.number))
         rows: list[Row] = []
         for task in range(tasks):
-            own = pieces[task::tasks]
+            own = [
+                piece
+                for number, piece in enumerate(pieces)
+                if number % (piece.tasks or tasks) == task
+            ]
             if not own and not (ending and task == 0):
                 continue
             level = self._of(batch.number % self._schedule.workers, task)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
+from penstock.plan.instances import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.level_zero import LevelZero
 
@@ -22,6 +23,8 @@ class Piece:
         start: First position.
         end: Position behind the last; None never ends.
         finished: The split has nothing behind `end`.
+        tasks: In how many tasks the source may be read; None is any number.
+        part_number: Index of the part.
     """
 
     source_id: int
@@ -30,6 +33,8 @@ class Piece:
     start: int
     end: int | None
     finished: bool = True
+    tasks: int | None = None
+    part_number: int = 0
 
     def feed(self, level: LevelZero, chunk: int) -> None:
         """Read everything and feed it to level 0, `chunk` records at a time."""
@@ -59,7 +64,8 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
                     origin=source.origin,
                 )
             for split, (start, end) in enumerate(part.exact_splits(plan.options.parallelism)):
-                yield Piece(source.id, part, split, start, end)
+                tasks = tasks_reading(plan, source.id)
+                yield Piece(source.id, part, split, start, end, tasks=tasks, part_number=number)
 
 
 def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:
@@ -78,9 +84,7 @@ def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:
             while task < tasks - 1 and done >= bounds[task]:
                 task += 1
             until = min(end, start + bounds[task] - done)
-            share = Piece(
-                piece.source_id, piece.part, piece.split, start, until, finished=until == end
-            )
+            share = replace(piece, start=start, end=until, finished=until == end)
             shares[task].append(share)
             done += until - start
             start = until
