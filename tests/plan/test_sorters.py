@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from penstock.connectors.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,
     OperatorAttributesBuilder,
 )
+from penstock.errors import GraphError
 from penstock.plan.render import render_text
 from tests.runtime.jobs import MIXED, by_time, environment, history_then_live
 
@@ -36,4 +39,5 @@ def text_of(then):
 
 def test_the_plan_says_not_grouped_where_the_run_does_not_group():
     assert "not grouped" in text_of(lambda keyed: keyed.transform("own", None, Own()))
-    assert "not grouped" not in text_of(lambda keyed: keyed.process(Function()))
+    with pytest.raises(GraphError, match="internal_sorter_supported"):
+        text_of(lambda keyed: keyed.process(Function()))

@@ -24,7 +24,6 @@ from penstock.datastream import (
     FlatMapFunction,
     KeyedProcessFunction,
     MapFunction,
-    OperatorAttributes,
     ProcessWindowFunction,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
@@ -83,11 +82,6 @@ class Promise:
 
     def is_output_value_stored(self) -> bool:
         return False
-
-    def get_operator_attributes(self) -> OperatorAttributes:
-        return OperatorAttributes(
-            output_stream_record_value_stored=False, input_stream_record_stored=False
-        )
 
 
 class PromisingMap(Promise, MapFunction):
