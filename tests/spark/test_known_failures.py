@@ -12,7 +12,7 @@ from pyspark import SparkContext
 from penstock.errors import JobFailedError, SinkError, SourceError, StateError
 from penstock.spark.failures import translate
 from penstock.spark.java_causes import JavaCause
-from penstock.spark.known_failures import MEMORY, known_failures
+from penstock.spark.known_failures import KNOWN_FAILURES, MEMORY
 
 FILE = {"path": "file:///in/0.json"}
 READ = JavaCause(
@@ -119,6 +119,23 @@ CASES = [
         "failed: file:///in/0.json is not a Parquet file.",
         "complete",
     ),
+    (
+        [ABORTED, java("org.apache.spark.SparkException", "Python worker failed to connect back.")],
+        JobFailedError,
+        "Python worker failed to connect back.",
+        "overloaded",
+    ),
+    (
+        [
+            java(
+                "org.apache.spark.SparkException",
+                "Timed out while waiting for the Python worker to connect back after 10000 ms",
+            )
+        ],
+        JobFailedError,
+        "after 10000 ms",
+        "overloaded",
+    ),
     ([java("java.io.IOException", "No space left on device")], SinkError, "No space", "Free"),
     (
         [ABORTED, java("x.Y", "A shuffle map stage with indeterminate output was failed")],
@@ -150,7 +167,7 @@ def test_each_known_failure_has_its_class_and_hint(
 
 
 def test_every_row_of_the_table_is_reached_by_a_case() -> None:
-    rows = known_failures()
+    rows = KNOWN_FAILURES
     reached = set()
     for causes, *_ in CASES:
         text = causes[-1].message

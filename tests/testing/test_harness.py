@@ -580,6 +580,17 @@ def test_errors_are_those_of_a_job():
         OperatorHarness.of(lambda s: s.map(lambda _: lock.locked()))
 
 
+def test_a_harness_that_cannot_begin_leaves_no_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lock = Lock()
+    with pytest.raises(UserCodeError) as caught:  # its frames live on
+        OperatorHarness.of(
+            lambda s: s.key_by(lambda n: n).map(lambda _: lock.locked()),
+            backend="lmdb",
+        )
+    assert list(tmp_path.iterdir()) == [], caught
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

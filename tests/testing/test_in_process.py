@@ -17,7 +17,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.errors import ArgumentError, SourceError
+from penstock.errors import ArgumentError, SourceError, UserFunctionError
 from penstock.graph.endpoints import Source
 from penstock.testing import Schedule, run_in_process
 from penstock.testing.readings import Piece, cut_evenly
@@ -187,3 +187,22 @@ def test_shares_cover_every_position_once_in_order(sizes, tasks):
     assert read == [(p.split, at) for p in pieces for at in range(p.start, p.end or 0)]
     finished = [p.split for share in shares for p in share if p.finished]
     assert finished == list(range(len(sizes)))
+
+
+class FailsWhenClosed(MapFunction):
+    def map(self, value):
+        return value
+
+    def close(self):
+        raise ValueError("closed")
+
+
+@pytest.mark.parametrize("function", [lambda n: 1 // (n - 9), FailsWhenClosed()])
+def test_a_run_that_fails_leaves_no_files(tmp_path, monkeypatch, function):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    env = environment()
+    numbers = env.from_collection(range(20)).key_by(lambda n: n % 4)
+    numbers.reduce(max).key_by(lambda n: n % 4).map(function).sink_to(DiscardingSink())
+    with pytest.raises(UserFunctionError) as caught:  # its frames live on
+        run_in_process(env, Schedule(batch_sizes=(3,), backend="lmdb"))
+    assert list(tmp_path.iterdir()) == [], caught

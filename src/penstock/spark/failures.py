@@ -3,7 +3,7 @@
 A worker raises a `PenstockError`; Spark wraps it in a Python traceback, a Java stack and often
 several causes, as text. `carrying` puts the error's wire form into that text at the worker's
 end, and `translate` finds it again in the driver. What is not ours is looked up in the table
-`known_failures`; the rest becomes `JobFailedError` with Spark's first line.
+`KNOWN_FAILURES`; the rest becomes `JobFailedError` with Spark's first line.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
 from penstock.spark.final_failures import tell_driver
 from penstock.spark.java_causes import java_causes
-from penstock.spark.known_failures import MEMORY, known_failures
+from penstock.spark.known_failures import KNOWN_FAILURES, MEMORY
 from penstock.spark.lost_jvm import lost_jvm
 
 
@@ -83,10 +83,10 @@ def recognised(error: BaseException, doing: str) -> PenstockError | None:
     if ours is not None:
         return ours
     causes = java_causes(error)
-    for known in known_failures():
+    for known in KNOWN_FAILURES:
         found = known.found(causes, text)
         if found is not None:
-            return known.becomes(f"{doing} failed: {found}", hint=known.hint)
+            return known.error(f"{doing} failed: {found}")
     return None
 
 

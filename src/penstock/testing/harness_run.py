@@ -11,11 +11,10 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.errors import PenstockError
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.plan.hand_over import HandOver
 from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import WatermarkGroup
+from penstock.runtime.program import LevelProgram, WatermarkGroup
 from penstock.runtime.report import Report, decode_report
 from penstock.runtime.watermarks import ChannelWatermarks
 from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, Watermark
@@ -137,25 +136,12 @@ class HarnessRun:
         }
         self._main = {key for key, index in self._channels.items() if index == MAIN_OUTPUT}
         blobs = () if snapshot is None else snapshot.state
-        self.levels = [
-            (
-                level.level,
-                [
-                    HarnessSubtask(
-                        level,
-                        subtask,
-                        blobs=blobs,
-                        make_backend=partial(self._make_backend, level.level, subtask),
-                        now_ms=self._clock,
-                    )
-                    for subtask in range(len(self._routes))
-                ],
-            )
-            for level in rest
-        ]
+        self.levels: list[tuple[int, list[HarnessSubtask]]] = []
         try:
+            for level in rest:
+                self.levels.append((level.level, self._subtasks(level, blobs)))
             self.run(everywhere=True)
-        except PenstockError:
+        except BaseException:
             self.close()
             raise
 
@@ -223,6 +209,18 @@ class HarnessRun:
             self._zero = LevelZero(self._first, 0)  # what waits in its writers is not to count
             raise
         return self._zero.take_output()
+
+    def _subtasks(self, level: LevelProgram, blobs: Iterable[bytes]) -> list[HarnessSubtask]:
+        return [
+            HarnessSubtask(
+                level,
+                subtask,
+                blobs=blobs,
+                make_backend=partial(self._make_backend, level.level, subtask),
+                now_ms=self._clock,
+            )
+            for subtask in range(len(self._routes))
+        ]
 
     def _keep(self, outputs: _Outputs) -> None:
         for index, emitted in outputs.records.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -89,7 +89,17 @@ class _Sources:
 class _Level:
     """All subtasks of one level, with a log each and a copy per worker."""
 
-    def __init__(self, program: LevelProgram, blobs: list[bytes], schedule: Schedule) -> None:
+    def __init__(
+        self, program: LevelProgram, blobs: list[bytes], schedule: Schedule, files: ExitStack
+    ) -> None:
+        """Start the workers.
+
+        Args:
+            program: Of the level.
+            blobs: State of all operators and subtasks.
+            schedule: How to disturb it.
+            files: Removes, however the run ends, what is kept in files.
+        """
         settings = program.settings
         self._data = user_code.dump(program)
         self._routes = settings.routes
@@ -112,7 +122,9 @@ class _Level:
             for owner in owners:
                 self._initial[owner].append(blob)
         self._workers: list[list[LiveSubtask]] = []
-        self._files = TemporaryDirectory(prefix="penstock-") if schedule.backend == "lmdb" else None
+        self._files: Path | None = None
+        if schedule.backend == "lmdb":
+            self._files = Path(files.enter_context(TemporaryDirectory(prefix="penstock-")))
         self.lose_workers()
 
     def lose_workers(self) -> None:
@@ -146,13 +158,11 @@ class _Level:
         for worker in self._workers:
             for subtask in worker:
                 subtask.close()
-        if self._files is not None:
-            self._files.cleanup()
 
     def _make_backend(self, subtask: int) -> StateBackend:
         if self._files is None:
             return HashBackend()
-        return LmdbBackend(Path(self._files.name) / str(subtask), f"in process/{subtask}")
+        return LmdbBackend(self._files / str(subtask), f"in process/{subtask}")
 
     def _attempts(self, subtask: int, frames: list[bytes], batch: _MicroBatch) -> list[Row]:
         log = self._logs[subtask]
@@ -208,30 +218,31 @@ def run_live(
             "a source of the program never ends",
             hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
         )
-    zero = _LevelZero(user_code.dump(programs[0]), schedule)
-    levels = [_Level(p, state, schedule) for p in programs[1:]]
-    number = first_batch
-    while True:
-        done = sources.are_done or number - first_batch == schedule.stop_after
-        if done and not run.hands_over:
-            break
-        if schedule.restarts_before(number):
-            zero.lose_workers()
+    with ExitStack() as files:
+        zero = _LevelZero(user_code.dump(programs[0]), schedule)
+        levels = [_Level(p, state, schedule, files) for p in programs[1:]]
+        number = first_batch
+        while True:
+            done = sources.are_done or number - first_batch == schedule.stop_after
+            if done and not run.hands_over:
+                break
+            if schedule.restarts_before(number):
+                zero.lose_workers()
+                for level in levels:
+                    level.lose_workers()
+            starts = number == first_batch
+            batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
+            rows = zero.process(sources, plan.options.parallelism, batch)
             for level in levels:
-                level.lose_workers()
-        starts = number == first_batch
-        batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
-        rows = zero.process(sources, plan.options.parallelism, batch)
+                rows = level.process(rows, batch)
+            sinks.commit([frame for _, frame in rows])
+            number += 1
+            if done:
+                break
+        zero.close()
         for level in levels:
-            rows = level.process(rows, batch)
-        sinks.commit([frame for _, frame in rows])
-        number += 1
-        if done:
-            break
-    zero.close()
-    for level in levels:
-        level.close()
-    return number
+            level.close()
+        return number
 
 
 class _LevelZero:
