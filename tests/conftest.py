@@ -5,12 +5,22 @@ from __future__ import annotations
 import os
 import signal
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# The same examples on every run, and no deadline: a slow machine is not a wrong answer.
-settings.register_profile("penstock", derandomize=True, deadline=None)
+# The same examples on every run, and no deadline: a slow machine is not a wrong answer, neither in
+# the code under test nor in making examples.
+_PATIENT = [HealthCheck.too_slow]
+settings.register_profile(
+    "penstock", derandomize=True, deadline=None, suppress_health_check=_PATIENT
+)
 # `tests/explore.py` gives the seed and prints it.
-settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
+settings.register_profile(
+    "explore",
+    derandomize=False,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=_PATIENT,
+)
 settings.load_profile("explore" if "PENSTOCK_EXPLORE" in os.environ else "penstock")
 
 # A shell starts what runs in the background with SIGINT ignored, and children inherit that: tests

@@ -102,7 +102,7 @@ def test_live_state_with_spark():
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     (system,) = json.loads(done.stdout)["results"]

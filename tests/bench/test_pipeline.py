@@ -202,7 +202,7 @@ def test_a_pipeline_with_spark_and_a_peer():
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
         cwd=Path(__file__).parents[2],
     )
     assert done.returncode == 0, done.stderr

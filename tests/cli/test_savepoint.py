@@ -110,10 +110,17 @@ def test_a_run_that_is_done_is_not_waited_for(penstock, job, tmp_path):
 
 
 def test_a_driver_that_ends_is_noticed(penstock, job, tmp_path):
-    lock = (job(LIVE) / "lock").open("a+")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    threading.Timer(0.3, lock.close).start()
-    result = penstock("savepoint", str(tmp_path), "--timeout", "20s")
+    requests = SavepointRequests(job(LIVE))
+
+    def end_when_asked():
+        while not requests.waiting():
+            time.sleep(0.01)
+        lock.close()
+
+    with (tmp_path / "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Thread(target=end_when_asked, daemon=True).start()
+        result = penstock("savepoint", str(tmp_path), "--timeout", "5min")
     assert result.exit_code == 1
     assert "the driver of job 'visits' ended before it took the savepoint" in result.stderr
     assert SavepointRequests(tmp_path).waiting() == []
