@@ -17,7 +17,8 @@ from penstock.metrics.listener import (
 )
 from tests.spark.conftest import Environment
 from tests.spark.jobs import enriched
-from tests.spark.test_clients import wait_for, written
+from tests.spark.test_clients import written
+from tests.spark.waiting import wait_for
 
 SMALL = {"execution.live.max-records-per-batch": 40}
 
@@ -42,7 +43,7 @@ def test_a_savepoint_behind_a_bounded_region_has_its_results(
     env = environment("mixed", **SMALL)
     enriched.build(env, out)
     client = env.execute_async("enriched")
-    wait_for(lambda: bool(written(out)))
+    wait_for(client, lambda: bool(written(out)))
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     assert 0 < written(out).total() < enriched.LIVE

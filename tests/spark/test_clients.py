@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +34,11 @@ from penstock.metrics.listener import (
 from penstock.serde.key_groups import KeyGroups, subtask_of
 from penstock.spark.job_settings import query_settings
 from tests.spark.conftest import Environment
+from tests.spark.waiting import wait_for
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 ROW = Types.ROW_NAMED(["n", "count"], [Types.LONG(), Types.LONG()])
 SMALL = {"execution.live.max-records-per-batch": 40}
-
-
-def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.05)
 
 
 def written(directory: Path) -> Counter[tuple[Any, ...]]:
@@ -73,7 +67,7 @@ def test_a_cancelled_job_says_so(
     count_keys(env, None, tmp_path / "out")
     client = env.execute_async("endless")
     try:
-        wait_for(lambda: written(tmp_path / "out").total() > 0)
+        wait_for(client, lambda: written(tmp_path / "out").total() > 0)
         assert client.get_job_status().result() is JobStatus.RUNNING
     finally:
         client.cancel()
@@ -99,7 +93,7 @@ def test_a_batch_run_can_be_cancelled(environment: Environment, tmp_path: Path) 
     numbers.map(dawdle, ROW).sink_to(FileSink.parquet(tmp_path / "out"))
     client = env.execute_async()
     try:
-        wait_for(started.exists)
+        wait_for(client, started.exists)
     finally:
         before = time.monotonic()
         client.cancel()
@@ -116,7 +110,7 @@ def test_a_cancelled_job_is_resumed_in_the_same_process(
     count_keys(env, 160, out)
     client = env.execute_async()
     try:
-        wait_for(lambda: written(out).total() >= 40)
+        wait_for(client, lambda: written(out).total() >= 40)
     finally:
         client.cancel()
     assert client.get_job_status().result() is JobStatus.CANCELED

@@ -41,7 +41,8 @@ from penstock.spark.hand_over import initial_state
 from penstock.spark.stream_positions import last_batches
 from penstock.state.savepoint import MANIFEST, read_savepoint
 from tests.spark.conftest import Environment
-from tests.spark.test_clients import wait_for, written
+from tests.spark.test_clients import written
+from tests.spark.waiting import wait_for
 
 COUNT = 320
 RECOVERY = "execution.state-recovery.path"
@@ -132,7 +133,7 @@ def read_so_far(savepoint: str) -> int:
 def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     out = tmp_path / "out"
     client = number_job(job("first"), out, "counts", "buckets")
-    wait_for(lambda: bool(written(out)))
+    wait_for(client, lambda: bool(written(out)))
     first = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     assert client.get_job_status().result() is JobStatus.FINISHED
@@ -142,7 +143,7 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     assert counts.total() == covered, "something was processed after the savepoint"
 
     client = number_job(job("second", 3, **{RECOVERY: first}), out, "counts", "buckets")
-    wait_for(lambda: written(out).total() > covered + 40)
+    wait_for(client, lambda: written(out).total() > covered + 40)
     second = client.stop_with_savepoint(savepoint_directory=str(tmp_path / "kept")).result()
     client.get_job_execution_result().result()
     assert Path(second).parent == tmp_path / "kept"
@@ -158,7 +159,7 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
 
 def test_operators_come_and_go(job, tmp_path):
     client = number_job(job("first"), tmp_path / "out", "counts", "buckets")
-    wait_for(lambda: bool(written(tmp_path / "out")))
+    wait_for(client, lambda: bool(written(tmp_path / "out")))
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     covered = read_so_far(savepoint)
@@ -192,7 +193,7 @@ def test_operators_come_and_go(job, tmp_path):
 def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job, tmp_path):
     first, second = tmp_path / "first-out", tmp_path / "second-out"
     client = number_job(job("first"), first, "counts")
-    wait_for(lambda: bool(written(first)))
+    wait_for(client, lambda: bool(written(first)))
     (tmp_path / "a file").touch()
     failed = client.trigger_savepoint(str(tmp_path / "a file")).exception()
     assert isinstance(failed, SavepointError)
@@ -207,7 +208,7 @@ def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job,
 
     covered = read_so_far(savepoint)
     client = number_job(job("second", **{RECOVERY: savepoint}), second, "counts")
-    wait_for(lambda: bool(written(second)))
+    wait_for(client, lambda: bool(written(second)))
     client.cancel()
     some = written(second)
     assert some.total() < COUNT - covered, "the job must be interrupted for this test"
@@ -238,13 +239,13 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     write_file(data / "history", "0", range(30))
     write_file(data / "live", "0", range(30, 60))
     client = file_job(job("first", mode="mixed"), data, out)
-    wait_for(lambda: written(out).total() == 60)
+    wait_for(client, lambda: written(out).total() == 60)
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     write_file(data / "live", "new one", range(60, 90))
     client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint}), data, out)
-    wait_for(lambda: written(out).total() >= 90)
-    wait_for(lambda: len(set(last_batches(tmp_path / "second" / "run-1" / "spark"))) == 1)
+    wait_for(client, lambda: written(out).total() >= 90)
+    wait_for(client, lambda: len(set(last_batches(tmp_path / "second" / "run-1" / "spark"))) == 1)
     client.cancel()
     # Nobody runs the job now, and it stands between two micro-batches.
     savepoint = savepoint_by_command(tmp_path / "second", "--stop")
@@ -255,7 +256,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     assert (manifest.parallelism, read) == (3, {"0": 1, "1": 2})
     write_file(data / "live", "newer", range(90, 120))
     client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint}), data, out)
-    wait_for(lambda: written(out).total() >= 120)
+    wait_for(client, lambda: written(out).total() >= 120)
     savepoint_by_command(tmp_path / "third", "--stop")
     assert [run.name for run in client.get_job_execution_result().result().runs] == ["live"]
     assert written(out) == Counter(("count", n % 3, n // 3 + 1) for n in range(120))
@@ -264,7 +265,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
 def test_draining_fires_every_timer(job, tmp_path):
     out = tmp_path / "out"
     client = number_job(job("first"), out, "counts", "buckets", count=None)
-    wait_for(lambda: bool(written(out)))
+    wait_for(client, lambda: bool(written(out)))
     savepoint = client.stop_with_savepoint(advance_to_end_of_event_time=True).result()
     client.get_job_execution_result().result()
     ((covered, _),) = read_savepoint(Path(savepoint)).sources[0].position["splits"]
@@ -290,7 +291,7 @@ def test_a_foreign_stream_is_refused_with_its_offsets(job, session: SparkSession
         return sum(n for row, n in written(out).items() if row[1] == key)
 
     client = foreign_job(job("first"))
-    wait_for(lambda: read_of(0) > 0 and read_of(1) == 7)
+    wait_for(client, lambda: read_of(0) > 0 and read_of(1) == 7)
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     source = read_savepoint(Path(savepoint)).sources[0]
@@ -300,7 +301,7 @@ def test_a_foreign_stream_is_refused_with_its_offsets(job, session: SparkSession
     ignoring = "execution.state-recovery.ignore-source-positions"
     before = read_of(0)
     client = foreign_job(job("second", **{RECOVERY: savepoint, ignoring: True}))
-    wait_for(lambda: read_of(0) > before)
+    wait_for(client, lambda: read_of(0) > before)
     client.cancel()
     assert ("count", 0, before + 1) in written(out)
     assert read_of(1) == 7, "a DataFrame that was read is not read again"

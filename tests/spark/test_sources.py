@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -25,18 +25,12 @@ from penstock.datastream.connectors import (
     SparkSource,
 )
 from tests.spark.conftest import Environment
+from tests.spark.waiting import wait_for
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 ROW = Types.ROW_NAMED(["name", "n"], [Types.STRING(), Types.LONG()])
 ROWS = [(f"k{i % 3}" if i % 7 else None, i) for i in range(60)]
 TOTALS = {name: sum(n for other, n in ROWS if other == name) for name, _ in ROWS}
-
-
-def wait_for(holds: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.1)
 
 
 def read_rows(directory: Path) -> Counter[tuple[Any, ...]]:
@@ -95,10 +89,10 @@ def test_a_streaming_dataframe_is_read_until_the_job_is_cancelled(
     rows.sink_to(FileSink.parquet(out))
     client = env.execute_async()
     try:
-        wait_for(lambda: read_rows(out).total() == 15)
+        wait_for(client, lambda: read_rows(out).total() == 15)
         more = session.createDataFrame(ROWS[30:], schema).coalesce(1)
         more.write.mode("append").parquet(str(arriving))
-        wait_for(lambda: read_rows(out).total() == 30)
+        wait_for(client, lambda: read_rows(out).total() == 30)
         assert client.get_job_status().result() is JobStatus.RUNNING
     finally:
         client.cancel()

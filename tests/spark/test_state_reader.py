@@ -41,7 +41,7 @@ from penstock.state.schema import BROADCAST_GROUP, StateKind
 from penstock.testing.memory_log import MemoryLog
 from tests.spark.conftest import Environment
 from tests.spark.made_state import make_savepoint, of, section, write_state
-from tests.spark.test_clients import wait_for
+from tests.spark.waiting import wait_for
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 SEEN = Types.ROW_NAMED(["count", "last"], [Types.LONG(), Types.STRING()])
@@ -139,9 +139,9 @@ def test_a_running_job_is_read_as_of_one_micro_batch(
     client = env.execute_async("endless")
     commits = tmp_path / "job" / "run-0" / "spark" / "commits"
     try:
-        wait_for((commits / "2").exists)
+        wait_for(client, (commits / "2").exists)
         everything = read_state(tmp_path / "job", "remember", "all")
-        wait_for((commits / "5").exists)
+        wait_for(client, (commits / "5").exists)
         once, again = (Counter(row.value for row in everything.collect()) for _ in range(2))
     finally:
         client.cancel()
