@@ -2,41 +2,120 @@
 
 Finds what only Spark does: a worker that cannot encode its error hangs, and a task that ends in
 silence gives the records it had. `tests/runtime/test_user_callables.py` has every callable.
+
+A job costs seconds here, and Spark tries a task four times. So each attempt raises something else:
+one job asks a route for all of it, and the routes take turns in what the job ends with.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
-from penstock.common import WatermarkStrategy
+from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.connectors.discard import DiscardingSink
-from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource
+from penstock.datastream import SinkFunction, StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, HybridSource, SplitSource
 from penstock.errors import PenstockError
 from tests.spark.conftest import Environment
 
 RECORDS = 20_000
 BAD = 12_345
 PATIENCE_SECONDS = 300
+TASK_ATTEMPTS = 4
 
 
-def next_of_none(number: int) -> int:
-    return next(n for n in ([] if number == BAD else [number]))
+class Oddity(BaseException):
+    """Of the user's own, and no `Exception`."""
+
+
+RAISED = (StopIteration, SystemExit, KeyboardInterrupt, Oddity)
+assert len(RAISED) == TASK_ATTEMPTS
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """Returns records as they are; at one place the bad one raises, every time something else.
+
+    Attributes:
+        place: Where it raises.
+        last: What it raises the last time, a number of `RAISED`.
+        calls: File with a line per time.
+    """
+
+    place: str
+    last: int
+    calls: Path
+
+    def at(self, place: str) -> Callable[..., int]:
+        def same(number: int, *_: Any) -> int:
+            if number == BAD and place == self.place:
+                self.fail()
+            return number
+
+        return same
+
+    def fail(self) -> None:
+        with self.calls.open("a") as file:
+            file.write("called\n")
+        called = len(self.calls.read_text().split())
+        raise RAISED[(self.last + called) % TASK_ATTEMPTS]
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers(SplitSource):
+    """The numbers below `count` behind `first`."""
+
+    kind: ClassVar[str] = "numbers"
+    first: int
+    count: int
+    failing: Failing
+
+    @property
+    def is_bounded(self) -> bool:
+        return True
+
+    def get_produced_type(self) -> TypeInformation[int]:
+        return Types.LONG()
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        return [(0, self.count)]
+
+    def read(self, split: int, start: int, end: int) -> Sequence[int]:
+        return [self.failing.at("read")(self.first + n) for n in range(start, end)]
+
+
+class Invoking(SinkFunction):
+    def __init__(self, failing: Failing) -> None:
+        self._invoke = failing.at("sink")
+
+    def invoke(self, value: int, context: Any) -> None:
+        self._invoke(value)
+
+
+def build(env: StreamExecutionEnvironment, failing: Failing, history: int) -> None:
+    """Make a program with every route by which a function is called."""
+    source: Any = Numbers(history, RECORDS - history, failing)
+    if history:
+        source = HybridSource.builder(Numbers(0, history, failing)).add_source(source).build()
+    by_time = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+        failing.at("timestamp")
+    )
+    numbers = env.from_source(source, by_time, "numbers").map(failing.at("chained"))
+    keyed = numbers.name("chained").key_by(failing.at("key")).map(failing.at("keyed")).name("keyed")
+    keyed.add_sink(Invoking(failing)).name("written")
 
 
 def half_a_character(number: int) -> int:
     if number == BAD:
         raise ValueError("bad \ud800")
-    return number
-
-
-def leave(number: int) -> int:
-    if number == BAD:
-        raise SystemExit
     return number
 
 
@@ -59,31 +138,69 @@ def failure_of(env: StreamExecutionEnvironment) -> PenstockError:
     return failure
 
 
-Then = Callable[[Any], Any]
-
-FAILING: dict[str, tuple[str, Then, str, str]] = {
-    "map StopIteration": ("batch", lambda s: s.map(next_of_none), "next_of_none", "StopIteration"),
-    "map surrogate": ("batch", lambda s: s.map(half_a_character), "half_a_character", "ValueError"),
-    "keyed map exit": (
-        "batch",
-        lambda s: s.key_by(lambda n: n % 3).map(leave),
-        "leave",
-        "SystemExit",
-    ),
+PLACES = {
+    "read": ("SOURCE", "numbers failed on positions ["),
+    "timestamp": ("USER_FUNCTION", "operator 'timestamps' failed on record {bad} "),
+    "chained": ("USER_FUNCTION", "operator 'chained' failed on record {bad} "),
+    "key": ("USER_FUNCTION", "the key selector failed on record {bad} "),
+    "keyed": ("USER_FUNCTION", "operator 'keyed' failed on record {bad} "),
+    "sink": ("USER_FUNCTION", "sink 'written' failed on record {bad} "),
 }
+"""Each route by which a function is called, the code of its error, and what that begins with."""
+
+JOBS = [
+    *(("streaming", place, n % TASK_ATTEMPTS, 0) for n, place in enumerate(PLACES)),
+    ("batch", "chained", 0, 0),
+    ("batch", "keyed", 1, 0),
+    ("mixed", "key", 2, BAD + 1),  # in the history
+    ("mixed", "keyed", 3, BAD),  # behind the switch
+]
 
 
-@pytest.mark.parametrize(("mode", "then", "function", "said"), FAILING.values(), ids=FAILING)
-def test_a_job_fails_with_the_record_and_the_line(
-    environment: Environment, mode: str, then: Then, function: str, said: str
+@pytest.mark.parametrize(("mode", "place", "last", "history"), JOBS)
+def test_whatever_is_raised_fails_every_attempt(
+    environment: Environment, tmp_path: Path, mode: str, place: str, last: int, history: int
+) -> None:
+    env = environment(mode)
+    failing = Failing(place, last, tmp_path / "calls")
+    build(env, failing, history)
+    failure = failure_of(env)
+    code, begins = PLACES[place]
+    assert failure.code == code, str(failure)
+    assert failure.problem.startswith(begins.format(bad=BAD)), failure.problem
+    assert RAISED[last].__name__ in failure.problem.partition("\n")[0]
+    assert failure.origin is not None
+    assert (failure.origin.filename, failure.origin.function) == (__file__, "fail")
+    attempts = failing.calls.read_text().split()
+    assert len(attempts) == TASK_ATTEMPTS, "an attempt swallowed what was raised"
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_half_a_character_in_what_is_raised_fails_the_job(
+    environment: Environment, mode: str
 ) -> None:
     env = environment(mode)
     source = CollectionSource.of(range(RECORDS))
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
-    then(numbers).sink_to(DiscardingSink())
+    numbers.map(half_a_character).sink_to(DiscardingSink())
     failure = failure_of(env)
-    assert failure.code == "USER_FUNCTION"
+    assert failure.code == "USER_FUNCTION", str(failure)
     assert f"record {BAD} " in failure.problem
-    assert said in failure.problem
+    assert "ValueError: bad \\ud800" in failure.problem
     assert failure.origin is not None
-    assert (failure.origin.filename, failure.origin.function) == (__file__, function)
+    assert (failure.origin.filename, failure.origin.function) == (__file__, "half_a_character")
+
+
+def test_half_a_character_is_not_printed_but_told(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strict = TextIOWrapper(BytesIO(), encoding="utf-8")  # pytest's own prints a question mark
+    monkeypatch.setattr(sys, "stdout", strict)
+    env = environment("streaming")
+    env.from_collection(["good", "bad \ud800"], Types.STRING()).print().name("shown")
+    failure = failure_of(env)
+    assert failure.code == "SINK", str(failure)
+    assert "sink 'shown' cannot print the record" in failure.problem
+    assert "bad \\ud800" in failure.problem
+    assert failure.origin is not None
+    assert failure.origin.filename == __file__
