@@ -8,7 +8,8 @@ import signal
 from hypothesis import HealthCheck, settings
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer, neither in
-# the code under test nor in making examples.
+# the code under test nor in making examples. They are few: what was answered yesterday is answered
+# today, and `make fuzz` asks new questions as long as it may.
 _PATIENT = [HealthCheck.too_slow]
 settings.register_profile(
     "penstock", derandomize=True, deadline=None, suppress_health_check=_PATIENT

@@ -197,7 +197,7 @@ class ExactlyOnce(RuleBasedStateMachine):
 
 TestExactlyOnce = ExactlyOnce.TestCase
 TestExactlyOnce.settings = settings(
-    max_examples=150, stateful_step_count=25, deadline=None, database=None
+    max_examples=80, stateful_step_count=25, deadline=None, database=None
 )
 
 

@@ -22,7 +22,7 @@ from tests.spark.visits import written_totals
 def test_a_stopped_job_ends_cleanly_and_resumes(
     tmp_path: Path, mode: dict[str, str], interrupt: signal.Signals
 ) -> None:
-    job = VisitsJob(tmp_path, live_files=6, mode=mode)
+    job = VisitsJob(tmp_path, live_files=4, mode=mode)
     process = job.drivers.start()
     assert process.stdout is not None
     for line in process.stdout:

@@ -41,7 +41,10 @@ def test_an_executor_killed_at_every_step_boundary(tmp_path: Path) -> None:
 
 @pytest.mark.subset
 def test_a_worker_and_an_executor_that_are_killed(tmp_path: Path) -> None:
-    """A worker with all of history's state, then an executor with a micro-batch half done."""
-    job = VisitsJob(tmp_path, CLUSTER)
+    """A worker with all of history's state, then an executor with a micro-batch half done.
+
+    All boundaries are in the tests above, which `make faults` runs.
+    """
+    job = VisitsJob(tmp_path, CLUSTER, live_files=2)
     job.drivers.succeeds("worker.staged-run-0:1:kill", "live.worker.logged:1:kill-executor")
     job.assert_complete()

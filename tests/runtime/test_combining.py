@@ -115,7 +115,7 @@ THENS = {
 
 @pytest.mark.parametrize("then", THENS.values(), ids=THENS)
 @given(splits=SPLITS, schedule=SCHEDULES, small=st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_combining_never_changes_the_answer(then, splits, schedule, small):
     with_memory = BATCH | (SMALL if small else {})
     source = Splits(splits)
@@ -133,7 +133,7 @@ def test_the_answer_is_that_of_a_loop(name, splits, schedule, small):
 
 
 @given(splits=st.lists(st.lists(st.integers(-9, 9)).map(tuple), min_size=1).map(tuple))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_what_records_give_together_need_not_have_their_key(splits):
     def then(s):
         return s.key_by(parity).reduce(keyless, associative=True)
@@ -142,7 +142,7 @@ def test_what_records_give_together_need_not_have_their_key(splits):
 
 
 @given(history=st.lists(PAIRS, min_size=1), live=st.lists(PAIRS), schedule=SCHEDULES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_streaming_and_mixed_runs_agree_on_the_last_result(history, live, schedule):
     from_all = CollectionSource.of([*history, *live])
     then = THENS["reduce"]
@@ -152,7 +152,7 @@ def test_streaming_and_mixed_runs_agree_on_the_last_result(history, live, schedu
 
 
 @given(history=st.lists(PAIRS, min_size=1))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_state_at_the_switch_is_the_same(history):
     def switched(more):
         env = environment(LATEST | more, 1)
@@ -167,7 +167,7 @@ def test_state_at_the_switch_is_the_same(history):
 
 @pytest.mark.parametrize("then", [THENS["reduce"], THENS["window"]], ids=["reduce", "window"])
 @given(splits=SPLITS, schedule=SCHEDULES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_what_is_folded_of_a_key_group_may_exceed_memory(then, splits, schedule):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(entry_limit, "_FIRST_LOOK", 2)

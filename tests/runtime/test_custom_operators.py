@@ -166,7 +166,7 @@ schedules = st.builds(
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
 @pytest.mark.parametrize("sorts_itself", [False, True])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(found=records, cut=st.integers(0, 30), schedule=schedules, parallelism=st.integers(1, 3))
 def test_what_is_held_back_during_backlog_is_not_lost(
     *, mode, sorts_itself, found, cut, schedule, parallelism
@@ -194,7 +194,7 @@ class Alarm(OneInputStreamOperator):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(found=records, cut=st.integers(0, 30), schedule=schedules)
 def test_timers_of_operators_fire_once(mode, found, cut, schedule):
     found.sort(key=lambda record: record[1])
@@ -217,7 +217,7 @@ class Both(TwoInputStreamOperator):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(left=records, right=records, cut=st.integers(0, 30), schedule=schedules)
 def test_two_inputs_get_their_records(mode, left, right, cut, schedule):
     env = environment(mode, 2)

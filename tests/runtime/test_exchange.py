@@ -52,7 +52,7 @@ class Journal(MapFunction):
 
 @pytest.mark.parametrize("settings_", MODES, ids=MODE_IDS)
 @pytest.mark.parametrize("chaining", ["true", "false"])
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     keys=st.lists(st.integers(0, 3), max_size=30),
     cut=st.integers(0, 30),

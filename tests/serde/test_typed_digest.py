@@ -32,7 +32,7 @@ def _typed_pairs(draw: st.DrawFn) -> tuple[TypeInformation, Any, Any]:
     return type_info, one, other
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(_typed_pairs())
 def test_digests_are_equal_exactly_if_contents_are(
     pair: tuple[TypeInformation, Any, Any],

@@ -345,9 +345,9 @@ class LmdbMachine(BackendMachine):
         self._directory.cleanup()
 
 
-HashMachine.TestCase.settings = settings(max_examples=100, stateful_step_count=25, deadline=None)
+HashMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 TestHashBackend = HashMachine.TestCase
-LmdbMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+LmdbMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
 TestLmdbBackend = LmdbMachine.TestCase
 
 

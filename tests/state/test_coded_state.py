@@ -59,7 +59,7 @@ def _moved(old: StateSchema, new: StateSchema, values: list[Any]) -> list[Any]:
     return _load(new, stored if change is None else change(stored))
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(_evolved(), st.sampled_from([StateKind.VALUE, StateKind.LIST]), st.data())
 def test_a_change_of_types_means_the_same_in_every_form(
     case: tuple[TypeInformation, TypeInformation, list[Any]], kind: StateKind, data: st.DataObject
@@ -182,7 +182,7 @@ def _check(backend: Any, model: dict[Any, Any]) -> None:
         assert exact(found[address]) == exact(value)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(_RUNS)
 def test_state_is_the_same_whatever_it_is_written_in(runs: list[Any]) -> None:
     log = MemoryLog()

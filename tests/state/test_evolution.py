@@ -162,7 +162,7 @@ def _evolved(draw: st.DrawFn) -> tuple[TypeInformation, TypeInformation, list[An
 # --- laws -------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(_evolved())
 def test_migrated_values_are_what_the_new_type_says(
     case: tuple[TypeInformation, TypeInformation, list[Any]],
@@ -176,7 +176,7 @@ def test_migrated_values_are_what_the_new_type_says(
     assert all(value is None or new.coerce(value) is value for value in back)
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.data())
 def test_two_migrations_are_one(data: st.DataObject) -> None:
     old = data.draw(TYPES)

@@ -60,7 +60,7 @@ def keys_of(key_type: TypeInformation) -> st.SearchStrategy[Any]:
     return values_of(key_type) | _ALIKE
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.data(), TYPES)
 def test_equal_keys_and_only_those_have_equal_bytes(
     data: st.DataObject, key_type: TypeInformation
@@ -71,7 +71,7 @@ def test_equal_keys_and_only_those_have_equal_bytes(
     assert len(coder.encode(one)) <= MAX_KEY_BYTES
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.data(), TYPES)
 def test_decodable_keys_come_back(data: st.DataObject, key_type: TypeInformation) -> None:
     key = data.draw(keys_of(key_type))

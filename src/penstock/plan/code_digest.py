@@ -3,22 +3,27 @@
 Pickles would not do: cloudpickle names the classes of a script anew in every process, and sets come in any
 order. So what is looked at is code (instructions, constants, names), of functions, of the methods of objects
 and of functions they name, and plain values in closures and attributes. What is overlooked, such as the inside of a
-library, makes two programs look the same; the number only decides whether something is checked.
+library or of this package, makes two programs look the same; the number only decides whether something is
+checked.
 """
 
 from __future__ import annotations
 
 import hashlib
+import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from penstock.plan.physical import PhysicalPlan
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
-_LIBRARIES = tuple(
-    {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+_LIBRARIES = (
+    *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
+    # The same number wherever the package is installed, and nobody pays for walking through it.
+    str(Path(__file__).parents[1]),
 )
 _DIGEST_BYTES = 7  # fits in a signed 64-bit integer
 
@@ -97,8 +102,15 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(each)
 
 
+def _is_of_a_library(cls: type) -> bool:
+    if cls.__module__ in sys.builtin_module_names:
+        return True
+    path: str | None = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    return path is not None and path.startswith(_LIBRARIES)
+
+
 def _of_class(cls: type) -> Iterable[Any]:
-    own = [base for base in cls.__mro__ if base.__module__ not in ("builtins", "abc", "typing")]
+    own = [base for base in cls.__mro__ if not _is_of_a_library(base)]
     members = [vars(base)[name] for base in own for name in sorted(vars(base))]
     bare = [getattr(member, "__func__", member) for member in members]
     return (cls.__qualname__, *(each for each in bare if isinstance(each, FunctionType)))

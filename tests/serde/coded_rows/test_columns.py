@@ -27,7 +27,7 @@ def _records(parts: st.SearchStrategy[TypeInformation]) -> st.SearchStrategy[Any
 _TYPES = _records(_LEAVES | _records(_LEAVES))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.data())
 def test_columns_are_the_rows(data: st.DataObject) -> None:
     type_info = data.draw(_TYPES)

@@ -50,7 +50,7 @@ def _holds_pickled(type_info: TypeInformation) -> bool:
     return "Pickled" in repr(type_info)
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(_typed())
 def test_values_come_back(typed: tuple[TypeInformation, Any]) -> None:
     type_info, value = typed
@@ -111,7 +111,7 @@ def _two_of_one_type(draw: st.DrawFn) -> tuple[TypeInformation, Any, Any]:
     return type_info, value, draw(values_of(type_info) | st.just(_equal(value)))
 
 
-@settings(max_examples=250)
+@settings(max_examples=80)
 @given(_two_of_one_type())
 def test_equal_values_have_equal_keys_and_only_those(
     pair: tuple[TypeInformation, Any, Any],
@@ -134,7 +134,7 @@ def test_pickled_values_are_no_keys() -> None:
         _ = coded_codec(Types.ROW([Types.PICKLED_BYTE_ARRAY()])).encode_key
 
 
-@settings(max_examples=300)
+@settings(max_examples=80)
 @given(_typed().filter(lambda typed: isinstance(typed[0], (RowTypeInfo, TupleTypeInfo))))
 def test_a_field_alone_is_the_field_of_the_whole(typed: tuple[Any, Any]) -> None:
     type_info, value = typed
@@ -144,7 +144,7 @@ def test_a_field_alone_is_the_field_of_the_whole(typed: tuple[Any, Any]) -> None
         assert exact(codec.field(position)(data)) == exact(field)
 
 
-@settings(max_examples=200)
+@settings(max_examples=60)
 @given(st.data())
 def test_columns_that_were_added_read_as_none(data: st.DataObject) -> None:
     new = data.draw(TYPES.filter(lambda t: isinstance(t, RowTypeInfo)))

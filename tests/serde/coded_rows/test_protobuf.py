@@ -118,7 +118,7 @@ def _without_none_in_lists(value: Any) -> Any:
     return value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_protobuf_reads_what_we_write_and_writes_what_we_read(data: st.DataObject) -> None:
     row_type = data.draw(_rows(_PARTS))
