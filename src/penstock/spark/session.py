@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -161,4 +164,15 @@ def _submitted_session(users: dict[str, str]) -> SparkSession:
     builder = SparkSession.builder
     for key, value in {**users, **RUNTIME}.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    ours = SparkContext._active_spark_context is None  # noqa: SLF001 - asking must not make one
+    session = builder.getOrCreate()
+    if ours:
+        # The JVM goes on when Python ends. What Spark stops only as it shuts down starts executors
+        # anew meanwhile, and writes pages of errors behind the last word of the program.
+        atexit.register(_stop, session)
+    return session
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # the JVM has gone, and what was in it
+        session.stop()
