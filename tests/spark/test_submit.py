@@ -1,4 +1,4 @@
-"""The program of the README as `spark-submit` runs it: in a JVM that was there first, on an executor."""
+"""The program of the README as `spark-submit` runs it: in a JVM that was there first, on executors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_program_of_the_readme_under_spark_submit(tmp_path: Path) -> None:
     (tmp_path / "job.py").write_text(readme_program())
     environ = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_")}
     environ["PATH"] = f"{Path(sys.executable).parent}:{environ['PATH']}"  # as an activated venv
-    master = ["--master", "local-cluster[1,2,1024]", "--conf", "spark.ui.enabled=false"]
+    master = ["--master", "local-cluster[2,1,1024]", "--conf", "spark.ui.enabled=false"]
     ran = subprocess.run(
         ["spark-submit", *master, "--name", "submitted", "job.py"],
         cwd=tmp_path,
