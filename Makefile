@@ -18,7 +18,7 @@ endif
 export PYSPARK_PYTHON := $(abspath $(python))
 export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 
-# Tests with Spark share a session, which keeps all cores busy; those without have a process each.
+# Each has a Spark session, which its tests share: one keeps two cores busy for little more than half of the time.
 processes := 2
 # How long `make fuzz` looks.
 seconds := 600
@@ -36,7 +36,7 @@ test: $(installed) java ## Run all tests
 	@status=0; \
 	$(python) -m pytest -q -n $(processes) --dist worksteal -m "not spark and $(by_default)" \
 		|| status=1; \
-	$(python) -m pytest -q -m "spark and $(by_default)" || status=1; \
+	$(python) -m pytest -q -n $(processes) --dist worksteal -m "spark and $(by_default)" || status=1; \
 	exit $$status
 
 faults: $(installed) java ## Kill, fill and damage running jobs

@@ -1,16 +1,13 @@
-"""`penstock bench` on the command line, and once with Spark."""
+"""`penstock bench` on the command line. With Spark `make bench-smoke` runs it."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import pytest
 from typer.testing import CliRunner
 
 from penstock.bench.catalog import PROGRAMS
-from penstock.bench.live_state import PROGRAM as LIVE_STATE
 from penstock.cli.main import app
 
 
@@ -90,23 +87,3 @@ def test_results_are_appended(penstock, fakes, tmp_path):
     for _ in range(2):
         penstock("fake", "--runs", "1", "--append", str(file))
     assert [json.loads(line)["name"] for line in file.read_text().splitlines()] == ["fake"] * 2
-
-
-@pytest.mark.spark
-def test_live_state_with_spark():
-    command = ["live-state", "--records", "2000", "--keys", "100", "--runs", "1", "--json"]
-    command += ["--system", LIVE_STATE.reference, "--against", "none", "--parallelism", "2"]
-    command += ["-o", "micro-batch=2000", "-o", "warm-up-batches=1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock", "bench", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
-    (system,) = json.loads(done.stdout)["results"]
-    assert system["outputs_equal"] is True
-    assert system["outputs"]["count"] == 100
-    assert system["records"] == 2000
-    assert system["peak_memory_bytes"]["largest_worker"] > 0

@@ -1,13 +1,11 @@
 """Programs over an input that ends: every one in every mode gives the outputs that are expected.
 
 Expected outputs are computed with NumPy and share no code with the operators; here the programs run in
-Penstock's own runner, without Spark.
+Penstock's own runner; with Spark, and beside peers, `make bench-smoke` runs them.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -191,21 +189,3 @@ def test_the_version_of_flink_is_that_of_its_environment(tmp_path, monkeypatch):
     (packages / "apache_flink-2.3.0.dist-info").mkdir(parents=True)
     (packages / "apache_flink_libraries-9.dist-info").mkdir()
     assert flink_version() == "2.3.0"
-
-
-@pytest.mark.spark
-def test_a_pipeline_with_spark_and_a_peer():
-    command = ["reduce", "--records", "4000", "--keys", "10", "--runs", "1", "--parallelism", "2"]
-    command += ["--system", "penstock mixed", "--against", "rdd", "-o", "live-records=50"]
-    done = subprocess.run(
-        [sys.executable, "-m", "penstock", "bench", *command],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=900,
-        cwd=Path(__file__).parents[2],
-    )
-    assert done.returncode == 0, done.stderr
-    assert "penstock mixed" in done.stdout
-    assert "rdd" in done.stdout
-    assert "WRONG" not in done.stdout

@@ -105,7 +105,7 @@ def test_a_burst_of_files_is_taken_in_larger_micro_batches_until_few_wait(
     bursts = Bursts(tmp_path / "in")
     bursts.write(FIRST)
     total = FIRST + BURST + LAST
-    late = threading.Timer(30, bursts.write, (LAST,))  # ends a test that has failed
+    late = threading.Timer(120, bursts.write, (LAST,))  # ends a test that has failed
     late.start()
     with also_listening(bursts), counted.execute_and_collect() as collected:
         results = iter(collected)

@@ -241,11 +241,10 @@ class _ProgressThread(threading.Thread):
         told = False
         while not self._finished.wait(_POLL_SECONDS):
             try:
-                if self._job.cancelled.is_set():
+                # Who waits with a final failure goes on when the job has ended, not now: Spark
+                # cancels when it gets round to it, and may have begun another attempt before.
+                if self._job.cancelled.is_set() or self._final.seen() is not None:
                     context.cancelJobGroup(self._group)
-                elif self._final.seen() is not None:
-                    context.cancelJobGroup(self._group)
-                    self._final.answer()
                 self._publish(context.statusTracker())
             except Exception as cause:
                 if not told and not self._finished.is_set():

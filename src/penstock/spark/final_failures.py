@@ -5,7 +5,7 @@ that meets one writes it into a file whose path came with the task, as a local p
 its task until the driver, which looks every now and then, has cancelled the Spark job:
 
     worker   writes the failure             waits          fails; nobody tries again
-    driver                     cancels the job   answers
+    driver                     cancels the job   answers when it has ended
 
 What a function cannot help, an `OSError` or a class of the user's own, is tried again as ever: a
 service that did not answer may answer the next time.
@@ -37,7 +37,7 @@ from penstock.errors import (
 PROPERTY = "penstock.final-failure"
 """Spark's local property that holds the path of the file."""
 
-_WAIT_SECONDS = 5.0
+_WAIT_SECONDS = 30.0
 """How long a worker waits for an answer. A driver that is gone does not give one."""
 
 _LOOK_SECONDS = 0.01
@@ -124,18 +124,14 @@ class FinalFailure:
         if failure is not None:
             raise failure from None  # what Spark says is no more than that the job was cancelled
 
-    def answer(self) -> None:
-        """Let workers that wait go on: the Spark job is cancelled, or has ended."""
-        _answer_to(self._path).touch()
-
     def __enter__(self) -> Self:
         """Begin to watch."""
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Watch no longer; in the thread that began."""
+        """Watch no longer, in the thread that began; let workers that wait go on: the job has ended."""
         self._context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]
-        self.answer()
+        _answer_to(self._path).touch()
 
 
 def _answer_to(path: Path) -> Path:
