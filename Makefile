@@ -56,7 +56,7 @@ check: $(installed) ## Lint, formatting, types, layers
 
 docs: $(installed) ## Write the pages that are generated from the source, and the plots
 	@$(python) -m penstock.config.reference > docs/configuration.md
-	@$(python) -m penstock.support.page > docs/api-support.md
+	@$(python) -m tools.support.page > docs/api-support.md
 	@$(python) -m penstock.bench.plots docs/images benchmarks/results/*.jsonl
 
 clean: ## Remove the environment and everything tools leave behind

@@ -20,17 +20,17 @@ from typing import Any
 from penstock.bench import aggregate, co_group, reduce, window_reduce
 from penstock.bench.shape import BATCH, Shape
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
-from penstock.runtime.batch_level import BatchLevel
-from penstock.runtime.collector import rare_for_records
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram
-from penstock.serde import user_code
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.batch_level import BatchLevel
+from penstock.runtime.task.garbage_collection import rare_for_records
+from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing.readings import splits_of
+from penstock.wire import user_code
 
 PROGRAMS: dict[str, Callable[[Any, Shape], Any]] = {
     "aggregate": aggregate.build,

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from penstock.serde.frame import (
+from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_records,

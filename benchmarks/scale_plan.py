@@ -21,16 +21,16 @@ from penstock.bench.reduce_records import record_maker
 from penstock.bench.render import table
 from penstock.bench.shape import MIXED, Shape
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.batch_level import BatchLevel
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram
-from penstock.runtime.report import decode_report, encode_report
-from penstock.serde.frame import FrameKind, payload_of, read_header
-from penstock.spark.sink_task import SinkMessage
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.batch_level import BatchLevel
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.report import decode_report, encode_report
+from penstock.spark.worker.sink_task import SinkMessage
+from penstock.wire.frame import FrameKind, payload_of, read_header
 
 SAMPLE_RECORDS = 1_048_576
 """After so many records a task sends what it has pickled: it has more than 16 MiB."""

@@ -8,6 +8,7 @@ readers follow types.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,48 @@ def forbidden_imports(
             if not allowed:
                 found.append(Finding(str(module.path), line, f"imports {name}"))
     return found
+
+
+def forbidden_within(
+    root: Path, within: Mapping[str, Mapping[str, Collection[str]]]
+) -> list[Finding]:
+    """Return the imports that cross a boundary inside a package the wrong way.
+
+    Args:
+        root: The package's directory; its name is the import name.
+        within: Top-level package to its folders and modules, each with those it may import.
+    """
+    found: list[Finding] = []
+    for module in modules(root):
+        allowed = within.get(module.owner)
+        if allowed is None or len(module.path.parts) < 2:
+            continue
+        member = module.path.parts[1].removesuffix(".py")
+        own = {member, *allowed.get(member, ())}
+        for line, name in _imported(module, root.name):
+            _, owner, read = [*name.split("."), "", ""][:3]
+            if owner == module.owner and read in allowed and read not in own:
+                found.append(Finding(str(module.path), line, f"imports {name}"))
+    return found
+
+
+def crowded_folders(root: Path, limit: int, exempt: Collection[str]) -> list[str]:
+    """Return the folders with more than `limit` modules whose path is not in `exempt`."""
+    counts = Counter(module.path.parent.as_posix() for module in modules(root))
+    return sorted(
+        f"{folder} has {count} modules"
+        for folder, count in counts.items()
+        if count > limit and folder not in exempt
+    )
+
+
+def members_of(root: Path) -> set[str]:
+    """Return the names of the modules and packages in a directory, but for `__init__`."""
+    return {
+        path.name.removesuffix(".py")
+        for path in root.iterdir()
+        if (path.suffix == ".py" and path.stem != "__init__") or any(path.rglob("*.py"))
+    }
 
 
 def delayed_imports(root: Path, exempt: Collection[str]) -> list[Finding]:

@@ -16,35 +16,35 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.support.names import NAMES
 from tests.import_graph import assigned_from_below, circles, import_graph
+from tools.support.names import NAMES
 
 ROOT = Path(penstock.__file__).parent
 REPOSITORY = Path(__file__).parents[1]
 
 HANDLES = {
-    "cached_stream",
-    "caching",
-    "co_grouped_streams",
-    "collecting",
-    "connected_streams",
-    "data_stream",
-    "dataframes",
-    "environment",
-    "interval_join",
-    "joined_rows",
-    "joined_streams",
-    "keyed_stream",
-    "paired_streams",
-    "regular_join",
-    "repartitioning",
-    "stream_checks",
-    "stream_ends",
-    "stream_handles",
-    "stream_pairs",
-    "window_rules",
-    "window_settings",
-    "windowed_stream",
+    "environment.environment",
+    "streams.cached_stream",
+    "streams.caching",
+    "streams.co_grouped_streams",
+    "streams.collecting",
+    "streams.connected_streams",
+    "streams.data_stream",
+    "streams.dataframes",
+    "streams.interval_join",
+    "streams.joined_rows",
+    "streams.joined_streams",
+    "streams.keyed_stream",
+    "streams.paired_streams",
+    "streams.regular_join",
+    "streams.repartitioning",
+    "streams.stream_checks",
+    "streams.stream_ends",
+    "streams.stream_handles",
+    "streams.stream_pairs",
+    "windows.window_rules",
+    "windows.window_settings",
+    "windows.windowed_stream",
 }
 """Files of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
 `KeyedStream`, whose `map` returns a `DataStream`. Only annotations: no import that is executed."""

@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.layers import MAY_IMPORT, THIRD_PARTY
-from tests.layers_check import delayed_imports, forbidden_imports, long_files
+from tests.layers_check import (
+    crowded_folders,
+    delayed_imports,
+    forbidden_imports,
+    forbidden_within,
+    long_files,
+    members_of,
+)
+from tools.layers import CROWDED, MAY_IMPORT, MOST_MODULES, STREAMS, THIRD_PARTY, WITHIN
 
 ROOT = Path(penstock.__file__).parent
 
 MAY_DELAY = {"spark", "__main__"}
 """Members that may import inside a function."""
 
-TABLES: set[str] = {"support/names.py"}
+TABLES: set[str] = set()
 """Files that may be long because they are one table, by path below the package."""
 
 # Runs in a process of its own: imports all modules of the packages named on the command line, in a
@@ -81,18 +88,39 @@ def test_no_file_is_too_long():
     assert strings(long_files(ROOT, 400, TABLES)) == []
 
 
+def test_no_folder_is_crowded():
+    assert crowded_folders(ROOT, MOST_MODULES, CROWDED) == []
+
+
+def test_no_exception_is_left_that_is_none():
+    crowded = {line.partition(" ")[0] for line in crowded_folders(ROOT, MOST_MODULES, ())}
+    assert crowded == CROWDED
+
+
 def test_every_member_has_its_row():
-    members = {
-        path.name.removesuffix(".py")
-        for path in ROOT.iterdir()
-        if path.suffix == ".py" or any(path.rglob("*.py"))
-    }
-    assert members - MAY_IMPORT.keys() == set()
+    assert members_of(ROOT) | {"__init__"} == MAY_IMPORT.keys()
+
+
+@pytest.mark.parametrize("package", WITHIN)
+def test_every_folder_has_its_row(package):
+    assert members_of(ROOT / package) == WITHIN[package].keys()
+
+
+def test_every_import_within_a_package_is_allowed():
+    assert strings(forbidden_within(ROOT, WITHIN)) == []
 
 
 def test_allowed_edges_have_no_cycle_and_lead_to_members():
     order = list(TopologicalSorter(MAY_IMPORT).static_order())
     assert set(order) == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("package", WITHIN)
+def test_allowed_edges_within_have_no_cycle_but_that_of_streams(package):
+    free = STREAMS if package == "api" else frozenset()
+    edges = {member: read - free for member, read in WITHIN[package].items()}
+    order = list(TopologicalSorter(edges).static_order())
+    assert set(order) | free == WITHIN[package].keys()
 
 
 @pytest.mark.parametrize("member", ["plan", "runtime"])
@@ -111,7 +139,7 @@ def test_reports_an_upward_import(package):
     root = package(
         {
             "graph/node.py": "from pkg import spark, types\nimport pkg.spark.session\n",
-            "spark/session.py": "from pkg.graph import node\n",
+            "spark/session/factory.py": "from pkg.graph import node\n",
         }
     )
     found = forbidden_imports(root, {"graph": {"types"}, "spark": {"graph"}}, {})
@@ -119,6 +147,30 @@ def test_reports_an_upward_import(package):
         "graph/node.py:1 imports pkg.spark",
         "graph/node.py:2 imports pkg.spark.session",
     ]
+
+
+def test_reports_an_import_within_a_package(package):
+    root = package(
+        {
+            "plan/phases/time.py": "from pkg.plan import planner\nfrom pkg.plan.physical import Plan\n",
+            "plan/planner.py": "import pkg.plan.phases.time\n",
+            "plan/physical.py": "from .phases import time\n",
+        }
+    )
+    within = {
+        "plan": {"planner": {"phases"}, "phases": {"physical"}, "physical": set()},
+    }
+    assert strings(forbidden_within(root, within)) == [
+        "plan/phases/time.py:1 imports pkg.plan.planner",
+        "plan/physical.py:1 imports pkg.plan.phases.time",
+    ]
+
+
+def test_reports_a_crowded_folder(package):
+    root = package({f"plan/phases/{number}.py": "" for number in range(3)} | {"plan/a.py": ""})
+    assert crowded_folders(root, 3, ()) == []
+    assert crowded_folders(root, 2, ()) == ["plan/phases has 3 modules"]
+    assert crowded_folders(root, 2, {"plan/phases"}) == []
 
 
 def test_reports_an_upward_import_that_is_relative(package):
@@ -145,7 +197,7 @@ def test_reports_a_guarded_distribution(package):
     root = package(
         {
             "graph/node.py": "import pyspark.sql\nimport json\n",
-            "spark/session.py": "from pyspark.sql import SparkSession\n",
+            "spark/session/factory.py": "from pyspark.sql import SparkSession\n",
         }
     )
     found = forbidden_imports(root, {}, {"pyspark": {"spark"}})

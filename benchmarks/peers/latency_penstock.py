@@ -17,7 +17,7 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import SparkSource
 from penstock.errors import JobCancelledError
 from penstock.metrics.listener import set_listeners
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 
 class PenstockCount(LatencySystem):

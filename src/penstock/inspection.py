@@ -5,6 +5,6 @@
 >>> read_state("/checkpoints/visits", "totals", "reduce").show()    # doctest: +SKIP
 """
 
-from penstock.spark.state_reader import read_state, read_state_names
+from penstock.spark.inspect.state_reader import read_state, read_state_names
 
 __all__ = ["read_state", "read_state_names"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.api import missed_settings
+from penstock.api.environment import missed_settings
 from penstock.common import Configuration
 from penstock.config.accepted_options import ACCEPTED_PREFIXES, MISSED_PREFIXES
 

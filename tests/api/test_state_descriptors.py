@@ -17,8 +17,8 @@ from penstock.datastream.state import (
     ValueStateDescriptor,
 )
 from penstock.errors import ArgumentError
-from penstock.serde import user_code
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.wire import user_code
 
 PICKLED = Types.PICKLED_BYTE_ARRAY()
 

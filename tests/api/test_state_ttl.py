@@ -9,7 +9,7 @@ import pytest
 from penstock.common import Duration, Time
 from penstock.datastream.state import StateTtlConfig
 from penstock.errors import ArgumentError
-from penstock.state.ttl import TimeToLive
+from penstock.state.handles.ttl import TimeToLive
 
 Update = StateTtlConfig.UpdateType
 Visibility = StateTtlConfig.StateVisibility

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from penstock import metrics
-from penstock.api.job import JobExecutionResult, JobID
+from penstock.api.environment.job import JobExecutionResult, JobID
 from penstock.common import Configuration, Row, Types
 from penstock.config.options import STATE_BACKEND
 from penstock.datastream import CoMapFunction, KeyedStream, StreamExecutionEnvironment

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.api.plan_only import PlanReady
+from penstock.api.environment.plan_only import PlanReady
 from penstock.bench.binlog import ORDERS, REFUNDS, write_binlog
 from penstock.config.overrides import set_process_overrides
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink
-from penstock.runtime.program import OperatorKind
+from penstock.program.operators import OperatorKind
 from penstock.testing import run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, environment, history_then_live
 

@@ -29,8 +29,8 @@ from penstock.bench.program import Case, Outputs
 from penstock.config.state_options import ENABLE_CODED_ROWDATA
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink
-from penstock.serde.coded_rows import coded_codec
 from penstock.testing import run_in_process
+from penstock.wire.coded_rows import coded_codec
 from tests.runtime.jobs import STREAMING, environment, history_then_live
 
 RECORDS = 400

@@ -9,9 +9,9 @@ from penstock.bench import booleans, word_count
 from penstock.bench.digest import as_text, digest_of
 from penstock.bench.shape import MODES, STREAMING, Shape
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.runtime.program import SINK_LEVEL, ChannelTime
+from penstock.program.channel import SINK_LEVEL, ChannelTime
 from penstock.testing import run_in_process
 
 CASES = [(module, system) for module in (booleans, word_count) for system in module.PROGRAM.systems]

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 import pytest
 
 from penstock.errors import SavepointError
-from penstock.serde.atomic_file import write_verified
-from penstock.spark.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.wire.atomic_file import write_verified
 
 BOUNDED, RESULTS = ["bounded", "BATCH"], ["results", "LIVE"]
 HISTORY, LIVE, BATCH = ["history", "BATCH"], ["live", "LIVE"], ["batch", "BATCH"]

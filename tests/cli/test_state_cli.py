@@ -10,8 +10,8 @@ import pytest
 
 from penstock.cli import state
 from penstock.config.configuration import Configuration
-from penstock.spark.session import get_session
-from penstock.state.schema import StateKind
+from penstock.spark.session.factory import get_session
+from penstock.state.schema.entry_schema import StateKind
 from penstock.types import Types
 from tests.spark.made_state import make_savepoint, of, section
 

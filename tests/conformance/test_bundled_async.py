@@ -14,7 +14,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from penstock.api import job
+from penstock.api.environment import job
 from penstock.common import Row, Types
 from tests.conformance.bundled import VARIABLE, examples
 from tests.conformance.in_process_executor import InProcessExecutor

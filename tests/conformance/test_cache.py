@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.api import job
+from penstock.api.environment import job
 from penstock.common import Configuration, Types
 from penstock.connectors.cache import BLOCK_RECORDS, CacheSource
-from penstock.connectors.data_generator import DataGeneratorSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.errors import GraphError, SourceError
 from penstock.testing import run_in_process

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.api import job
+from penstock.api.environment import job
 from penstock.common import Row, RowKind, Types
 from penstock.datastream import MapFunction, StreamExecutionEnvironment
 from penstock.datastream.data_stream import CloseableIterator

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.common import Duration, Encoder, Types
 from penstock.connectors.absent import INSTEAD
-from penstock.connectors.file_naming import BucketAssigner
+from penstock.connectors.files.file_naming import BucketAssigner
 from penstock.datastream.connectors.file_system import (
     FileFormat,
     FileSink,

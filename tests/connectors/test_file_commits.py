@@ -22,14 +22,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from penstock.connectors import file_commits
-from penstock.connectors.file_commits import StagedFileCommitter
-from penstock.connectors.file_formats import FileFormat
-from penstock.connectors.staged_files import StagedFile, StagedFileWriter
+from penstock.connectors.files import file_commits
+from penstock.connectors.files.file_commits import StagedFileCommitter
+from penstock.connectors.files.file_formats import FileFormat
+from penstock.connectors.files.staged_files import StagedFile, StagedFileWriter
 from penstock.errors import CallSite, SinkError
 from penstock.graph.endpoints import SinkContext
-from penstock.serde.atomic_file import write_verified
 from penstock.types.information import PickledBytesTypeInfo
+from penstock.wire.atomic_file import write_verified
 
 FAILPOINTS = ("sink.manifest-written", "sink.renamed-first", "sink.committed")
 

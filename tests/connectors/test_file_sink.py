@@ -18,9 +18,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors import file_writers
-from penstock.connectors.file_formats import SPECS, FileFormat
-from penstock.connectors.file_sink import FileSink
+from penstock.connectors.files import file_writers
+from penstock.connectors.files.file_formats import SPECS, FileFormat
+from penstock.connectors.files.file_sink import FileSink
 from penstock.errors import ArgumentError, CallSite, GraphError, SinkError, TypeMismatchError
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import TypeInformation

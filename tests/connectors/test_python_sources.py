@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from penstock.api import source_functions
+from penstock.api.functions import source_functions
 from penstock.common import TypeInformation, Types, WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import IteratorSource, SplitSource
 from penstock.datastream.functions import KeyedProcessFunction, ProcessFunction, SourceFunction
 from penstock.errors import ArgumentError, PenstockError, SourceError

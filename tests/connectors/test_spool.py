@@ -11,10 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors import collect_sink, spool
-from penstock.connectors.collect_sink import CollectSink
-from penstock.connectors.discard import DiscardingSink
-from penstock.connectors.print_sink import PrintSink
+from penstock.connectors import spool
+from penstock.connectors.python import collect_sink
+from penstock.connectors.python.collect_sink import CollectSink
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spool import spool_directory
 from penstock.errors import SinkError
 from penstock.graph.endpoints import Sink, SinkContext

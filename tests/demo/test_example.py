@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from penstock.api.plan_only import PlanReady
+from penstock.api.environment.plan_only import PlanReady
 from penstock.config.overrides import set_process_overrides
-from penstock.runtime.program import RunKind
+from penstock.program.run_settings import RunKind
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "departures.py"
 

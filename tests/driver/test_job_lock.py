@@ -23,17 +23,17 @@ from typing import Any
 import pytest
 
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError
-from penstock.serde.atomic_file import read_verified, write_verified
-from penstock.serde.fence import OWNER, Fence
-from penstock.spark import job_lock
-from penstock.spark.job_lock import LOCK, JobLock, is_locked
-from penstock.spark.process_identity import ProcessIdentity
+from penstock.spark.job import job_lock
+from penstock.spark.job.job_lock import LOCK, JobLock, is_locked
+from penstock.spark.session.process_identity import ProcessIdentity
+from penstock.wire.atomic_file import read_verified, write_verified
+from penstock.wire.fence import OWNER, Fence
 from tests.faults.processes import wait_for
 
 DRIVER = """
 import sys, time
 from pathlib import Path
-from penstock.spark.job_lock import JobLock
+from penstock.spark.job.job_lock import JobLock
 lock = JobLock.take(Path(sys.argv[1]))
 lock.note_jvm(int(sys.argv[2]))
 print("taken", lock.fence.epoch, flush=True)
@@ -125,7 +125,7 @@ def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             old.kill()
             old.wait()
 
-        monkeypatch.setattr("penstock.spark.job_lock.time.sleep", end_it)
+        monkeypatch.setattr("penstock.spark.job.job_lock.time.sleep", end_it)
         JobLock.take(tmp_path).release()
     assert len(waits) == 1
 
@@ -268,7 +268,7 @@ def test_a_held_probe_delays_a_driver_and_does_not_refuse_it(
             waits.append(seconds)
             fcntl.flock(probe, fcntl.LOCK_UN)
 
-        monkeypatch.setattr("penstock.spark.job_lock.time.sleep", end_of_probe)
+        monkeypatch.setattr("penstock.spark.job.job_lock.time.sleep", end_of_probe)
         JobLock.take(tmp_path).release()
     assert len(waits) == 1
 

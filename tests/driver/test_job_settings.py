@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from penstock.errors import EnvironmentSetupError
-from penstock.spark import job_settings as settings
-from penstock.spark.failures import translate
-from penstock.spark.job_settings import RUNTIME, job_settings, untold_interpreter
+from penstock.spark.failures.translation import translate
+from penstock.spark.session import job_settings as settings
+from penstock.spark.session.job_settings import RUNTIME, job_settings, untold_interpreter
 
 KEY = "spark.sql.execution.arrow.maxBytesPerBatch"
 

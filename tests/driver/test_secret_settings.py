@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import EnvironmentSetupError
-from penstock.spark.secret_settings import on_command_line
+from penstock.spark.session.secret_settings import on_command_line
 
 KEY = "spark.hadoop.fs.s3a.secret.key"
 SECRET = "a=b: c\\d #é😀!"  # noqa: S105 - nobody's
@@ -20,7 +20,7 @@ SECRET = "a=b: c\\d #é😀!"  # noqa: S105 - nobody's
 PROGRAM = f"""
 import json, pathlib
 from penstock.common import Configuration
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 conf = Configuration.from_dict({{{KEY!r}: {SECRET!r}, "spark.app.name": "shown"}})
 session = get_session(conf)

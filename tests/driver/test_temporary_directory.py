@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark.process_identity import ProcessIdentity
-from penstock.spark.temporary_directory import TemporaryDirectory
+from penstock.spark.session.process_identity import ProcessIdentity
+from penstock.spark.session.temporary_directory import TemporaryDirectory
 from tests.faults.processes import wait_for
 
 KILLED = """
 import os, signal
 from penstock.common import Configuration
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 session = get_session(Configuration())
 rows = session.range(100).repartition(3)

@@ -18,15 +18,15 @@ import pytest
 from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStrategy
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.channel_writer import ChannelWriter
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.program import LevelProgram
-from penstock.spark import level_worker, worker_memory
-from penstock.spark.level_worker import LevelDescription, LevelWorker
-from penstock.spark.local_state import LocalCopies
-from penstock.spark.payload import Payload
-from penstock.spark.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
+from penstock.program.level import LevelProgram
+from penstock.runtime.exchange.channel_writer import ChannelWriter
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.spark.worker import level_worker, worker_memory
+from penstock.spark.worker.level_worker import LevelDescription, LevelWorker
+from penstock.spark.worker.local_state import LocalCopies
+from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
 from tests.runtime.jobs import STREAMING, history_then_live, job
 
 RESTARTS = 10

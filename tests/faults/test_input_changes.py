@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock.spark import batch_run
+from penstock.spark.driver import batch_run
 from tests.faults.in_process import Attempts, Kept
 from tests.faults.visits_job import VisitsJob
 from tests.spark.conftest import Environment

@@ -18,7 +18,7 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import MapFunction, RuntimeContext
 from penstock.datastream.connectors import Committer, DataGeneratorSource, Sink, SinkWriter
 from penstock.datastream.state import ValueStateDescriptor
-from penstock.runtime.live_subtask import LiveSubtask
+from penstock.runtime.task.live_subtask import LiveSubtask
 from tests.spark.conftest import Environment
 
 Sample = tuple[int, int, int, int]

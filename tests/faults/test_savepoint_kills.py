@@ -9,8 +9,8 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from penstock.serde.atomic_file import read_verified
-from penstock.spark.savepoint_requests import SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.wire.atomic_file import read_verified
 from tests.faults.drivers import SECONDS, Drivers
 from tests.faults.processes import wait_for
 from tests.faults.visits_job import VisitsJob

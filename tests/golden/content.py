@@ -24,13 +24,13 @@ from penstock.datastream import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.backend import StateBackend
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row
+from penstock.wire.canonical.key_groups import KeyGroups
 
 GROUPS = KeyGroups(16)
 KEYS: tuple[Any, ...] = ("a", "ß", 7, -(2**40), 2.5, (1, "x"), None, b"\x00", date(2024, 2, 29))

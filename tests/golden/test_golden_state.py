@@ -9,10 +9,10 @@ import pytest
 from penstock.common import Types
 from penstock.datastream import ValueStateDescriptor
 from penstock.errors import StateMigrationError
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import BROADCAST_GROUP
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.testing.memory_log import MemoryLog
 from tests.golden.content import DESCRIPTORS, GROUPS, KEYS, RULES, entries, profile, timers
 

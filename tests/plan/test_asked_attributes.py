@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     FilterFunction,
@@ -24,9 +24,9 @@ from penstock.datastream import (
 from penstock.datastream.window import EndOfStreamWindows
 from penstock.errors import GraphError
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.asked_attributes import REFUSED_OF_FUNCTIONS
-from penstock.plan.blocking import end_of_stream_operators
-from penstock.plan.operator_traits import said_by
+from penstock.plan.phases.asked_attributes import REFUSED_OF_FUNCTIONS
+from penstock.plan.phases.blocking import end_of_stream_operators
+from penstock.plan.phases.operator_traits import said_by
 from tests.runtime.jobs import BATCH
 
 NAMES = [field.name for field in fields(OperatorAttributes)]

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     KeyedCoProcessFunction,
     MapFunction,
@@ -25,8 +25,8 @@ from penstock.datastream import (
 )
 from penstock.datastream.window import EndOfStreamWindows
 from penstock.errors import GraphError
-from penstock.plan.render import render_text
-from penstock.runtime.program import RunKind
+from penstock.plan.explain.render import render_text
+from penstock.program.run_settings import RunKind
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, history_then_live
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Time, Types
-from penstock.connectors.discard import DiscardingSink
-from penstock.connectors.recorded import RecordedSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.recorded import RecordedSource
 from penstock.datastream import (
     AggregateFunction,
     ReduceFunction,
@@ -17,8 +17,8 @@ from penstock.datastream.connectors import HybridSource
 from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
-from penstock.plan.combining import paired_in
 from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.combining import paired_in
 from penstock.plan.programs import programs_of
 
 BATCH = {"execution.runtime-mode": "BATCH"}

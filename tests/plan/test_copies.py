@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Types
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     FilterFunction,
     MapFunction,
@@ -16,11 +16,12 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import NumberSequenceSource
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.copies import Action, action, choose_copies
-from penstock.plan.operator_traits import TRAITS
-from penstock.plan.render import render_text
-from penstock.runtime.program import NO_COPIES, OperatorKind
-from penstock.runtime.record_copies import RESULTS
+from penstock.plan.explain.render import render_text
+from penstock.plan.phases.copies import Action, action, choose_copies
+from penstock.plan.phases.operator_traits import TRAITS
+from penstock.program.operator_spec import NO_COPIES
+from penstock.program.operators import OperatorKind
+from penstock.runtime.flow.record_copies import RESULTS
 
 ROW = Types.ROW_NAMED(["a"], [Types.LONG()])
 SIDE = OutputTag("side", ROW)

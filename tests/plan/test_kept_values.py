@@ -11,7 +11,7 @@ import pytest
 
 from penstock.datastream import MapFunction
 from penstock.errors import UserCodeError
-from penstock.plan.kept_values import kept_by, kept_by_generator
+from penstock.plan.phases.kept_values import kept_by, kept_by_generator
 from tests.testing import mutating_programs
 
 SEEN: list[Any] = []

@@ -7,10 +7,10 @@ import re
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import OutputTag, ProcessFunction, StreamExecutionEnvironment
 from penstock.datastream.functions import KeyedProcessFunction
-from penstock.plan.render import render_mermaid
+from penstock.plan.explain.render import render_mermaid
 
 LATE = OutputTag("late")
 

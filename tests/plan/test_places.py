@@ -9,16 +9,16 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Duration, WatermarkStrategy
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, MapFunction, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import GraphError
-from penstock.plan.identity import numbered_sources, numbered_uids, source_uids, with_numbers
+from penstock.plan.compat.identity import numbered_sources, numbered_uids, source_uids, with_numbers
+from penstock.plan.explain.unnamed_state import HOLDS_STATE, describe_unnamed_state, unnamed_state
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.unnamed_state import HOLDS_STATE, describe_unnamed_state, unnamed_state
-from penstock.runtime.program import OperatorKind
+from penstock.program.operators import OperatorKind
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 TIMED = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(1))

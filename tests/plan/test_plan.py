@@ -8,26 +8,28 @@ import pytest
 
 from penstock.common import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import EmptyGraphError, GraphError, PenstockError, UnboundedBatchError
 from penstock.graph.logical import NodeKind
-from penstock.plan.fingerprint import describe_shape, fingerprint
+from penstock.plan.compat.fingerprint import describe_shape, fingerprint
+from penstock.plan.explain.render import render_mermaid, render_text
+from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.hand_over import HandOver
-from penstock.plan.levels import OPERATOR_KINDS
 from penstock.plan.options import plan_options
+from penstock.plan.phases.levels import OPERATOR_KINDS
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
-from penstock.plan.render import render_mermaid, render_text
-from penstock.plan.shape_difference import first_difference
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.operators import OperatorKind
+from penstock.program.partitioning import Partitioner
+from penstock.program.run_settings import RunKind
 from penstock.runtime.operators import KEYED, UNKEYED
-from penstock.runtime.program import SINK_LEVEL, OperatorKind, RunKind
 from penstock.testing import run_in_process, same_answer
-from penstock.types.partitioner import Partitioner
 
 BACKLOG = "execution.checkpointing.interval-during-backlog"
 BOUNDED = CollectionSource.of([1, 2])

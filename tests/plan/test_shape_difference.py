@@ -7,12 +7,12 @@ import json
 import pytest
 
 from penstock.common import Time, Types, WatermarkStrategy
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from penstock.plan.fingerprint import describe_shape
-from penstock.plan.shape_difference import first_difference
+from penstock.plan.compat.fingerprint import describe_shape
+from penstock.plan.explain.shape_difference import first_difference
 
 
 def shape(change=lambda stream: stream, *, windows=None, parallelism=2, values=(1, 2)):

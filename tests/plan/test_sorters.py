@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,
     OperatorAttributesBuilder,
 )
 from penstock.errors import GraphError
-from penstock.plan.render import render_text
+from penstock.plan.explain.render import render_text
 from tests.runtime.jobs import MIXED, by_time, environment, history_then_live
 
 

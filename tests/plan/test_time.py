@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Time, Types
-from penstock.connectors.discard import DiscardingSink
-from penstock.connectors.recorded import RecordedSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.recorded import RecordedSource
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
-from penstock.plan.render import render_text
-from penstock.plan.time import LOOKS_AWAY, ORDERS, UNKEYED_LOOKERS
+from penstock.plan.explain.render import render_text
+from penstock.plan.phases.time import LOOKS_AWAY, ORDERS, UNKEYED_LOOKERS
+from penstock.program.channel import SINK_LEVEL, ChannelTime
+from penstock.program.operators import OperatorKind
 from penstock.runtime.operators import KEYED, UNKEYED
-from penstock.runtime.program import SINK_LEVEL, ChannelTime, OperatorKind
 from tests.testing.timed_programs import Folded, Reminders, Stamp, strategy_of
 
 FORCE = "pipeline.force-timestamp-support"

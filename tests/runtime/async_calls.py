@@ -11,10 +11,12 @@ from penstock.datastream import (
     AsyncFunction,
     AsyncRetryStrategy,
 )
-from penstock.runtime.context import OperatorContext
-from penstock.runtime.operators.async_io import AsyncOperator
-from penstock.runtime.program import OperatorKind, OperatorSpec, RunKind, RunSettings
-from penstock.types.async_spec import AsyncSpec
+from penstock.program.async_io import AsyncSpec
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.operators.async_io.operator import AsyncOperator
 
 NO_RETRY = AsyncRetryStrategy.no_restart()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from penstock.program.join import JoinKind
 from penstock.types import Row, RowKind
-from penstock.types.join_spec import JoinKind
 
 ADDS = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 

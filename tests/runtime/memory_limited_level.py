@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.common import Configuration, Time
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     CoGroupFunction,
     KeyedProcessFunction,
@@ -27,9 +27,9 @@ from penstock.datastream.connectors import CollectionSource
 from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.batch_level import BatchLevel
-from penstock.runtime.program import LevelProgram
-from penstock.serde.frame import (
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.batch_level import BatchLevel
+from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_records,

@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 from penstock.common import Time, Types, WatermarkStrategy
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.iterator_source import IteratorSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.datastream import AsyncDataStream, AsyncRetryStrategy, MapFunction
 from penstock.datastream import ReducingStateDescriptor as Reducing
 from penstock.datastream.window import DeltaEvictor

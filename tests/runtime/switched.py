@@ -8,19 +8,19 @@ from typing import Any
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.channel_writer import ChannelWriter
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.program import SINK_LEVEL
-from penstock.runtime.report import decode_report
-from penstock.serde import user_code
-from penstock.serde.frame import FrameKind, decode_records, read_header
-from penstock.state.backend import StateBackend
-from penstock.state.hash_backend import HashBackend
+from penstock.program.channel import SINK_LEVEL
+from penstock.runtime.exchange.channel_writer import ChannelWriter
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.runtime.task.report import decode_report
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
 from penstock.testing import Schedule
 from penstock.testing.batch_run import run_batch
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.testing.results import Results, SinkStage
+from penstock.wire import user_code
+from penstock.wire.frame import FrameKind, decode_records, read_header
 
 
 class Switched:

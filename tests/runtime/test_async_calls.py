@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.api.async_retry_predicates import empty_result_predicate, has_exception_predicate
+from penstock.api.functions.async_retry_predicates import (
+    empty_result_predicate,
+    has_exception_predicate,
+)
 from penstock.datastream import (
     AsyncFunction,
     AsyncRetryStrategy,

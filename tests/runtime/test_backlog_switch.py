@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Time
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
-from penstock.connectors.recorded import RecordedSource
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.recorded import RecordedSource
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,
@@ -31,13 +31,13 @@ from penstock.errors import ConfigError, GraphError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.level_backlog import LevelBacklog
-from penstock.runtime.level_watermarks import LevelWatermarks
-from penstock.runtime.program import RunKind
-from penstock.serde.elements import Watermark
-from penstock.state.hash_parts import HashSinglePart
+from penstock.program.run_settings import RunKind
+from penstock.runtime.time.level_backlog import LevelBacklog
+from penstock.runtime.time.level_watermarks import LevelWatermarks
+from penstock.state.backends.hash.parts import HashSinglePart
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
 from penstock.types import Types
+from penstock.wire.elements import Watermark
 from tests.runtime.jobs import (
     MIN,
     MIXED,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Time, Types
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     CoGroupFunction,
     FlatJoinFunction,
@@ -26,9 +26,9 @@ from penstock.datastream.window import (
     TumblingEventTimeWindows,
 )
 from penstock.errors import UserFunctionError
-from penstock.runtime.operators.co_group_windows import CoGroupWindowOperator
-from penstock.runtime.two_sides import lists_by_key, pairs_by_key
-from penstock.state.blob import decode_blob
+from penstock.runtime.operators.joins.two_sides import lists_by_key, pairs_by_key
+from penstock.runtime.operators.windows.co_group_windows import CoGroupWindowOperator
+from penstock.state.log.blob import decode_blob
 from penstock.testing import Emitted, OperatorHarness, difference, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, by_time, environment
 

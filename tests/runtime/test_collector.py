@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from penstock.runtime import collector
-from penstock.runtime.collector import paused_for_micro_batch, rare_for_records
+from penstock.runtime.task import garbage_collection as collector
+from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
 
 
 class Node:

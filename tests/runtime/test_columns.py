@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Row, Types, WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import FileSource
 from penstock.errors import DecodeError, KeyTypeError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.selected_field import field_position, getter_of
-from penstock.serde.frame import FrameKind, decode_records, read_header
-from penstock.types.row_columns import rows_of
+from penstock.program.selected_field import field_position, getter_of
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.wire.frame import FrameKind, decode_records, read_header
+from penstock.wire.row_columns import rows_of
 from tests.runtime.jobs import STREAMING, environment
 
 NAMES = ["word", "count", "as_dict", "_hidden", "a.b"]

@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Types
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import ReduceFunction, WatermarkStrategy
 from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.metrics.values import metric_results
-from penstock.runtime import entry_limit
-from penstock.runtime.combiner import Combiner
-from penstock.runtime.spill_space import SPILLED_FILES
+from penstock.program.combining import CombineSpec
+from penstock.runtime.fold import entry_limit
+from penstock.runtime.fold.combiner import Combiner
+from penstock.runtime.spill.spill_space import SPILLED_FILES
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
-from penstock.types.combine_spec import CombineSpec
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, Splits, environment, history_then_live
 from tests.runtime.switched import Switched
 

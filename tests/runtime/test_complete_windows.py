@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from penstock.datastream import AggregateFunction, ProcessWindowFunction, WindowFunction
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.errors import UserFunctionError
-from penstock.runtime.windows.complete import CompleteWindows
-from penstock.state.hash_backend import HashBackend
+from penstock.runtime.operators.windows.complete import CompleteWindows
+from penstock.state.backends.hash.backend import HashBackend
 from tests.runtime.spill_jobs import ms
 from tests.runtime.window_harness import MAX, WindowHarness
 

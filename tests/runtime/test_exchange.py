@@ -13,7 +13,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.runtime.routing import live_routes, spark_partition
+from penstock.program.routing import live_routes, spark_partition
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import (
     BATCH,

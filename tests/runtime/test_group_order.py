@@ -12,20 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Types, WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
 from penstock.datastream.connectors import FileSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime import group_order
-from penstock.runtime.group_order import KeyedRows, in_group_order, rows_of_columns
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.live_level import LiveLevel
-from penstock.runtime.program import SINK_LEVEL
-from penstock.serde.frame import FrameKind, decode_records, read_header
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.hash_backend import HashBackend
-from penstock.types.row_columns import rows_of
+from penstock.program.channel import SINK_LEVEL
+from penstock.runtime.exchange import group_order
+from penstock.runtime.exchange.group_order import KeyedRows, in_group_order, rows_of_columns
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.live_level import LiveLevel
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.wire.canonical.key_groups import KeyGroups
+from penstock.wire.frame import FrameKind, decode_records, read_header
+from penstock.wire.row_columns import rows_of
 from tests.runtime.jobs import STREAMING, environment
 
 GROUPS = 16

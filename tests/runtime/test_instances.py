@@ -16,17 +16,17 @@ from typing import ClassVar
 import pytest
 
 from penstock import datastream
-from penstock.api import (
+from penstock.api.streams import (
     co_grouped_streams,
     connected_streams,
     data_stream,
     interval_join,
     joined_streams,
     keyed_stream,
-    windowed_stream,
 )
+from penstock.api.windows import windowed_stream
 from penstock.common import Time, Types, WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     AllWindowFunction,

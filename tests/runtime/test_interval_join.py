@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from penstock.common import Duration, Time, Types
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import OutputTag, ProcessJoinFunction, ValueStateDescriptor
 from penstock.errors import ArgumentError, GraphError, TypeMismatchError, UserFunctionError
-from penstock.plan.fingerprint import fingerprint
-from penstock.state.blob import decode_blob
+from penstock.plan.compat.fingerprint import fingerprint
+from penstock.state.log.blob import decode_blob
 from penstock.testing import Emitted, OperatorHarness, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, by_time, environment
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 
 from penstock.common import Row, Time
-from penstock.connectors.collection import CollectionSource
+from penstock.connectors.python.collection import CollectionSource
 from penstock.datastream import (
     KeyedProcessFunction,
     ListStateDescriptor,
@@ -22,13 +22,13 @@ from penstock.datastream import (
 )
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import StateMigrationError
-from penstock.plan.code_digest import code_digest
+from penstock.plan.compat.code_digest import code_digest
 from penstock.plan.physical import PhysicalPlan
-from penstock.runtime.chain import CODE
-from penstock.serde.key_bytes import encode_key, kind_of_key
+from penstock.runtime.task.chain import CODE
 from penstock.testing import OperatorHarness
 from penstock.testing.harness_values import HarnessSnapshot
 from penstock.types.list_key import ListKey
+from penstock.wire.canonical.key_bytes import encode_key, kind_of_key
 from tests.runtime.jobs import BATCH, STREAMING, job
 
 

@@ -31,12 +31,12 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError, UserFunctionError
-from penstock.runtime.program import ChannelSpec
-from penstock.runtime.selected_field import getter_of
-from penstock.runtime.selected_keys import SelectorCheck
+from penstock.program.channel import ChannelSpec
+from penstock.program.partitioning import Partitioner
+from penstock.program.selected_field import getter_of
+from penstock.runtime.exchange.selected_keys import SelectorCheck
 from penstock.testing import OperatorHarness, Schedule, run_in_process
 from penstock.types.list_key import frozen
-from penstock.types.partitioner import Partitioner
 from tests.runtime.jobs import MODE_IDS, MODES, environment, history_then_live
 
 

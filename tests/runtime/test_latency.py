@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Configuration
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     OutputTag,
     ProcessFunction,
@@ -21,14 +21,14 @@ from penstock.datastream import (
 from penstock.metrics import HistogramValue
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.latency import LatencyTracker, SourceLatency, SourceMarker
-from penstock.runtime.program import RunKind
-from penstock.runtime.value_channel_writer import make_channel_writer
-from penstock.serde.frame import FrameKind, load_payload, read_header
-from penstock.serde.stream_element_serializer import LatencyMarker
+from penstock.program.latency_marker import LatencyMarkerEvent, OperatorId
+from penstock.program.run_settings import RunKind
+from penstock.program.stream_element_serializer import LatencyMarker
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.value_channel_writer import make_channel_writer
+from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker
 from penstock.testing import Schedule, run_in_process
-from penstock.types.latency_marker import LatencyMarkerEvent, OperatorId
+from penstock.wire.frame import FrameKind, load_payload, read_header
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
 from tests.testing.programs import build, configuration
 from tests.testing.strategies import in_time

@@ -12,16 +12,16 @@ from penstock.datastream import MapFunction, ValueStateDescriptor, WatermarkStra
 from penstock.errors import StateError, StateMigrationError, UserFunctionError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.channel_writer import ChannelWriter
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.program import SINK_LEVEL
-from penstock.runtime.report import decode_report
-from penstock.serde import user_code
-from penstock.serde.elements import EndOfInput
-from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
-from penstock.state.change_log import ChangeLog
+from penstock.program.channel import SINK_LEVEL
+from penstock.runtime.exchange.channel_writer import ChannelWriter
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.runtime.task.report import decode_report
+from penstock.state.log.change_log import ChangeLog
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.wire import user_code
+from penstock.wire.elements import EndOfInput
+from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
 from tests.runtime.jobs import STREAMING, history_then_live, job
 
 

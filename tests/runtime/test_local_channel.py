@@ -11,16 +11,16 @@ from dataclasses import replace
 
 import pytest
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import MapFunction, OutputTag, ProcessFunction, WatermarkStrategy
 from penstock.errors import UserCodeError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.local_channel import LocalChannel
-from penstock.runtime.program import ChannelTime
-from penstock.serde.frame import FrameKind, decode_records, read_header
+from penstock.program.channel import ChannelTime
+from penstock.runtime.exchange.local_channel import LocalChannel
+from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing import Schedule, run_in_process
+from penstock.wire.frame import FrameKind, decode_records, read_header
 from tests.runtime.jobs import (
     BATCH,
     MIN,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import PenstockError
-from penstock.state.blob import decode_blob
+from penstock.state.log.blob import decode_blob
 from penstock.testing import OperatorHarness
 from tests.runtime.transcripts import LATE, DisagreementError, Transcript, load, of_two, play
 

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError, UserCodeError
-from penstock.runtime import part_buckets
-from penstock.runtime.part_buckets import PartBuckets, PartFrame
-from penstock.serde.frame import (
+from penstock.runtime.exchange import part_buckets
+from penstock.runtime.exchange.part_buckets import PartBuckets, PartFrame
+from penstock.types.row import Row
+from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_pairs,
@@ -20,8 +21,7 @@ from penstock.serde.frame import (
     encode_parts,
     read_header,
 )
-from penstock.serde.record_parts import pack_part
-from penstock.types.row import Row
+from penstock.wire.record_parts import pack_part
 
 BATCHES = st.lists(
     st.lists(

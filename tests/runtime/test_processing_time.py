@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from penstock.connectors.collection import CollectionSource
+from penstock.connectors.python.collection import CollectionSource
 from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.channel_writer import ChannelWriter
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.report import decode_report
-from penstock.serde import user_code
-from penstock.serde.frame import FrameKind, decode_records, read_header
+from penstock.runtime.exchange.channel_writer import ChannelWriter
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.runtime.task.report import decode_report
 from penstock.testing import run_in_process
 from penstock.testing.memory_log import MemoryLog
+from penstock.wire import user_code
+from penstock.wire.frame import FrameKind, decode_records, read_header
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, history_then_live, job
 
 

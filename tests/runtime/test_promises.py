@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     FlatMapFunction,
     KeyedProcessFunction,

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Configuration, Row, Types
-from penstock.connectors.collection import CollectionSource
+from penstock.connectors.python.collection import CollectionSource
 from penstock.datastream import JoinFunction, WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink, HybridSource
 from penstock.errors import (
@@ -25,9 +25,9 @@ from penstock.errors import (
     TypeMismatchError,
     UserFunctionError,
 )
+from penstock.program.join import JoinKind
 from penstock.testing import OperatorHarness, Schedule, run_in_process
 from penstock.types import RowKind
-from penstock.types.join_spec import JoinKind
 from tests.runtime.changelogs import changelogs, changes, join, materialised, rows_of
 from tests.runtime.jobs import BATCH, MIXED, MODE_IDS, MODES, STREAMING, by_time, environment
 

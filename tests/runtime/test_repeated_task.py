@@ -1,14 +1,14 @@
 """A task of a batch run that is done again writes the same bytes.
 
 Spark compares checksums of what an exchange carries. If they differ, more than what was lost is
-computed again (`penstock.spark.lost_output`).
+computed again (`penstock.spark.driver.lost_output`).
 """
 
 from __future__ import annotations
 
 import pytest
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.testing import Schedule

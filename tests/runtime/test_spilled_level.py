@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import CollectionSource
-from penstock.runtime.spill_space import SPILL_DEPTH, SPILLED_BYTES, SPILLED_FILES
+from penstock.runtime.spill.spill_space import SPILL_DEPTH, SPILLED_BYTES, SPILLED_FILES
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, by_time, environment, history_then_live
 from tests.runtime.spill_jobs import JOBS, per_key

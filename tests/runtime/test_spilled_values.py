@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SpillError
-from penstock.runtime.spill_space import SpillCounts, SpillSpace
-from penstock.runtime.spilled_values import SpilledValues
+from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
+from penstock.runtime.spill.spilled_values import SpilledValues
 
 batches = st.lists(st.lists(st.one_of(st.integers(), st.text(max_size=5)), max_size=80), max_size=9)
 

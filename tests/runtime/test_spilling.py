@@ -14,22 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import PenstockError, SpillError
-from penstock.runtime.key_portions import FAN_OUT, KeyPortions
-from penstock.runtime.large_key import FAN_IN, LargeKey
+from penstock.program.window_operation import Fold
 from penstock.runtime.operators import KEYED
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.runtime.record_size import bytes_per_record
-from penstock.runtime.spill_space import SpillCounts, SpillSpace
-from penstock.runtime.spilled_portions import Input, Portion, numbered
-from penstock.runtime.windows import in_parts
-from penstock.serde.frame import FrameHeader, FrameKind
-from penstock.serde.frame_file import FrameFile
+from penstock.runtime.operators.windows import in_parts
+from penstock.runtime.spill.record_size import bytes_per_record
+from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
+from penstock.runtime.task.spilling.key_portions import FAN_OUT, KeyPortions
+from penstock.runtime.task.spilling.large_key import FAN_IN, LargeKey
+from penstock.runtime.task.spilling.spilled_portions import Input, Portion, numbered
 from penstock.testing import run_in_process
 from penstock.types import Row
-from penstock.types.window_spec import Fold
+from penstock.wire.frame import FrameHeader, FrameKind
+from penstock.wire.frame_file import FrameFile
 from tests.runtime.jobs import BATCH, by_time, environment
 
 keys = st.one_of(st.integers(), st.text(max_size=3), st.tuples(st.integers(0, 3), st.booleans()))

@@ -14,10 +14,12 @@ from penstock.datastream.state import (
     ValueStateDescriptor,
 )
 from penstock.errors import ArgumentError, CallSite, UnkeyedStateError
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.program import OperatorKind, OperatorSpec, RunKind, RunSettings
-from penstock.state.hash_backend import HashBackend
-from penstock.state.key_context import KeyContext
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.handles.key_context import KeyContext
 
 ORIGIN = CallSite("job.py", 3, "build")
 SETTINGS = RunSettings(RunKind.LIVE, 1, 4)

@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from penstock.common import Time
 from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
 from penstock.datastream.window import TumblingProcessingTimeWindows
-from penstock.serde.key_groups import KeyGroups
-from penstock.state import hash_backend, lmdb_writer
-from penstock.state.backend import StateBackend
-from penstock.state.blob import decode_blob, key_group_of
-from penstock.state.change_log import ChangeLog
-from penstock.state.lmdb_backend import LmdbBackend
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash import backend as hash_backend
+from penstock.state.backends.lmdb import writer as lmdb_writer
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import decode_blob, key_group_of
+from penstock.state.log.change_log import ChangeLog
 from penstock.testing import Schedule, run_in_process
 from penstock.testing import live_run as in_process
 from penstock.testing.memory_log import MemoryLog
+from penstock.wire.canonical.key_groups import KeyGroups
 from tests.runtime.jobs import MIXED, history_then_live, job
 from tests.runtime.switched import Switched
 

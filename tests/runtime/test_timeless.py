@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from penstock.common import Configuration, Time
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     OneInputStreamOperator,
@@ -23,13 +23,13 @@ from penstock.errors import (
 )
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.chain import OperatorChain
-from penstock.runtime.frame_sequence import FrameSequence
-from penstock.runtime.value_channel_writer import ValueChannelWriter, make_channel_writer
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
-from penstock.serde.frame import FrameKind, load_payload, read_header
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.value_channel_writer import ValueChannelWriter, make_channel_writer
+from penstock.runtime.task.chain import OperatorChain
 from penstock.state.level_state import NO_STATE
 from penstock.testing import Schedule, run_in_process
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
+from penstock.wire.frame import FrameKind, load_payload, read_header
 from tests.runtime.jobs import MODE_IDS, MODES
 
 OFF = {"pipeline.force-timestamp-support": "false", "pipeline.auto-watermark-interval": "0"}

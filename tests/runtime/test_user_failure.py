@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from penstock.common import Types
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ProcessWindowFunction, ValueStateDescriptor
 from penstock.errors import ArgumentError, PenstockError, SourceError, UserFunctionError, encodable
-from penstock.runtime.operators.keyed_window import FUNCTION_PREFIX
-from penstock.runtime.timers import PROCESSING_TABLE, TABLE
-from penstock.runtime.windows.general import TRIGGER_PREFIX
+from penstock.runtime.operators.windows.general import TRIGGER_PREFIX
+from penstock.runtime.operators.windows.keyed_window import FUNCTION_PREFIX
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
 from penstock.testing import run_in_process
 from penstock.user_failure import is_interrupt, short, user_failure, words_of
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, Splits, by_time, environment, job

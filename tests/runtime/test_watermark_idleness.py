@@ -10,30 +10,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import Duration, Watermark, WatermarkGenerator, WatermarkOutput
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.functions import KeyedProcessFunction
 from penstock.errors import ArgumentError
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
-from penstock.runtime.context import OperatorContext
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.live_level import LiveLevel
+from penstock.program.channel import SINK_LEVEL, WatermarkGroup
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.program.timestamps import TimestampSpec
+from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators import timestamps
-from penstock.runtime.program import (
-    SINK_LEVEL,
-    OperatorKind,
-    OperatorSpec,
-    RunKind,
-    RunSettings,
-    TimestampSpec,
-    WatermarkGroup,
-)
-from penstock.runtime.watermarks import ChannelWatermarks, combined_watermark
-from penstock.serde import elements
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, WatermarkStatus
-from penstock.serde.frame import FrameKind, decode_records, read_header
-from penstock.state.hash_backend import HashBackend
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.live_level import LiveLevel
+from penstock.runtime.time.watermarks import ChannelWatermarks, combined_watermark
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.wire import elements
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, WatermarkStatus
+from penstock.wire.frame import FrameKind, decode_records, read_header
 from tests.runtime.jobs import STREAMING, Splits, by_time, environment
 
 IDLE_MS = 1000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.runtime.program import WatermarkGroup
-from penstock.runtime.watermarks import ChannelWatermarks
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
+from penstock.program.channel import WatermarkGroup
+from penstock.runtime.time.watermarks import ChannelWatermarks
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
 
 
 def channel(*groups, initial=None):

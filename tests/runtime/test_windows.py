@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from penstock.common import Time, Types
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     AllWindowFunction,
@@ -43,8 +43,8 @@ from penstock.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from penstock.errors import ArgumentError, GraphError, PenstockError, UserFunctionError
-from penstock.plan.fingerprint import fingerprint
-from penstock.runtime.windows.lists import CONTENTS
+from penstock.plan.compat.fingerprint import fingerprint
+from penstock.runtime.operators.windows.lists import CONTENTS
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, STREAMING, by_time, environment
 from tests.runtime.window_harness import MAX, WindowHarness

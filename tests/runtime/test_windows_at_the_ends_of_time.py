@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Time
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     KeyedProcessFunction,
@@ -28,7 +28,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.runtime.windows.forms import form_of
+from penstock.runtime.operators.windows.forms import form_of
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MAX, MIN, MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_harness import WindowHarness

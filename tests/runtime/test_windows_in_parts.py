@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.window import (
     CountEvictor,
     CountTrigger,
@@ -25,8 +25,8 @@ from penstock.datastream.window import (
     TumblingEventTimeWindows,
     WindowAssigner,
 )
-from penstock.runtime import large_key
-from penstock.runtime.operators.keyed_window import KeyedWindowOperator
+from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
+from penstock.runtime.task.spilling import large_key
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, by_time, environment, history_then_live
 from tests.runtime.spill_jobs import Contents, Pairs, folded, half, key_of, ms, per_key, third

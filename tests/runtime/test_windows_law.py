@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.common import Time, Types
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     AggregateFunction,
     OutputTag,
@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.runtime.windows.forms import form_of
+from penstock.runtime.operators.windows.forms import form_of
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_oracle import LateOracle, contents, summary

@@ -42,7 +42,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     window,
 )
-from penstock.runtime.windows.forms import form_of
+from penstock.runtime.operators.windows.forms import form_of
 
 Transcript = dict[str, Any]
 Action = tuple[str, Any]

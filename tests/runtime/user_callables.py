@@ -21,7 +21,7 @@ from penstock.common import (
     WatermarkGenerator,
     WatermarkStrategy,
 )
-from penstock.connectors.collection import CollectionSource
+from penstock.connectors.python.collection import CollectionSource
 from penstock.datastream import (
     AggregateFunction,
     AggregatingStateDescriptor,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.flow.output import TaggedOutput
 from penstock.runtime.operators import make_operator
-from penstock.runtime.operators.keyed_window import KeyedWindowOperator
-from penstock.runtime.output import TaggedOutput
-from penstock.runtime.program import OperatorKind, RunKind, RunSettings
-from penstock.runtime.spill_space import SpillSpace
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.backend import StateBackend
-from penstock.state.hash_backend import HashBackend
+from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
+from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import LevelState
+from penstock.wire.canonical.key_groups import KeyGroups
 
 MAX = 2**63 - 1
 

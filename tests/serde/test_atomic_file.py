@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.serde.atomic_file import (
+from penstock.wire.atomic_file import (
     create_directory,
     read_verified,
     temporary_of,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import DecodeError
-from penstock.serde.frame import (
+from penstock.types.row import RowKind
+from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_records,
@@ -21,7 +22,6 @@ from penstock.serde.frame import (
     payload_of,
     read_header,
 )
-from penstock.types.row import RowKind
 
 HEADER = FrameHeader(task=0, sequence=5, channel=2, target_level=1, kind=FrameKind.RECORDS, count=0)
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SpillError
-from penstock.serde.frame_file import FrameFile
+from penstock.wire.frame_file import FrameFile
 
 frames = st.lists(st.binary(max_size=300), max_size=20)
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.serde.key_bytes import encode_key
-from penstock.serde.key_classes import PLAIN
-from penstock.serde.key_groups import stable_hash
 from penstock.types.list_key import ListKey, frozen, thawed
+from penstock.wire.canonical.key_bytes import encode_key
+from penstock.wire.canonical.key_classes import PLAIN
+from penstock.wire.canonical.key_groups import stable_hash
 
 
 def made(base: type, **members: Any) -> Any:

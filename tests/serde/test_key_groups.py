@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.serde.key_groups import KeyGroups, hashes_of, stable_hash, subtask_of
+from penstock.wire.canonical.key_groups import KeyGroups, hashes_of, stable_hash, subtask_of
 
 
 class Color(Enum):
@@ -220,7 +220,7 @@ _KEYS = st.one_of(
 @given(_KEYS, st.integers(1, 1 << 15))
 def test_keys_computed_together_have_the_groups_they_have_one_by_one(keys, max_parallelism):
     one_by_one = KeyGroups(max_parallelism)
-    with patch("penstock.serde.key_groups._MANY_KEYS", 0):
+    with patch("penstock.wire.canonical.key_groups._MANY_KEYS", 0):
         assert KeyGroups(max_parallelism).of(keys) == [one_by_one[key] for key in keys]
 
 

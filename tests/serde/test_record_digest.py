@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import KeyTypeError
-from penstock.serde.record_digest import DIGEST_BYTES, record_digest
 from penstock.testing import same_answer
 from penstock.types import Row, RowKind
+from penstock.wire.canonical.record_digest import DIGEST_BYTES, record_digest
 
 leaves = st.one_of(
     st.none(),
@@ -159,7 +159,7 @@ def test_golden_digests(record, digest):
 
 
 def test_another_process_has_the_same_digests():
-    program = "from penstock.serde.record_digest import *; print(record_digest({'a', 'b'}).hex())"
+    program = "from penstock.wire.canonical.record_digest import *; print(record_digest({'a', 'b'}).hex())"
     out = {
         subprocess.run(
             [sys.executable, "-c", program],

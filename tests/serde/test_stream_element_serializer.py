@@ -14,14 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, DecodeError, WatermarkUnsupportedError
-from penstock.serde.frame import (
-    FrameHeader,
-    FrameKind,
-    decode_records,
-    encode_records,
-    read_header,
-)
-from penstock.serde.stream_element_serializer import (
+from penstock.program.latency_marker import OperatorId
+from penstock.program.record_attributes import RecordAttributes
+from penstock.program.stream_element_serializer import (
     InternalWatermark,
     LatencyMarker,
     PickleSerializer,
@@ -32,10 +27,15 @@ from penstock.serde.stream_element_serializer import (
     read_elements,
     write_elements,
 )
-from penstock.types.latency_marker import OperatorId
-from penstock.types.record_attributes import RecordAttributes
-from penstock.types.type_serializer import TypeSerializer
-from penstock.types.watermark_generator import Watermark
+from penstock.program.type_serializer import TypeSerializer
+from penstock.program.watermark_generator import Watermark
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_records,
+    encode_records,
+    read_header,
+)
 
 
 class OneByte(TypeSerializer):

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 Environment = Callable[..., StreamExecutionEnvironment]
 

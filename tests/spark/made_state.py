@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from penstock.spark.sink_task import STATE_SCHEMA
-from penstock.state.blob import Section, encode_blobs
+from penstock.spark.worker.sink_task import STATE_SCHEMA
+from penstock.state.log.blob import Section, encode_blobs
 from penstock.state.savepoint import Savepoint, copy_state, prepare_directory, write_manifest
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.types import TypeInformation
 
 

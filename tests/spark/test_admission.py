@@ -13,8 +13,8 @@ import pytest
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.metrics.listener import AdmissionChanged, JobEvent, JobListener, also_listening
-from penstock.spark import behind
-from penstock.spark.admission import FileAdmission
+from penstock.spark.live import behind
+from penstock.spark.live.admission import FileAdmission
 from tests.spark.conftest import Environment
 
 FIRST, BURST, LAST = 1, 9, 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.errors import ConfigError
-from penstock.spark.dependencies import _untar, _unzip
+from penstock.spark.driver.dependencies import _untar, _unzip
 
 Member = tuple[str, str, str]
 """Kind ("file", "link", "hard"), name, and content or target."""

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSink, FileSource
 from penstock.errors import SourceError
-from penstock.spark.bad_records import bad_record
-from penstock.spark.pinned_files import declared_schema
+from penstock.spark.sources.bad_records import bad_record
+from penstock.spark.sources.pinned_files import declared_schema
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()

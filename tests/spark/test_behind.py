@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from penstock.common import Configuration
 from penstock.config.options import MAX_FILES_PER_BATCH
-from penstock.connectors.file_source import FileSource
-from penstock.plan.backlog import catch_up_factor
-from penstock.spark import behind as behind_module
-from penstock.spark.behind import Behind, Distance
-from penstock.spark.pinned_files import PinnedFiles
-from penstock.spark.positions import ControlLog, PositionsReader, taken_at_once
-from penstock.spark.run_outline import SourceOutline, StreamKind
-from penstock.spark.source_reads import Pinned
+from penstock.connectors.files.file_source import FileSource
+from penstock.plan.phases.backlog import catch_up_factor
+from penstock.spark.job.run_outline import SourceOutline, StreamKind
+from penstock.spark.live import behind as behind_module
+from penstock.spark.live.behind import Behind, Distance
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.positions import ControlLog, PositionsReader, taken_at_once
+from penstock.spark.sources.source_reads import Pinned
 
 
 def positions(tmp_path: Path, splits: list[Any], **options: Any) -> PositionsReader:
@@ -85,7 +85,7 @@ class Run:
         for name in ("offsets", "commits", "sources/1"):
             (self.checkpoint / name).mkdir(parents=True)
         self.now = 100.0
-        monkeypatch.setattr("penstock.spark.behind.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("penstock.spark.live.behind.time.monotonic", lambda: self.now)
         self.listed: list[str] = []
         self.job: Any = SimpleNamespace(
             configuration=Configuration.from_dict(settings),

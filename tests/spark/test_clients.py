@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.api.job import JobStatus
+from penstock.api.environment.job import JobStatus
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import (
@@ -31,8 +31,8 @@ from penstock.metrics.listener import (
     MicroBatch,
     also_listening,
 )
-from penstock.serde.key_groups import KeyGroups, subtask_of
-from penstock.spark.job_settings import query_settings
+from penstock.spark.session.job_settings import query_settings
+from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from tests.spark.conftest import Environment
 from tests.spark.waiting import wait_for
 

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from penstock.datastream.connectors import NumberSequenceSource
 from penstock.inspection import read_state, read_state_names
-from penstock.spark.checkpoint_state import read_state_rows
-from penstock.state.blob import decode_blob
-from penstock.state.schema import StateKind
-from penstock.state.stored_form import stored_codec
+from penstock.spark.inspect.checkpoint_state import read_state_rows
+from penstock.state.log.blob import decode_blob
+from penstock.state.schema.entry_schema import StateKind
+from penstock.state.schema.stored_form import stored_codec
 from penstock.types import Row
 from penstock.types.value_serializer import StoredForm
 from tests.spark.conftest import Environment

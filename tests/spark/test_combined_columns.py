@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.common import Types, WatermarkStrategy
-from penstock.connectors.file_source import FileSource
+from penstock.connectors.files.file_source import FileSource
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import TypeMismatchError, UserFunctionError
-from penstock.spark import source_reads
-from penstock.spark.combined_columns import combined
-from penstock.types.combine_spec import ColumnCombine
+from penstock.program.combining import ColumnCombine
+from penstock.spark.sources import source_reads
+from penstock.spark.sources.combined_columns import combined
 from tests.spark.conftest import Environment
 
 OFF = {"execution.batch.combine": "false"}

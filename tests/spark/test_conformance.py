@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors import collect_sink
-from penstock.connectors.collect_sink import CollectSink
+from penstock.connectors.python import collect_sink
+from penstock.connectors.python.collect_sink import CollectSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.testing import difference
 from tests.conformance import connected, keyed, paired, stateless, timely, windowed

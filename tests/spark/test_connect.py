@@ -7,7 +7,7 @@ import pytest
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import EnvironmentSetupError
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSink, FileSource, HybridSource
 from penstock.errors import PenstockError
-from penstock.spark.session import check_java
+from penstock.spark.session.factory import check_java
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
@@ -64,7 +64,7 @@ def test_a_function_that_raises_live_keeps_what_was_committed(
     def gone(*_: object) -> None:
         raise OSError("the executors are gone")
 
-    monkeypatch.setattr("penstock.spark.live_run.remove_local_copies", gone)
+    monkeypatch.setattr("penstock.spark.live.live_run.remove_local_copies", gone)
     env = environment("mixed")
     keyed = numbers(env, 5, 5).key_by(lambda n: n % 2)
     keyed.map(halves, ROW).sink_to(FileSink.parquet(tmp_path / "out"))

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.errors import SourceError
-from penstock.spark.file_columns import FileColumns
+from penstock.spark.sources.file_columns import FileColumns
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()

@@ -18,8 +18,8 @@ from penstock.datastream.connectors import FileSink, FileSource, HybridSource, S
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
-from penstock.spark import batch_run
-from penstock.spark.planned_files import PlannedFiles
+from penstock.spark.driver import batch_run
+from penstock.spark.live.planned_files import PlannedFiles
 from penstock.types import TypeInformation
 from tests.spark.conftest import Environment
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors.file_source import FileSource
+from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
-from penstock.spark import planned_files
-from penstock.spark.file_paths import (
+from penstock.spark.job.run_outline import SourceOutline, StreamKind
+from penstock.spark.live import planned_files
+from penstock.spark.live.planned_files import PlannedFiles
+from penstock.spark.sources.file_paths import (
     depth_of,
     depths_of,
     escaped,
@@ -21,10 +23,8 @@ from penstock.spark.file_paths import (
     may_contain,
     stream_path,
 )
-from penstock.spark.planned_files import PlannedFiles
-from penstock.spark.run_outline import SourceOutline, StreamKind
-from penstock.spark.source_reads import Pinned
-from penstock.spark.stream_positions import files_planned, files_read
+from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.stream_positions import files_planned, files_read
 
 
 def test_what_exists_as_it_is_written_is_meant(tmp_path: Path) -> None:

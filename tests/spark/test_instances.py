@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.common import WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     KeyedCoProcessFunction,
     MapFunction,

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from penstock.common import Configuration, WatermarkStrategy
 from penstock.config.options import CHECKPOINT_INTERVAL
 from penstock.datastream.connectors import CollectionSource, HybridSource
-from penstock.plan.backlog import checkpoint_interval
+from penstock.plan.phases.backlog import checkpoint_interval
 from tests.spark.conftest import Environment
 
 DURING = "execution.checkpointing.interval-during-backlog"

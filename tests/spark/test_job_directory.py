@@ -12,17 +12,16 @@ import pytest
 
 import penstock
 from penstock.common import Configuration, WatermarkStrategy
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
-from penstock.plan.fingerprint import describe_shape, fingerprint
-from penstock.plan.identity import with_numbers
+from penstock.plan.compat.fingerprint import describe_shape, fingerprint
+from penstock.plan.compat.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
-from penstock.serde.atomic_file import read_verified, write_verified
-from penstock.spark.job_directory import JobDirectory
-from penstock.spark.positions import ControlLog
-from penstock.spark.savepoint_requests import SavepointRequests
+from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.spark.sources.positions import ControlLog
 from penstock.state.savepoint import (
     Savepoint,
     copy_state,
@@ -30,6 +29,7 @@ from penstock.state.savepoint import (
     restore_state,
     write_manifest,
 )
+from penstock.wire.atomic_file import read_verified, write_verified
 
 
 def plan_of(*uids: str | None) -> PhysicalPlan:
@@ -170,22 +170,22 @@ def test_a_directory_of_the_first_version_has_no_key(tmp_path):
 UNPICKLED: dict[str, str] = {
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
     "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
-    "runtime/live_level.py": "memory of a subtask, out of the log of its state",
-    "runtime/promise_ledger.py": "what the same process pickled",
-    "serde/coded_rows/payloads.py": "a value of state or of a frame",
-    "serde/frame.py": "frames, which Spark moves between processes of the job",
-    "serde/record_parts.py": "the same",
-    "serde/stream_element_serializer.py": "what the user's program serialized",
-    "serde/user_code.py": "programs, which the driver gives to its workers",
-    "spark/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
-    "spark/level_processor.py": "a description, which the driver gives to its workers",
-    "spark/offline_savepoint.py": "memory of a subtask, out of the log of its state",
-    "spark/sink_stage.py": "messages, which Spark brings from workers of the job",
-    "spark/state_diff.py": "what the same process pickled",
-    "state/blob.py": "state: of the job's own directory, or of a savepoint, which the user names",
-    "state/change_log.py": "the same",
-    "state/lmdb_format.py": "local copies, in Spark's local directories; used if the log knows them",
-    "state/lmdb_table.py": "the same",
+    "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
+    "runtime/flow/promise_ledger.py": "what the same process pickled",
+    "wire/coded_rows/payloads.py": "a value of state or of a frame",
+    "wire/frame.py": "frames, which Spark moves between processes of the job",
+    "wire/record_parts.py": "the same",
+    "program/stream_element_serializer.py": "what the user's program serialized",
+    "wire/user_code.py": "programs, which the driver gives to its workers",
+    "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
+    "spark/worker/level_processor.py": "a description, which the driver gives to its workers",
+    "spark/savepoints/offline_savepoint.py": "memory of a subtask, out of the log of its state",
+    "spark/driver/sink_stage.py": "messages, which Spark brings from workers of the job",
+    "spark/inspect/state_diff.py": "what the same process pickled",
+    "state/log/blob.py": "state: of the job's own directory, or of a savepoint, which the user names",
+    "state/log/change_log.py": "the same",
+    "state/backends/lmdb/format.py": "local copies, in Spark's local directories; used if the log knows them",
+    "state/backends/lmdb/table.py": "the same",
     "state/replay.py": "names of a blob's operator and key for messages",
     "types/copying.py": "what the same process pickled",
 }

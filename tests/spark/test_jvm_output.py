@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from penstock.spark.jvm_output import pass_on
+from penstock.spark.session.jvm_output import pass_on
 
 CLOSED = """Traceback (most recent call last):
   File "/pyspark.zip/pyspark/sql/streaming/python_streaming_source_runner.py", line 265, in main

@@ -10,9 +10,9 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 from penstock.errors import JobFailedError, SinkError, SourceError, StateError
-from penstock.spark.failures import translate
-from penstock.spark.java_causes import JavaCause
-from penstock.spark.known_failures import KNOWN_FAILURES, MEMORY
+from penstock.spark.failures.java_causes import JavaCause
+from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
+from penstock.spark.failures.translation import translate
 
 FILE = {"path": "file:///in/0.json"}
 READ = JavaCause(
@@ -158,7 +158,7 @@ def test_each_known_failure_has_its_class_and_hint(
     hint: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.spark.failures.java_causes", lambda _: tuple(causes))
+    monkeypatch.setattr("penstock.spark.failures.translation.java_causes", lambda _: tuple(causes))
     failure = translate(FromJavaError(causes[-1].message), "run 0")
     assert type(failure) is becomes
     assert failure.problem.startswith("run 0 failed: ")

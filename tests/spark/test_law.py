@@ -22,8 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from penstock.connectors import collect_sink
-from penstock.connectors.collect_sink import CollectSink
+from penstock.connectors.python import collect_sink
+from penstock.connectors.python.collect_sink import CollectSink
 from penstock.datastream import RuntimeExecutionMode
 from penstock.datastream.connectors import FileSource
 from penstock.testing import difference, last_per_key

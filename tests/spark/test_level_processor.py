@@ -7,7 +7,7 @@ import sys
 
 IMPORTED = """
 import sys
-import penstock.spark.level_processor
+import penstock.spark.worker.level_processor
 print([name for name in ("numpy", "pyarrow", "penstock.runtime") if name in sys.modules])
 """
 

@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 from penstock.common import WatermarkStrategy
 from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
 from penstock.datastream.connectors import NumberSequenceSource
-from penstock.spark.local_state import LocalCopies
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
+from penstock.spark.worker.local_state import LocalCopies
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
 from tests.spark.conftest import Environment
 
 

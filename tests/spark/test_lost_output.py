@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.metrics.listener import JobEvent, JobEvents, JobListener, Repeating, also_listening
-from penstock.spark.lost_output import MOST_IN_A_ROW, LostOutput
+from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 
 SPARK_SAID = (
     "org.apache.spark.SparkException: Job aborted due to stage failure: A shuffle map stage with "

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.connectors.file_source import FileSource
-from penstock.spark.open_quotes import _pattern, looks_for_open_quotes
+from penstock.connectors.files.file_source import FileSource
+from penstock.spark.sources.open_quotes import _pattern, looks_for_open_quotes
 
 fields = st.sampled_from(
     ["", "a", '"a"', '""', '"a""b"', '"a,b"', '""""', '"a" ', 'a"b', '5"', " a", "#a"]

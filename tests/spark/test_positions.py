@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.plan.physical import RunPlan
-from penstock.runtime.program import RunKind
-from penstock.spark.bounded_inputs import BoundedInputs
-from penstock.spark.positions import ControlLog, PositionsReader
-from penstock.spark.run_outline import outline_of
+from penstock.program.run_settings import RunKind
+from penstock.spark.job.run_outline import outline_of
+from penstock.spark.live.bounded_inputs import BoundedInputs
+from penstock.spark.sources.positions import ControlLog, PositionsReader
 from tests.spark.test_recovery import BOUNDED, plan_of
 
 SOURCE = 7
@@ -107,7 +107,7 @@ def test_the_driver_tells_the_end_of_a_source_that_had_nothing_to_read(
 
 def test_processes_that_only_serve_the_stream_import_nothing_of_the_tasks() -> None:
     code = (
-        "import sys, penstock.spark.positions;"
+        "import sys, penstock.spark.sources.positions;"
         "print([m for m in sys.modules if m in ('pyarrow', 'numpy', 'asyncio')"
         " or m.startswith('penstock.runtime')])"
     )

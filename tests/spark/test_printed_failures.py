@@ -20,8 +20,8 @@ from penstock.errors import (
     TypeMismatchError,
     UserFunctionError,
 )
-from penstock.spark.failures import HOW_TO_SEE, told_first
-from penstock.spark.final_failures import is_final
+from penstock.spark.failures.final_failures import is_final
+from penstock.spark.failures.translation import HOW_TO_SEE, told_first
 from tests.spark.conftest import Environment
 
 

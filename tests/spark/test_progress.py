@@ -11,7 +11,7 @@ import pytest
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, also_listening
-from penstock.spark import behind
+from penstock.spark.live import behind
 from tests.spark.conftest import Environment
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.common import Configuration, Types, WatermarkStrategy
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import (
     CollectionSource,
@@ -17,17 +17,17 @@ from penstock.datastream.connectors import (
     HybridSource,
 )
 from penstock.errors import PenstockError, SavepointMismatchError
+from penstock.plan.compat.identity import channel_ends, source_uids, with_numbers
 from penstock.plan.hand_over import HandOver
-from penstock.plan.identity import channel_ends, source_uids, with_numbers
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
-from penstock.runtime.program import WatermarkGroup
-from penstock.runtime.report import Report
-from penstock.spark.pinned_files import PinnedFiles
-from penstock.spark.positions import ControlLog, PositionsReader
-from penstock.spark.recovery import Restored, match_savepoint
-from penstock.spark.run_outline import RunOutline, outline_of, source_records
-from penstock.spark.source_reads import Pinned
+from penstock.program.channel import WatermarkGroup
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.recovery import Restored, match_savepoint
+from penstock.spark.job.run_outline import RunOutline, outline_of, source_records
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.positions import ControlLog, PositionsReader
+from penstock.spark.sources.source_reads import Pinned
 from penstock.state.savepoint import Savepoint, SourceRecord, StateFile, WatermarkRecord
 
 NO_TIME = WatermarkStrategy.no_watermarks()

@@ -6,7 +6,7 @@ import pytest
 
 from penstock.config import Configuration
 from penstock.errors import CallSite, ConfigError, JobFailedError, UserCodeError, UserFunctionError
-from penstock.spark.restart_policy import (
+from penstock.spark.driver.restart_policy import (
     POLICIES,
     ExponentialDelay,
     FailureRate,

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from penstock.errors import SavepointError
-from penstock.plan.blocking import RESULTS_RUN
-from penstock.spark.positions import ControlLog
-from penstock.spark.savepoint_futures import SavepointFutures, no_live_run
-from penstock.spark.savepoint_requests import SavepointRequests
-from penstock.spark.savepoint_taker import SavepointTaker
+from penstock.plan.phases.blocking import RESULTS_RUN
+from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
+from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.spark.savepoints.savepoint_taker import SavepointTaker
+from penstock.spark.sources.positions import ControlLog
 
 
 def taker(directory: Path, run: str) -> tuple[SavepointTaker, ControlLog]:

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
-from penstock.api.job import JobClient, JobStatus
+from penstock.api.environment.job import JobClient, JobStatus
 from penstock.cli.main import app
 from penstock.common import Duration, Types, WatermarkStrategy
 from penstock.datastream import (
@@ -34,12 +34,12 @@ from penstock.datastream.connectors import (
     SparkSource,
 )
 from penstock.errors import SavepointError, SavepointMismatchError
-from penstock.runtime.routing import live_routes
-from penstock.serde.atomic_file import read_verified
-from penstock.serde.key_groups import subtask_of
-from penstock.spark.hand_over import initial_state
-from penstock.spark.stream_positions import last_batches
+from penstock.program.routing import live_routes
+from penstock.spark.job.hand_over import initial_state
+from penstock.spark.sources.stream_positions import last_batches
 from penstock.state.savepoint import MANIFEST, read_savepoint
+from penstock.wire.atomic_file import read_verified
+from penstock.wire.canonical.key_groups import subtask_of
 from tests.spark.conftest import Environment
 from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for

@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from penstock.common import Configuration
 from penstock.errors import ConfigError
-from penstock.spark.session_settings import check_settings
+from penstock.spark.session.settings import check_settings
 
 
 def test_what_cannot_be_set_any_more_is_refused_and_the_rest_is_told(

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.api.job import JobStatus
+from penstock.api.environment.job import JobStatus
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream.connectors import (
     DataGeneratorSource,

@@ -30,14 +30,14 @@ from penstock.datastream.connectors import (
 )
 from penstock.errors import JobFailedError, PenstockError, StateError
 from penstock.inspection import read_state, read_state_names
-from penstock.runtime.routing import live_routes
-from penstock.spark.checkpoint_state import read_state_rows, reading
-from penstock.spark.state_diff import EntryChange, StateChange, state_differences
-from penstock.spark.state_sources import HEAD_NUMBER, ReadFiles, SplitLogs
-from penstock.state.blob import encode_blob
-from penstock.state.change_log import ChangeLog
+from penstock.program.routing import live_routes
+from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
+from penstock.spark.inspect.state_diff import EntryChange, StateChange, state_differences
+from penstock.spark.worker.state_sources import HEAD_NUMBER, ReadFiles, SplitLogs
+from penstock.state.log.blob import encode_blob
+from penstock.state.log.change_log import ChangeLog
 from penstock.state.replay import replay
-from penstock.state.schema import BROADCAST_GROUP, StateKind
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.memory_log import MemoryLog
 from tests.spark.conftest import Environment
 from tests.spark.made_state import make_savepoint, of, section, write_state

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from penstock.api.completable_future import CompletableFuture
-from penstock.api.job import JobClient
+from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import JobClient
 from penstock.errors import JobFailedError
 from tests.spark.waiting import wait_for
 

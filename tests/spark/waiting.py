@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from penstock.api.job import JobClient
+from penstock.api.environment.job import JobClient
 
 
 def wait_for(client: JobClient, holds: Callable[[], bool], seconds: float = 60) -> None:

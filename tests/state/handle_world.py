@@ -19,19 +19,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.api.state_ttl import StateTtlConfig
+from penstock.api.state.ttl import StateTtlConfig
 from penstock.common import Time
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.program import OperatorKind, OperatorSpec, RunKind, RunSettings
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.backend import StateBackend
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.key_context import KeyContext
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.ttl import StateVisibility, UpdateType
-from penstock.state.ttl_sweeper import TtlSweeper
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.handles.ttl import StateVisibility, UpdateType
+from penstock.state.handles.ttl_sweeper import TtlSweeper
+from penstock.state.log.change_log import ChangeLog
 from penstock.testing.memory_log import MemoryLog
+from penstock.wire.canonical.key_groups import KeyGroups
 
 GROUPS = KeyGroups(4)
 KEYS = ("a", 3)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pickle
 
 from penstock.common import Types
-from penstock.serde.key_groups import KeyGroups
-from penstock.state.blob import decode_blob, key_group_of, operator_of
-from penstock.state.change_log import ChangeLog
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import decode_blob, key_group_of, operator_of
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.wire.canonical.key_groups import KeyGroups
 
 VALUE = StateSchema(StateKind.VALUE, Types.PICKLED_BYTE_ARRAY())
 MAP = StateSchema(StateKind.MAP, Types.PICKLED_BYTE_ARRAY(), Types.PICKLED_BYTE_ARRAY())

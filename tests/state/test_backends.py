@@ -19,15 +19,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from penstock.serde.key_groups import KeyGroups, subtask_of
-from penstock.state.backend import StateBackend
-from penstock.state.blob import key_group_of
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import key_group_of
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Types
+from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 
 MAX_PARALLELISM = 8
 GROUPS = KeyGroups(MAX_PARALLELISM)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import StateError
-from penstock.state import blob as blob_module
-from penstock.state.blob import (
+from penstock.state.log import blob as blob_module
+from penstock.state.log.blob import (
     Section,
     decode_blob,
     encode_blob,

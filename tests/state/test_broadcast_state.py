@@ -7,8 +7,8 @@ import pytest
 from penstock.common import Types
 from penstock.datastream.state import MapStateDescriptor
 from penstock.errors import ArgumentError, TypeMismatchError
-from penstock.state.blob import key_group_of
-from penstock.state.schema import BROADCAST_GROUP
+from penstock.state.log.blob import key_group_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from tests.state.handle_world import BACKENDS, World, ttl_config
 
 RULES = MapStateDescriptor("rules", Types.STRING(), Types.INT())

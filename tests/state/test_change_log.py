@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import StateError
-from penstock.state.blob import BLOB_BYTES, Section, encode_blob
-from penstock.state.change_log import ChangeLog, Head, join_blobs, split_blobs
-from penstock.state.hash_backend import HashBackend
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.log.blob import BLOB_BYTES, Section, encode_blob
+from penstock.state.log.change_log import ChangeLog, Head, join_blobs, split_blobs
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Types
 
@@ -66,7 +66,7 @@ def test_the_log_holds_what_was_written_whatever_is_compacted(batches, min_compa
 
 
 def test_a_cycle_rewrites_a_bounded_part_per_micro_batch_and_then_drops_the_old(monkeypatch):
-    monkeypatch.setattr("penstock.state.change_log._MIN_REWRITE_BYTES", 1)
+    monkeypatch.setattr("penstock.state.log.change_log._MIN_REWRITE_BYTES", 1)
     storage, backend = MemoryLog(), HashBackend()
     whole = write(storage, backend, dict.fromkeys(range(4000), 7), min_compact_bytes=1 << 30)
     rewritten, oldest = [], []

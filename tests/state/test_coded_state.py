@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError, StateError
-from penstock.state.blob import (
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import (
     Section,
     decode_blob,
     encode_blob,
@@ -24,15 +26,13 @@ from penstock.state.blob import (
     key_group_of,
     operator_of,
 )
-from penstock.state.change_log import ChangeLog
-from penstock.state.compression import Compression
-from penstock.state.evolution import migration
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.log.compression import Compression
+from penstock.state.log.state_format import StateFormat
 from penstock.state.replay import check_blob, replay
-from penstock.state.schema import StateKind, StateSchema
-from penstock.state.state_format import StateFormat
-from penstock.state.stored_form import stored_codec
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.evolution import migration
+from penstock.state.schema.stored_form import stored_codec
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
 from penstock.types.value_serializer import StoredForm

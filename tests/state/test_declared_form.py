@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row, Types
 from penstock.errors import TypeMismatchError
-from penstock.state.declared_form import declared_form
+from penstock.state.schema.declared_form import declared_form
 from tests.types.type_strategies import ALL, ANYTHING, CLASSES
 
 RECORDS = [

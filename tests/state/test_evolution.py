@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import PenstockError, StateError, StateMigrationError
-from penstock.state.evolution import migration
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.evolution import migration
+from penstock.state.schema.plain import plain_codec
 from penstock.types import Row, RowKind, RowTypeInfo, TypeInformation, Types
 from penstock.types.basic import BASIC_RULES
 from penstock.types.information import (
@@ -30,7 +31,6 @@ from penstock.types.information import (
     PrimitiveArrayTypeInfo,
     TupleTypeInfo,
 )
-from penstock.types.plain import plain_codec
 from tests.types.random_types import TYPES, exact, values_of
 
 _SUBJECT = "state 'profile' of operator 'enrich'"

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError
-from penstock.serde.key_bytes import MAX_KEY_BYTES, encode_key
-from penstock.state.change_log import ChangeLog
-from penstock.state.key_coder import ANY_KEYS, key_coder
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import StateKind, StateSchema
-from penstock.state.state_format import StateFormat
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.log.state_format import StateFormat
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.key_coder import ANY_KEYS, key_coder
 from penstock.testing import Schedule, run_in_process
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Row, RowKind, TypeInformation, Types
+from penstock.wire.canonical.key_bytes import MAX_KEY_BYTES, encode_key
 from tests.runtime.jobs import STREAMING, environment
 from tests.types.random_types import exact, values_of
 

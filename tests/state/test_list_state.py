@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.common import Row, Types
 from penstock.datastream.state import ListStateDescriptor
 from penstock.errors import TypeMismatchError
-from penstock.state.list_state import MAX_CHUNKS
+from penstock.state.handles.list_state import MAX_CHUNKS
 from tests.state.handle_world import (
     BACKENDS,
     GROUPS,

@@ -8,9 +8,9 @@ import pytest
 
 from penstock.common import Row, Types
 from penstock.errors import StateError
-from penstock.state.backend import CopyUse
-from penstock.state.blob import decode_blob, key_group_of
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.backends.base import CopyUse
+from penstock.state.log.blob import decode_blob, key_group_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from tests.state.lmdb_workers import GROUPS, Worker
 

@@ -8,12 +8,14 @@ import shutil
 import pytest
 
 from penstock.errors import StateError
-from penstock.serde.key_bytes import encode_key
-from penstock.state import lmdb_directory, lmdb_file, lmdb_writer
-from penstock.state.backend import CopyUse
-from penstock.state.change_log import ChangeLog
-from penstock.state.lmdb_format import group_prefix
+from penstock.state.backends.base import CopyUse
+from penstock.state.backends.lmdb import directory as lmdb_directory
+from penstock.state.backends.lmdb import file as lmdb_file
+from penstock.state.backends.lmdb import writer as lmdb_writer
+from penstock.state.backends.lmdb.format import group_prefix
+from penstock.state.log.change_log import ChangeLog
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
+from penstock.wire.canonical.key_bytes import encode_key
 from tests.state.lmdb_workers import GROUPS, TimedWorker, copy_of, values_of
 
 
@@ -62,7 +64,7 @@ class TestUse:
         assert other.read() == (CopyUse.REBUILD, {"a": 1, "b": 2})
 
     def test_a_compacted_log_is_read_like_any_other(self, tmp_path, storage, worker, monkeypatch):
-        monkeypatch.setattr("penstock.state.change_log._MIN_REWRITE_BYTES", 1)
+        monkeypatch.setattr("penstock.state.log.change_log._MIN_REWRITE_BYTES", 1)
         other = TimedWorker(tmp_path / "other host", storage)
         model: dict[str, int] = {}
         for number in range(60):

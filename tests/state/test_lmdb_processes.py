@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import penstock
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.log.change_log import ChangeLog
 from penstock.testing.memory_log import MemoryLog
 from tests.state.lmdb_workers import GROUPS, VALUE, TimedWorker, copy_of, values_of
 
@@ -26,11 +26,11 @@ import pickle, sys
 from pathlib import Path
 from penstock.common import Types
 from penstock.errors import StateError
-from penstock.state import lmdb_writer
-from penstock.state.change_log import ChangeLog
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.lmdb_format import group_prefix
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.lmdb import writer as lmdb_writer
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.backends.lmdb.format import group_prefix
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 
 lmdb_writer._ENTRIES_PER_TRANSACTION = 1
 logs = pickle.loads(Path(sys.argv[2]).read_bytes())

@@ -15,13 +15,14 @@ import pytest
 
 import penstock
 from penstock.errors import StateError, StateMigrationError
-from penstock.state import lmdb_file, lmdb_writer
-from penstock.state.backend import CopyUse
-from penstock.state.blob import decode_blob, key_group_of
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.base import CopyUse
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb import file as lmdb_file
+from penstock.state.backends.lmdb import writer as lmdb_writer
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import decode_blob, key_group_of
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from penstock.types import Types
 from tests.state.lmdb_workers import content, copy_of
@@ -235,7 +236,7 @@ def test_what_cannot_be_read_is_refused_though_nobody_asks_for_it(directory, tmp
 
 
 def test_a_group_is_woken_in_bounded_transactions(directory, monkeypatch):
-    monkeypatch.setattr("penstock.state.blob._ENTRIES_PER_BLOB", 2)
+    monkeypatch.setattr("penstock.state.log.blob._ENTRIES_PER_BLOB", 2)
     log = seeded(LONGS)
     monkeypatch.setattr(lmdb_writer, "_ENTRIES_PER_TRANSACTION", 2)
     written = []
@@ -257,7 +258,7 @@ KILLED = """
 import pickle, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
-from penstock.state import lmdb_writer
+from penstock.state.backends.lmdb import writer as lmdb_writer
 from tests.state.test_lmdb_sleepers import Lmdb
 lmdb_writer._ENTRIES_PER_TRANSACTION = 2
 worker = Lmdb(Path(sys.argv[1]), pickle.loads(Path(sys.argv[2]).read_bytes()))
@@ -270,7 +271,7 @@ print(worker.get(3))
 def test_a_process_killed_while_it_wakes_a_group_does_no_harm(
     directory, tmp_path, monkeypatch, nth
 ):
-    monkeypatch.setattr("penstock.state.blob._ENTRIES_PER_BLOB", 2)
+    monkeypatch.setattr("penstock.state.log.blob._ENTRIES_PER_BLOB", 2)
     log = seeded(LONGS)
     (tmp_path / "log").write_bytes(pickle.dumps(log))
     marker = tmp_path / "marker"

@@ -6,10 +6,10 @@ import pytest
 
 from penstock.common import Row, Types
 from penstock.errors import StateMigrationError
-from penstock.state.blob import Section, encode_blob
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.log.blob import Section, encode_blob
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.testing.memory_log import MemoryLog
 from tests.state.lmdb_workers import GROUPS, MAP, VALUE, Worker, content
 
@@ -91,7 +91,7 @@ class TestSnapshots:
         assert found["gone", 1, "s", None, "a"] == (BROADCAST.text(), "x")
 
     def test_large_groups_leave_in_many_blobs(self, worker, monkeypatch):
-        monkeypatch.setattr("penstock.state.lmdb_snapshot._ENTRIES", 7)
+        monkeypatch.setattr("penstock.state.backends.lmdb.snapshot._ENTRIES", 7)
         worker.begin()
         for number in range(50):
             worker.value[1].put(number, number)

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import StateError
-from penstock.state.blob import Section, decode_blob, encode_blob
+from penstock.state.log.blob import Section, decode_blob, encode_blob
 from penstock.state.replay import GroupReplay, check_blob, check_row, open_blob, replay
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.types import Types
 
 INTEGER, LONG = (StateSchema(StateKind.VALUE, t).text() for t in (Types.INT(), Types.LONG()))

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import SavepointError
-from penstock.serde.atomic_file import write_verified
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
     MANIFEST,
@@ -27,6 +26,7 @@ from penstock.state.savepoint import (
     restore_state,
     write_manifest,
 )
+from penstock.wire.atomic_file import write_verified
 
 names = st.text(min_size=1, max_size=8)
 marks = st.integers(-(2**63), 2**63 - 1)

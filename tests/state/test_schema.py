@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.state.schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.types import Types
 from tests.types.random_types import TYPES
 

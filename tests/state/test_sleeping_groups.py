@@ -8,14 +8,14 @@ from collections import Counter
 import pytest
 
 from penstock.errors import StateError, StateMigrationError
-from penstock.state import hash_backend
-from penstock.state.backend import TIMERS_SCHEMA
-from penstock.state.blob import decode_blob, key_group_of
-from penstock.state.compression import Compression
-from penstock.state.hash_backend import HashBackend
-from penstock.state.schema import StateKind, StateSchema
-from penstock.state.sleeping_groups import may_sleep
-from penstock.state.state_format import StateFormat
+from penstock.state.backends.base import TIMERS_SCHEMA
+from penstock.state.backends.hash import backend as hash_backend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.sleeping_groups import may_sleep
+from penstock.state.log.blob import decode_blob, key_group_of
+from penstock.state.log.compression import Compression
+from penstock.state.log.state_format import StateFormat
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 
 LONGS = StateSchema(StateKind.VALUE, Types.LONG())

@@ -16,8 +16,8 @@ from penstock.datastream.state import (
     ValueStateDescriptor,
 )
 from penstock.errors import ArgumentError
-from penstock.state.ttl import Expiry, TimeToLive, UpdateType
-from penstock.state.ttl_sweeper import TtlSweeper
+from penstock.state.handles.ttl import Expiry, TimeToLive, UpdateType
+from penstock.state.handles.ttl_sweeper import TtlSweeper
 from tests.state.handle_world import BACKENDS, GROUPS, TTL_MS, World, ttl_config
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.support.listing import ListedClass, Status, listed_classes
-from penstock.support.page import render_page
+from tools.support.listing import ListedClass, Status, listed_classes
+from tools.support.page import render_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "api-support.md"
 

@@ -7,9 +7,9 @@ from typing import ClassVar
 import pytest
 
 from penstock.common import Configuration
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     KeyedProcessFunction,
     MapFunction,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.datastream import RuntimeExecutionMode
-from penstock.runtime.spill_space import SPILLED_BYTES
+from penstock.runtime.spill.spill_space import SPILLED_BYTES
 from penstock.testing import Schedule
 from tests.testing.programs import SINKS, Program, configuration
 from tests.testing.strategies import in_time, programs, records

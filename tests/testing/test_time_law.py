@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from penstock.common import Configuration
 from penstock.datastream import RuntimeExecutionMode, WatermarkStrategy
 from penstock.errors import PenstockError, TimestampUnsupportedError
-from penstock.runtime import channel_writer
-from penstock.runtime.program import SINK_LEVEL, ChannelTime
-from penstock.serde.frame import encode_records
+from penstock.program.channel import SINK_LEVEL, ChannelTime
+from penstock.runtime.exchange import channel_writer
 from penstock.testing import run_in_process
+from penstock.wire.frame import encode_records
 from tests.testing.programs import configuration
 from tests.testing.test_law import MODES
 from tests.testing.test_law import schedules as any_schedules

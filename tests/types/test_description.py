@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, DecodeError
+from penstock.state.schema.plain import _CODECS
 from penstock.types.base import TypeInformation
 from penstock.types.description import _FAMILIES, _LEAVES, describe_type, type_of
-from penstock.types.plain import _CODECS
 from penstock.types.types import Types
 from tests.types.random_types import TYPES
 

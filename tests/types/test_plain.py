@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
+from penstock.state.schema.plain import PlainCodec, plain_codec
 from penstock.types.base import TypeInformation
-from penstock.types.plain import PlainCodec, plain_codec
 from penstock.types.row import Row, RowKind
 from penstock.types.types import Types
 from tests.types.random_types import TYPES, exact, values_of

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from penstock.types.record_attributes import (
+from penstock.program.record_attributes import (
     RecordAttributes,
     RecordAttributesBuilder,
     combined_backlog,

@@ -14,8 +14,8 @@ from penstock.bench.digest import as_text, digest_of
 from penstock.bench.fixed_slots import FixedSlots
 from penstock.bench.program import Outputs
 from penstock.common import Row, Types
-from penstock.serde.coded_rows import coded_codec
 from penstock.types import RowTypeInfo
+from penstock.wire.coded_rows import coded_codec
 
 ORDER_COLUMNS = list(ORDERS.columns(0, 0))
 REFUND_COLUMNS = [name for name in REFUNDS.columns(0, 0) if name != "version"]

@@ -25,7 +25,7 @@ from penstock.bench.errors import SystemMissingError
 from penstock.bench.measurement import Measurement, Skipped
 from penstock.bench.program import BenchProgram, BenchSystem, Case, Outputs, Workload
 from penstock.bench.row_encodings import RowEncoding
-from penstock.state.compression import Compression
+from penstock.state.log.compression import Compression
 from penstock.types import RowTypeInfo, Types
 
 _LONG, _STRING = Types.LONG(), Types.STRING()

@@ -11,11 +11,11 @@ from typing import Any
 
 from penstock.bench.errors import SystemMissingError
 from penstock.bench.fixed_slots import FixedSlots
-from penstock.serde.coded_rows import coded_codec
-from penstock.state.compression import Compression, compress, decompress
-from penstock.state.packed import pack, unpack
+from penstock.state.log.compression import Compression, compress, decompress
+from penstock.state.log.packed import pack, unpack
+from penstock.state.schema.plain import PlainCodec, plain_codec
 from penstock.types import BasicTypeInfo, MapTypeInfo, RowTypeInfo, TypeInformation
-from penstock.types.plain import PlainCodec, plain_codec
+from penstock.wire.coded_rows import coded_codec
 
 
 @dataclass(frozen=True, slots=True)

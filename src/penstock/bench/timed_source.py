@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.data_generator import DataGeneratorSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
 
 
 @dataclass(frozen=True, slots=True)

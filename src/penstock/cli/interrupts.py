@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
-from penstock.api.environment import StreamExecutionEnvironment
+from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR
 

@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from penstock.api.execution_plan import execution_plan_json
-from penstock.api.plan_only import PlanReady
+from penstock.api.environment.execution_plan import execution_plan_json
+from penstock.api.environment.plan_only import PlanReady
 from penstock.cli.failures import exit_status
 from penstock.cli.script import (
     Definitions,
@@ -28,9 +28,9 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import TARGET
 from penstock.config.overrides import set_process_overrides
 from penstock.errors import PenstockError
+from penstock.plan.explain.render import render_mermaid, render_text
+from penstock.plan.explain.unnamed_state import describe_unnamed_state
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.render import render_mermaid, render_text
-from penstock.plan.unnamed_state import describe_unnamed_state
 
 
 class PlanForm(Enum):

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from penstock.api.plan_only import PlanReady
+from penstock.api.environment.plan_only import PlanReady
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
 from penstock.cli.script import (
@@ -19,7 +19,7 @@ from penstock.cli.script import (
     settings,
 )
 from penstock.config.overrides import set_process_overrides
-from penstock.plan.render import render_text
+from penstock.plan.explain.render import render_text
 
 
 def run(

@@ -15,10 +15,10 @@ from penstock.cli.failures import exit_status
 from penstock.cli.wording import human_duration, unnamed_state
 from penstock.config.parse import DURATION
 from penstock.errors import ConfigError, SavepointError
-from penstock.spark.observed_job import ObservedJob
-from penstock.spark.offline_savepoint import take_offline, unnamed_state_of
-from penstock.spark.savepoint_futures import no_live_run
-from penstock.spark.savepoint_requests import SavepointRequests
+from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.savepoints.offline_savepoint import take_offline, unnamed_state_of
+from penstock.spark.savepoints.savepoint_futures import no_live_run
+from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 
 _POLL_SECONDS = 0.1
 _LOOK_SECONDS = 1.0

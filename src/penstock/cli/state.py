@@ -17,9 +17,9 @@ from penstock.cli.failures import exit_status
 from penstock.cli.script import settings
 from penstock.config.overrides import set_process_overrides
 
-READ_STATE = "penstock.spark.state_reader:read_state"
-READ_NAMES = "penstock.spark.state_reader:read_state_names"
-DIFFERENCES = "penstock.spark.state_diff:state_differences"
+READ_STATE = "penstock.spark.inspect.state_reader:read_state"
+READ_NAMES = "penstock.spark.inspect.state_reader:read_state_names"
+DIFFERENCES = "penstock.spark.inspect.state_diff:state_differences"
 """What reads state. Names, because importing Spark takes longer than printing a help text."""
 
 _PIPE_WIDTH = 200

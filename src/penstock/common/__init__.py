@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from penstock.api.completable_future import CompletableFuture
-from penstock.api.config_options import ConfigOptions
-from penstock.api.execution_config import ExecutionConfig
-from penstock.api.job import JobClient, JobExecutionResult, JobID, JobStatus
-from penstock.api.restart_strategies import RestartStrategies, RestartStrategyConfiguration
-from penstock.api.watermark import (
+from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.config_options import ConfigOptions
+from penstock.api.environment.execution_config import ExecutionConfig
+from penstock.api.environment.job import JobClient, JobExecutionResult, JobID, JobStatus
+from penstock.api.environment.restart_strategies import (
+    RestartStrategies,
+    RestartStrategyConfiguration,
+)
+from penstock.api.functions.watermark import (
     TimestampAssigner,
     Watermark,
     WatermarkGenerator,
@@ -17,15 +20,15 @@ from penstock.api.watermark import (
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.option import ConfigOption
-from penstock.types import Duration, Instant, Row, RowKind, Time, TypeInformation, Types
-from penstock.types.serialization import (
+from penstock.connectors.rows.serialization import (
     ByteArraySchema,
     DeserializationSchema,
     Encoder,
     SerializationSchema,
     SimpleStringSchema,
 )
-from penstock.types.type_serializer import TypeSerializer
+from penstock.program.type_serializer import TypeSerializer
+from penstock.types import Duration, Instant, Row, RowKind, Time, TypeInformation, Types
 
 __all__ = [
     "ByteArraySchema",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.completable_future import CompletableFuture
+from penstock.api.environment.completable_future import CompletableFuture
 
 __all__ = ["CompletableFuture"]

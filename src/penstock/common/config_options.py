@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.config_options import ConfigOptions
+from penstock.api.environment.config_options import ConfigOptions
 from penstock.config.option import ConfigOption
 
 __all__ = ["ConfigOption", "ConfigOptions"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.execution_config import ExecutionConfig
+from penstock.api.environment.execution_config import ExecutionConfig
 
 __all__ = ["ExecutionConfig"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.job import JobClient
+from penstock.api.environment.job import JobClient
 
 __all__ = ["JobClient"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.job import JobExecutionResult
+from penstock.api.environment.job import JobExecutionResult
 
 __all__ = ["JobExecutionResult"]

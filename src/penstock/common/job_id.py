@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.job import JobID
+from penstock.api.environment.job import JobID
 
 __all__ = ["JobID"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.job import JobStatus
+from penstock.api.environment.job import JobStatus
 
 __all__ = ["JobStatus"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.api.restart_strategies import RestartStrategies, RestartStrategyConfiguration
+from penstock.api.environment.restart_strategies import (
+    RestartStrategies,
+    RestartStrategyConfiguration,
+)
 
 __all__ = ["RestartStrategies", "RestartStrategyConfiguration"]

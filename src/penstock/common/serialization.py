@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.types.serialization import (
+from penstock.connectors.rows.serialization import (
     ByteArraySchema,
     DeserializationSchema,
     Encoder,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.types.type_serializer import TypeSerializer
+from penstock.program.type_serializer import TypeSerializer
 
 __all__ = ["TypeSerializer"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.watermark import (
+from penstock.api.functions.watermark import (
     TimestampAssigner,
     Watermark,
     WatermarkGenerator,

@@ -19,10 +19,10 @@ from penstock.connectors.cache import CacheFile, CacheSource, open_cache_file
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SourceError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
-from penstock.serde.atomic_file import write_atomically
-from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.types import Types
 from penstock.types.information import TypeInformation
+from penstock.wire.atomic_file import write_atomically
+from penstock.wire.elements import MIN_TIMESTAMP
 
 _FILES = "files.json"
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from penstock.api.async_data_stream import AsyncDataStream
-from penstock.api.async_functions import AsyncFunction
-from penstock.api.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.api.checkpoint_storage import (
+from penstock.api.environment.checkpoint_storage import (
     CheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from penstock.api.checkpointing import (
+from penstock.api.environment.checkpointing import (
     CheckpointConfig,
     CheckpointingMode,
     ExternalizedCheckpointRetention,
 )
-from penstock.api.co_grouped_streams import CoGroupedStreams
-from penstock.api.collecting import CloseableIterator
-from penstock.api.connected_streams import (
-    BroadcastConnectedStream,
-    BroadcastStream,
-    ConnectedStreams,
+from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.api.environment.job import JobClient, JobExecutionResult, JobStatus
+from penstock.api.environment.slot_sharing import MemorySize, SlotSharingGroup
+from penstock.api.environment.state_backends import (
+    CustomStateBackend,
+    EmbeddedRocksDBStateBackend,
+    HashMapStateBackend,
+    PredefinedOptions,
+    StateBackend,
 )
-from penstock.api.context import KeyedStateStore, RuntimeContext, TimerService
-from penstock.api.data_stream import DataStream
-from penstock.api.environment import StreamExecutionEnvironment
-from penstock.api.functions import (
+from penstock.api.functions.async_functions import AsyncFunction
+from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
+from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService
+from penstock.api.functions.function_classes import (
     AggregateFunction,
     FilterFunction,
     FlatMapFunction,
@@ -37,47 +37,16 @@ from penstock.api.functions import (
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.api.interval_join import IntervalJoin
-from penstock.api.job import JobClient, JobExecutionResult, JobStatus
-from penstock.api.join_functions import (
+from penstock.api.functions.join_functions import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinFunction,
     ProcessJoinFunction,
 )
-from penstock.api.joined_rows import JoinedRows
-from penstock.api.joined_streams import JoinedStreams
-from penstock.api.keyed_stream import KeyedStream
-from penstock.api.sink_functions import SinkFunction
-from penstock.api.sink_stream import DataStreamSink
-from penstock.api.slot_sharing import MemorySize, SlotSharingGroup
-from penstock.api.source_functions import SourceFunction
-from penstock.api.state import (
-    AggregatingState,
-    BroadcastState,
-    ListState,
-    MapState,
-    ReadOnlyBroadcastState,
-    ReducingState,
-    ValueState,
-)
-from penstock.api.state_backends import (
-    CustomStateBackend,
-    EmbeddedRocksDBStateBackend,
-    HashMapStateBackend,
-    PredefinedOptions,
-    StateBackend,
-)
-from penstock.api.state_descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
-from penstock.api.state_ttl import StateTtlConfig
-from penstock.api.stream_operators import OneInputStreamOperator, TwoInputStreamOperator
-from penstock.api.two_input_functions import (
+from penstock.api.functions.sink_functions import SinkFunction
+from penstock.api.functions.source_functions import SourceFunction
+from penstock.api.functions.stream_operators import OneInputStreamOperator, TwoInputStreamOperator
+from penstock.api.functions.two_input_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     CoFlatMapFunction,
@@ -86,23 +55,54 @@ from penstock.api.two_input_functions import (
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from penstock.api.watermark import TimestampAssigner, WatermarkStrategy
-from penstock.api.window_functions import (
+from penstock.api.functions.watermark import TimestampAssigner, WatermarkStrategy
+from penstock.api.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.api.state.handles import (
+    AggregatingState,
+    BroadcastState,
+    ListState,
+    MapState,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    ValueState,
+)
+from penstock.api.state.ttl import StateTtlConfig
+from penstock.api.streams.async_data_stream import AsyncDataStream
+from penstock.api.streams.co_grouped_streams import CoGroupedStreams
+from penstock.api.streams.collecting import CloseableIterator
+from penstock.api.streams.connected_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+    ConnectedStreams,
+)
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.interval_join import IntervalJoin
+from penstock.api.streams.joined_rows import JoinedRows
+from penstock.api.streams.joined_streams import JoinedStreams
+from penstock.api.streams.keyed_stream import KeyedStream
+from penstock.api.streams.sink_stream import DataStreamSink
+from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
+from penstock.api.windows.trigger import Trigger, TriggerResult
+from penstock.api.windows.window_functions import (
     AllWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     WindowFunction,
 )
-from penstock.api.windowed_stream import AllWindowedStream, WindowedStream
-from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
-from penstock.api.windows.trigger import Trigger, TriggerResult
+from penstock.api.windows.windowed_stream import AllWindowedStream, WindowedStream
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
+from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
+from penstock.program.tagged_union import TaggedUnion
+from penstock.program.windows import CountWindow, GlobalWindow, TimeWindow, Window
 from penstock.types import TimeDomain
 from penstock.types.output_tag import OutputTag
-from penstock.types.record_attributes import RecordAttributes, RecordAttributesBuilder
-from penstock.types.tagged_union import TaggedUnion
-from penstock.types.windows import CountWindow, GlobalWindow, TimeWindow, Window
 
 __all__ = [
     "AggregateFunction",

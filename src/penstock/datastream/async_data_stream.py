@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.async_data_stream import AsyncDataStream
+from penstock.api.streams.async_data_stream import AsyncDataStream
 
 __all__ = ["AsyncDataStream"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.async_retry_predicates import (
+from penstock.api.functions.async_retry_predicates import (
     empty_result_predicate,
     exception_type_predicate,
     has_exception_predicate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.async_retries import (
+from penstock.api.functions.async_retries import (
     NO_RETRY_STRATEGY,
     ExponentialBackoffDelayRetryStrategy,
     FixedDelayRetryStrategy,

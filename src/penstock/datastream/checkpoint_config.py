@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.checkpointing import CheckpointConfig
+from penstock.api.environment.checkpointing import CheckpointConfig
 
 __all__ = ["CheckpointConfig"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.checkpoint_storage import (
+from penstock.api.environment.checkpoint_storage import (
     CheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,

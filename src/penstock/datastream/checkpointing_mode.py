@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.checkpointing import CheckpointingMode
+from penstock.api.environment.checkpointing import CheckpointingMode
 
 __all__ = ["CheckpointingMode"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from penstock.api.async_functions import AsyncFunction
-from penstock.api.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.api.context import KeyedStateStore, RuntimeContext, TimerService
-from penstock.api.functions import (
+from penstock.api.functions.async_functions import AsyncFunction
+from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
+from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService
+from penstock.api.functions.function_classes import (
     AggregateFunction,
     FilterFunction,
     FlatMapFunction,
@@ -17,15 +17,15 @@ from penstock.api.functions import (
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.api.join_functions import (
+from penstock.api.functions.join_functions import (
     CoGroupFunction,
     FlatJoinFunction,
     JoinFunction,
     ProcessJoinFunction,
 )
-from penstock.api.sink_functions import SinkFunction
-from penstock.api.source_functions import SourceFunction
-from penstock.api.two_input_functions import (
+from penstock.api.functions.sink_functions import SinkFunction
+from penstock.api.functions.source_functions import SourceFunction
+from penstock.api.functions.two_input_functions import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     CoFlatMapFunction,
@@ -34,7 +34,7 @@ from penstock.api.two_input_functions import (
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from penstock.api.window_functions import (
+from penstock.api.windows.window_functions import (
     AllWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,

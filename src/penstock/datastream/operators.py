@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.stream_operators import (
+from penstock.api.functions.stream_operators import (
     OneInputStreamOperator,
     StreamOperator,
     StreamOperatorKeys,
@@ -10,8 +10,8 @@ from penstock.api.stream_operators import (
     TwoInputStreamOperator,
 )
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.types.latency_marker import LatencyMarkerEvent
-from penstock.types.record_attributes import RecordAttributes, RecordAttributesBuilder
+from penstock.program.latency_marker import LatencyMarkerEvent
+from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
 
 __all__ = [
     "LatencyMarkerEvent",

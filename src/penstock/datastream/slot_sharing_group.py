@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.slot_sharing import MemorySize, SlotSharingGroup
+from penstock.api.environment.slot_sharing import MemorySize, SlotSharingGroup
 
 __all__ = ["MemorySize", "SlotSharingGroup"]

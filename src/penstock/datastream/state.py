@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from penstock.api.context import OperatorStateStore
-from penstock.api.state import (
+from penstock.api.functions.context import OperatorStateStore
+from penstock.api.state.descriptors import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from penstock.api.state.handles import (
     AggregatingState,
     AppendingState,
     BroadcastState,
@@ -15,15 +23,7 @@ from penstock.api.state import (
     State,
     ValueState,
 )
-from penstock.api.state_descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
-from penstock.api.state_ttl import StateTtlConfig
+from penstock.api.state.ttl import StateTtlConfig
 
 __all__ = [
     "AggregatingState",

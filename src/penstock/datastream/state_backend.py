@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.api.state_backends import (
+from penstock.api.environment.state_backends import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.environment import StreamExecutionEnvironment
+from penstock.api.environment.environment import StreamExecutionEnvironment
 
 __all__ = ["StreamExecutionEnvironment"]

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.api.context import TimerService
+from penstock.api.functions.context import TimerService
 
 __all__ = ["TimerService"]

@@ -29,7 +29,7 @@ from penstock.api.windows.sliding import SlidingEventTimeWindows, SlidingProcess
 from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
-from penstock.types.windows import CountWindow, GlobalWindow, TimeWindow, TriggerResult, Window
+from penstock.program.windows import CountWindow, GlobalWindow, TimeWindow, TriggerResult, Window
 
 __all__ = [
     "ContinuousEventTimeTrigger",

@@ -16,7 +16,7 @@ from penstock.common import Configuration
 from penstock.demo.answers import KEYS, Answers, Record, last_rows, rows_of
 from penstock.demo.errors import DemoCheckError
 from penstock.demo.job import DELAYED_MINUTES, OUT_OF_ORDER, SILENCE_MS
-from penstock.spark.session import get_session
+from penstock.spark.session.factory import get_session
 
 MAX_WATERMARK = 2**63 - 1
 """The watermark after the end of a bounded input."""

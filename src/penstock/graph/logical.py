@@ -13,13 +13,13 @@ from typing import Any
 
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
-from penstock.types.async_spec import AsyncSpec
+from penstock.program.async_io import AsyncSpec
+from penstock.program.interval_join import IntervalSpec
+from penstock.program.join import JoinSpec
+from penstock.program.partitioning import Partitioner
+from penstock.program.watermark_generator import WatermarkGenerator
+from penstock.program.window_operation import WindowSpec
 from penstock.types.information import TypeInformation
-from penstock.types.interval_spec import IntervalSpec
-from penstock.types.join_spec import JoinSpec
-from penstock.types.partitioner import Partitioner
-from penstock.types.watermark_generator import WatermarkGenerator
-from penstock.types.window_spec import WindowSpec
 
 
 class NodeKind(Enum):

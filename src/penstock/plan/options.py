@@ -27,7 +27,7 @@ from penstock.config.time_options import (
     FORCE_TIMESTAMP_SUPPORT,
     LATENCY_INTERVAL,
 )
-from penstock.plan.backlog import backlog_lag_ms
+from penstock.plan.phases.backlog import backlog_lag_ms
 from penstock.plan.physical import PlanOptions
 
 

@@ -12,7 +12,9 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import CallSite
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
-from penstock.runtime.program import ChannelSpec, Copies, OperatorSpec, RunKind
+from penstock.program.channel import ChannelSpec
+from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.program.run_settings import RunKind
 from penstock.types.information import TypeInformation
 
 

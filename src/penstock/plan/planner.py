@@ -6,24 +6,24 @@ from collections.abc import Callable
 
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
-from penstock.plan.asked_attributes import check_attributes
-from penstock.plan.blocking import cut_behind_ends
-from penstock.plan.combining import choose_combining
-from penstock.plan.copies import choose_copies
-from penstock.plan.endpoints import find_endpoints
-from penstock.plan.explain import explain_chains, explain_channels
-from penstock.plan.explain_backlog import explain_backlog
-from penstock.plan.fields import check_fields
-from penstock.plan.forwarding import check_forwarding
-from penstock.plan.keys import check_keys
-from penstock.plan.levels import assign_levels
-from penstock.plan.modes import choose_mode, choose_runs
+from penstock.plan.explain.backlog import explain_backlog
+from penstock.plan.explain.chaining import explain_chains, explain_channels
 from penstock.plan.options import plan_options
-from penstock.plan.parallelism import choose_parallelism
+from penstock.plan.phases.asked_attributes import check_attributes
+from penstock.plan.phases.blocking import cut_behind_ends
+from penstock.plan.phases.combining import choose_combining
+from penstock.plan.phases.copies import choose_copies
+from penstock.plan.phases.endpoints import find_endpoints
+from penstock.plan.phases.fields import check_fields
+from penstock.plan.phases.forwarding import check_forwarding
+from penstock.plan.phases.keys import check_keys
+from penstock.plan.phases.levels import assign_levels
+from penstock.plan.phases.modes import choose_mode, choose_runs
+from penstock.plan.phases.parallelism import choose_parallelism
+from penstock.plan.phases.places import name_places
+from penstock.plan.phases.time import decide_time, drop_timestamps
+from penstock.plan.phases.uids import check_uids
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.places import name_places
-from penstock.plan.time import decide_time, drop_timestamps
-from penstock.plan.uids import check_uids
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from penstock.graph.endpoints import Source, SplitSource
-from penstock.plan.attributes import CUSTOM
-from penstock.plan.backlog import timed_sources
-from penstock.plan.code_digest import code_digest
-from penstock.plan.combining import paired_in, with_pairs
+from penstock.plan.compat.code_digest import code_digest
+from penstock.plan.compat.identity import source_uids
 from penstock.plan.hand_over import HandOver
-from penstock.plan.identity import source_uids
+from penstock.plan.phases.attributes import CUSTOM
+from penstock.plan.phases.backlog import timed_sources
+from penstock.plan.phases.combining import paired_in, with_pairs
+from penstock.plan.phases.regions import Region, region_of
+from penstock.plan.phases.watermark_groups import initial_watermarks, watermark_groups
 from penstock.plan.physical import LevelPlan, PhysicalPlan, RunPlan
-from penstock.plan.regions import Region, region_of
-from penstock.plan.watermark_groups import initial_watermarks, watermark_groups
-from penstock.runtime.program import (
-    ChannelSpec,
-    LatencySpec,
-    LevelProgram,
-    RunKind,
-    RunSettings,
-    SourceType,
-    WatermarkGroup,
-    source_of,
-)
-from penstock.runtime.routing import live_routes
+from penstock.program.channel import ChannelSpec, WatermarkGroup
+from penstock.program.level import LevelProgram, SourceType
+from penstock.program.routing import live_routes
+from penstock.program.run_settings import LatencySpec, RunKind, RunSettings, source_of
 from penstock.types.information import TypeInformation
 
 

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from penstock.api.completable_future import CompletableFuture
-from penstock.api.job import JobExecutionResult, JobID, JobStatus, RunSummary
+from penstock.api.environment.completable_future import CompletableFuture
+from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, JobFencedError, PenstockError
@@ -21,33 +21,33 @@ from penstock.metrics.listener import (
     RunFinished,
     RunStarted,
 )
-from penstock.plan.cuts import decide_cuts, with_cuts
 from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.cuts import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.program import RunKind
-from penstock.runtime.report import Report
-from penstock.spark.batch_run import BatchRun
-from penstock.spark.column_names import check_sources
-from penstock.spark.dependencies import (
+from penstock.program.run_settings import RunKind
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.batch_run import BatchRun
+from penstock.spark.driver.dependencies import (
     ship_dependencies,
     worker_executable,
 )
-from penstock.spark.failures import told_first, translate
-from penstock.spark.file_paths import check_files_there
-from penstock.spark.hand_over import read_hand_over, verified_files
-from penstock.spark.job_directory import JobDirectory
-from penstock.spark.job_settings import job_settings
-from penstock.spark.live_run import LiveRun
-from penstock.spark.recovery import Restored
-from penstock.spark.restart_policy import Restarts
-from penstock.spark.restore import restore, state_files_of
-from penstock.spark.results import with_results
-from penstock.spark.run_context import JobContext
-from penstock.spark.savepoint_futures import SavepointFutures, no_live_run
-from penstock.spark.savepoint_taker import STOPPED
-from penstock.spark.session import get_session
-from penstock.spark.sink_stage import SinkStage
-from penstock.spark.superseded_state import is_superseded, remove_superseded
+from penstock.spark.driver.recovery import Restored
+from penstock.spark.driver.restart_policy import Restarts
+from penstock.spark.driver.restore import restore, state_files_of
+from penstock.spark.driver.results import with_results
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.failures.translation import told_first, translate
+from penstock.spark.job.hand_over import read_hand_over, verified_files
+from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.live.live_run import LiveRun
+from penstock.spark.live.superseded_state import is_superseded, remove_superseded
+from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
+from penstock.spark.savepoints.savepoint_taker import STOPPED
+from penstock.spark.session.factory import get_session
+from penstock.spark.session.job_settings import job_settings
+from penstock.spark.sources.column_names import check_sources
+from penstock.spark.sources.file_paths import check_files_there
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 

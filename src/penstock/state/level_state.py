@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.state.backend import StateBackend
-from penstock.state.evolution import wall_clock_ms
-from penstock.state.hash_backend import HashBackend
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.schema.evolution import wall_clock_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
-from penstock.state.blob import (
+from penstock.state.backends.hash.parts import HashNestedPart, HashSinglePart
+from penstock.state.log.blob import (
     MAGICS,
     Section,
     body_of,
@@ -22,8 +23,7 @@ from penstock.state.blob import (
     key_group_of,
     operator_of,
 )
-from penstock.state.hash_parts import HashNestedPart, HashSinglePart
-from penstock.state.schema import BROADCAST_GROUP, StateSchema
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateSchema
 
 _UID_AT = 14
 """Where the uid of a blob begins; its pickle follows."""

@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from penstock.errors import DecodeError, SavepointError
-from penstock.serde.atomic_file import (
+from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,
     open_private,

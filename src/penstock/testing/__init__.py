@@ -2,7 +2,7 @@
 
 Example, where the workers are lost at every other micro-batch:
 
->>> from penstock.connectors.discard import DiscardingSink
+>>> from penstock.connectors.python.discard import DiscardingSink
 >>> from penstock.datastream import StreamExecutionEnvironment
 >>> env = StreamExecutionEnvironment.get_execution_environment()
 >>> numbers = env.from_collection([1, 2, 3, 4])

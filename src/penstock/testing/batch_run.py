@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterator
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
-from penstock.plan.instances import task_groups
+from penstock.plan.phases.instances import task_groups
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.batch_level import BatchLevel
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram
-from penstock.serde import user_code
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.batch_level import BatchLevel
+from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing.readings import Piece, cut_evenly, splits_of
 from penstock.testing.results import SinkStage
 from penstock.testing.schedule import Schedule
+from penstock.wire import user_code
 
 Row = tuple[int, bytes]
 

@@ -11,12 +11,11 @@ from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from penstock.api.state_descriptors import MapStateDescriptor
+from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.configuration import Configuration
 from penstock.config.options import MAX_PARALLELISM, PARALLELISM
 from penstock.errors import ArgumentError, CallSite
-from penstock.runtime.level_zero import LevelZero
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing.harness_program import (
     MAIN_OUTPUT,
     HarnessProgram,
@@ -28,6 +27,7 @@ from penstock.testing.harness_run import HAND_OVER, HarnessRun
 from penstock.testing.harness_values import HarnessSnapshot
 from penstock.types import TypeInformation
 from penstock.types.output_tag import OutputTag
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 _BACKENDS = ("hashmap", "lmdb")
 

@@ -13,9 +13,8 @@ from inspect import Parameter, signature
 from operator import methodcaller
 from typing import Any, ClassVar
 
-from penstock.api.data_stream import DataStream
-from penstock.api.environment import StreamExecutionEnvironment
-from penstock.api.functions import (
+from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.api.functions.function_classes import (
     FilterFunction,
     FlatMapFunction,
     Function,
@@ -24,32 +23,35 @@ from penstock.api.functions import (
     ProcessFunction,
     ReduceFunction,
 )
-from penstock.api.state_descriptors import MapStateDescriptor
-from penstock.api.two_input_functions import (
+from penstock.api.functions.two_input_functions import (
     BaseBroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
     KeyedCoProcessFunction,
 )
-from penstock.api.watermark import WatermarkStrategy
+from penstock.api.functions.watermark import WatermarkStrategy
+from penstock.api.state.descriptors import MapStateDescriptor
+from penstock.api.streams.data_stream import DataStream
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.job_parameters import job_parameters
 from penstock.config.options import AUTO_UIDS
 from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
-from penstock.connectors.discard import DiscardingSink
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import SplitSource
 from penstock.graph.logical import Node, NodeKind, Partitioning
 from penstock.plan.hand_over import HandOver
-from penstock.plan.levels import OPERATOR_KINDS
+from penstock.plan.phases.levels import OPERATOR_KINDS
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
-from penstock.runtime.program import SINK_LEVEL, LevelProgram, OperatorSpec
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.level import LevelProgram
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.partitioning import Partitioner
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag
-from penstock.types.partitioner import Partitioner
 
 HARNESS_LEVEL = SINK_LEVEL - 1
 """Target level of what the operators under test emit."""

@@ -13,12 +13,19 @@ from tempfile import TemporaryDirectory
 
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.plan.hand_over import HandOver
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.program import LevelProgram, WatermarkGroup
-from penstock.runtime.report import Report, decode_report
-from penstock.runtime.watermarks import ChannelWatermarks
-from penstock.serde.elements import MIN_TIMESTAMP, BacklogStatus, Watermark
-from penstock.serde.frame import (
+from penstock.program.channel import WatermarkGroup
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.report import Report, decode_report
+from penstock.runtime.time.watermarks import ChannelWatermarks
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.testing.harness_program import HARNESS_LEVEL, MAIN_OUTPUT, HarnessProgram
+from penstock.testing.harness_subtask import HarnessSubtask
+from penstock.testing.harness_values import Emitted, HarnessSnapshot
+from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, Watermark
+from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_records,
@@ -26,12 +33,6 @@ from penstock.serde.frame import (
     payload_of,
     read_header,
 )
-from penstock.state.backend import StateBackend
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.testing.harness_program import HARNESS_LEVEL, MAIN_OUTPUT, HarnessProgram
-from penstock.testing.harness_subtask import HarnessSubtask
-from penstock.testing.harness_values import Emitted, HarnessSnapshot
 
 Row = tuple[int, bytes]
 """(route, frame)."""

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.program import LevelProgram, OperatorSpec
-from penstock.runtime.state_handles import KeyedScope, StateHandles
-from penstock.runtime.timers import PROCESSING_TABLE, TABLE
-from penstock.serde import user_code
-from penstock.serde.key_groups import KeyGroups, subtask_of
-from penstock.state.backend import TIMERS_SCHEMA, StateBackend
-from penstock.state.blob import key_group_of, operator_of
-from penstock.state.change_log import ChangeLog
-from penstock.state.hash_backend import HashBackend
-from penstock.state.key_context import KeyContext
-from penstock.state.schema import BROADCAST_GROUP, StateKind
+from penstock.program.level import LevelProgram
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.functions.state_handles import KeyedScope, StateHandles
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
+from penstock.state.backends.base import TIMERS_SCHEMA, StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.log.blob import key_group_of, operator_of
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.harness_values import PendingTimer
 from penstock.testing.memory_log import MemoryLog
 from penstock.types.list_key import frozen, thawed
 from penstock.types.time_domain import TimeDomain
+from penstock.wire import user_code
+from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 
 _TIMERS = {TABLE: TimeDomain.EVENT_TIME, PROCESSING_TABLE: TimeDomain.PROCESSING_TIME}
 _READ: dict[StateKind, Callable[[Any], Any]] = {

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.api.environment import StreamExecutionEnvironment
+from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.config.job_parameters import job_parameters
-from penstock.plan.cuts import decide_cuts, with_cuts
 from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.cuts import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
-from penstock.runtime.program import SINK_LEVEL, LevelProgram, RunKind
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.level import LevelProgram
+from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
 from penstock.testing.kept_results import with_values, without_kept
 from penstock.testing.live_run import run_live

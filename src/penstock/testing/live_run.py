@@ -10,20 +10,20 @@ from tempfile import TemporaryDirectory
 
 from penstock.errors import SourceError
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.level_zero import LevelZero
-from penstock.runtime.live_subtask import LiveSubtask
-from penstock.runtime.program import LevelProgram
-from penstock.serde import user_code
-from penstock.serde.key_groups import subtask_of
-from penstock.state.backend import StateBackend
-from penstock.state.blob import key_group_of, operator_of
-from penstock.state.hash_backend import HashBackend
-from penstock.state.lmdb_backend import LmdbBackend
-from penstock.state.schema import BROADCAST_GROUP
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.runtime.task.live_subtask import LiveSubtask
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+from penstock.state.log.blob import key_group_of, operator_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.testing.readings import Piece, splits_of
 from penstock.testing.results import SinkStage
 from penstock.testing.schedule import Failure, Schedule
+from penstock.wire import user_code
+from penstock.wire.canonical.key_groups import subtask_of
 
 Row = tuple[int, bytes]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
-from penstock.plan.instances import tasks_reading
+from penstock.plan.phases.instances import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.runtime.level_zero import LevelZero
+from penstock.runtime.task.level_zero import LevelZero
 
 
 @dataclass(frozen=True, slots=True)

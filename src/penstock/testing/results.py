@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.errors import ArgumentError
-from penstock.runtime.latency import SourceMarker
-from penstock.runtime.program import SINK_LEVEL
-from penstock.runtime.report import Report, decode_report
-from penstock.serde.frame import FrameKind, decode_records, payload_of, read_header
-from penstock.state.evolution import wall_clock_ms
+from penstock.program.channel import SINK_LEVEL
+from penstock.runtime.task.latency import SourceMarker
+from penstock.runtime.task.report import Report, decode_report
+from penstock.state.schema.evolution import wall_clock_ms
+from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
 
 
 @dataclass(slots=True)

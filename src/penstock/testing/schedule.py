@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from penstock.errors import ArgumentError, CallSite
-from penstock.state.change_log import MIN_COMPACT_BYTES
+from penstock.state.log.change_log import MIN_COMPACT_BYTES
 
 
 class Failure(Enum):

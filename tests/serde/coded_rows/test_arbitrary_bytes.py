@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.serde.coded_rows import coded_codec
 from penstock.types import Row, RowKind, TypeInformation, Types
+from penstock.wire.coded_rows import coded_codec
 from tests.types.random_types import BASIC_TYPES, TYPES, exact
 
 _PAIR = Types.ROW_NAMED(["name", "size"], [Types.STRING(), Types.INT()])

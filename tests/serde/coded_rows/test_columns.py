@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError
-from penstock.serde.coded_rows import coded_codec
-from penstock.serde.coded_rows.columns import MIN_ROWS, can_be_read, decode_columns, is_columnar
 from penstock.types import BasicTypeInfo, Row, RowKind, RowTypeInfo, TypeInformation, Types
+from penstock.wire.coded_rows import coded_codec
+from penstock.wire.coded_rows.columns import MIN_ROWS, can_be_read, decode_columns, is_columnar
 from tests.types.random_types import exact, values_of
 
 _NAMES = ["Byte", "Short", "Integer", "Long", "Boolean", "Float", "Double", "String"]

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.errors import ArgumentError, KeyTypeError
-from penstock.serde.coded_rows import coded_codec, has_coded_form
 from penstock.types import Row, RowKind, RowTypeInfo, TupleTypeInfo, TypeInformation, Types
+from penstock.wire.coded_rows import coded_codec, has_coded_form
 from tests.types.random_types import TYPES, exact, values_of
 
 _SPECIAL: dict[str, list[Any]] = {

@@ -12,9 +12,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.serde.coded_rows import coded_codec
-from penstock.serde.coded_rows.wire import KIND_NUMBER, field_number
 from penstock.types import MapTypeInfo, Row, RowKind, RowTypeInfo, TypeInformation, Types
+from penstock.wire.coded_rows import coded_codec
+from penstock.wire.coded_rows.wire import KIND_NUMBER, field_number
 from tests.types.random_types import exact, values_of
 
 _Field = descriptor_pb2.FieldDescriptorProto

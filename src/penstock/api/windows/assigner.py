@@ -6,12 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable
 from typing import Any, Generic
 
-from penstock.api.context import RuntimeContext
+from penstock.api.functions.context import RuntimeContext
 from penstock.api.windows.trigger import Trigger
 from penstock.errors import ArgumentError, CallSite
+from penstock.program.window_parameters import W2, W
 from penstock.types.time import Time
 from penstock.types.type_parameters import T
-from penstock.types.window_parameters import W2, W
 
 
 class WindowAssigner(ABC, Generic[T, W]):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.api.state_descriptors import ReducingStateDescriptor
+from penstock.api.state.descriptors import ReducingStateDescriptor
 from penstock.api.windows.assigner import milliseconds, positive
 from penstock.api.windows.trigger import Trigger
+from penstock.program.windows import TimeWindow, TriggerResult
 from penstock.types import Types
 from penstock.types.time import Time
-from penstock.types.windows import TimeWindow, TriggerResult
 
 
 class _ContinuousTrigger(Trigger[Any, TimeWindow]):

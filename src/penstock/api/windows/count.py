@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from penstock.api.state_descriptors import ValueStateDescriptor
+from penstock.api.state.descriptors import ValueStateDescriptor
 from penstock.api.windows.assigner import WindowAssigner, positive
 from penstock.api.windows.count_trigger import CountTrigger
 from penstock.api.windows.purging_trigger import PurgingTrigger
 from penstock.api.windows.trigger import Trigger
+from penstock.program.windows import CountWindow
 from penstock.types import Types
-from penstock.types.windows import CountWindow
 
 
 class _Counting(WindowAssigner[Any, CountWindow]):

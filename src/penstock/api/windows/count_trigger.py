@@ -5,11 +5,11 @@ from __future__ import annotations
 from operator import add
 from typing import Any
 
-from penstock.api.state_descriptors import ReducingStateDescriptor
+from penstock.api.state.descriptors import ReducingStateDescriptor
 from penstock.api.windows.assigner import positive
 from penstock.api.windows.trigger import Trigger
+from penstock.program.windows import TriggerResult
 from penstock.types import Types
-from penstock.types.windows import TriggerResult
 
 
 class CountTrigger(Trigger[Any, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api.windows.trigger import Trigger
-from penstock.types.windows import TriggerResult
+from penstock.program.windows import TriggerResult
 
 
 class NeverTrigger(Trigger[Any, Any]):

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.global_triggers import EndOfStreamTrigger, NeverTrigger
 from penstock.api.windows.trigger import Trigger
-from penstock.types.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, GlobalWindow, TimeWindow
+from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, GlobalWindow, TimeWindow
 
 
 class GlobalWindows(WindowAssigner[Any, GlobalWindow]):

@@ -6,7 +6,7 @@ from typing import Any
 
 from penstock.api.windows.trigger import Trigger
 from penstock.errors import ArgumentError, CallSite
-from penstock.types.windows import TriggerResult
+from penstock.program.windows import TriggerResult
 
 
 class PurgingTrigger(Trigger[Any, Any]):

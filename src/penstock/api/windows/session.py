@@ -11,8 +11,8 @@ from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeT
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import stamped
 from penstock.errors import ArgumentError, CallSite
+from penstock.program.windows import TimeWindow
 from penstock.types.time import Time
-from penstock.types.windows import TimeWindow
 
 
 class SessionWindowTimeGapExtractor(ABC):

@@ -14,8 +14,8 @@ from penstock.api.windows.assigner import (
 from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import stamped
+from penstock.program.windows import TimeWindow
 from penstock.types.time import Time
-from penstock.types.windows import TimeWindow
 
 
 class _Sliding(WindowAssigner[Any, TimeWindow]):

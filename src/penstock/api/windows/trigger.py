@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Generic
 
-from penstock.api.state_descriptors import StateDescriptor
+from penstock.api.state.descriptors import StateDescriptor
 from penstock.metrics.metric_group import MetricGroup
+from penstock.program.window_parameters import W
+from penstock.program.windows import TriggerResult
 from penstock.types.type_parameters import T
-from penstock.types.window_parameters import W
-from penstock.types.windows import TriggerResult
 
 __all__ = ["Trigger", "TriggerResult"]
 

@@ -14,8 +14,8 @@ from penstock.api.windows.assigner import (
 from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
 from penstock.errors import TypeMismatchError
+from penstock.program.windows import MIN_TIMESTAMP, TimeWindow
 from penstock.types.time import Time
-from penstock.types.windows import MIN_TIMESTAMP, TimeWindow
 
 
 class _Tumbling(WindowAssigner[Any, TimeWindow]):

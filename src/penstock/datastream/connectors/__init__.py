@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from penstock.connectors.absent import absent_here
-from penstock.connectors.collection import CollectionSource
-from penstock.connectors.data_generator import DataGeneratorSource
 from penstock.connectors.delivery import DeliveryGuarantee
-from penstock.connectors.discard import DiscardingSink
-from penstock.connectors.file_sink import FileSink
-from penstock.connectors.file_source import FileSource
-from penstock.connectors.function_sink import FunctionSink
-from penstock.connectors.iterator_source import IteratorSource
-from penstock.connectors.number_sequence import NumberSequenceSource
-from penstock.connectors.print_sink import PrintSink
+from penstock.connectors.files.file_sink import FileSink
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.function_sink import FunctionSink
+from penstock.connectors.python.iterator_source import IteratorSource
+from penstock.connectors.python.number_sequence import NumberSequenceSource
+from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream.connectors.file_system import (
     BucketAssigner,

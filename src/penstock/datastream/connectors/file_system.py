@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from penstock.connectors.file_formats import FileFormat
-from penstock.connectors.file_naming import (
+from penstock.connectors.files.file_formats import FileFormat
+from penstock.connectors.files.file_naming import (
     BucketAssigner,
     OutputFileConfig,
 )
-from penstock.connectors.file_policies import (
+from penstock.connectors.files.file_policies import (
     DefaultRollingPolicy,
     FileCompactor,
     FileCompactStrategy,
     OnCheckpointRollingPolicy,
     RollingPolicy,
 )
-from penstock.connectors.file_sink import FileSink, FileSinkBuilder
-from penstock.connectors.file_source import (
+from penstock.connectors.files.file_sink import FileSink, FileSinkBuilder
+from penstock.connectors.files.file_source import (
     FileEnumeratorProvider,
     FileSource,
     FileSourceBuilder,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from penstock.connectors.number_sequence import NumberSequenceSource
+from penstock.connectors.python.number_sequence import NumberSequenceSource
 
 __all__ = ["NumberSequenceSource"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.connectors.csv_rows import (
+from penstock.connectors.files.csv_schema import CsvReaderFormat, CsvSchema, CsvSchemaBuilder
+from penstock.connectors.rows.csv_rows import (
     CsvRowDeserializationSchema,
     CsvRowDeserializationSchemaBuilder,
     CsvRowSerializationSchema,
     CsvRowSerializationSchemaBuilder,
 )
-from penstock.connectors.csv_schema import CsvReaderFormat, CsvSchema, CsvSchemaBuilder
 
 __all__ = [
     "CsvReaderFormat",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.connectors.json_rows import (
+from penstock.connectors.rows.json_rows import (
     JsonRowDeserializationSchema,
     JsonRowDeserializationSchemaBuilder,
     JsonRowSerializationSchema,

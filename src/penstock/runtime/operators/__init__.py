@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.async_io import AsyncOperator
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunSettings
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.async_io.operator import AsyncOperator
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.broadcast_process import BroadcastProcessOperator
-from penstock.runtime.operators.co_group_at_end import CoGroupAtEndOperator
 from penstock.runtime.operators.custom import CustomOperator
 from penstock.runtime.operators.filter import FilterOperator
 from penstock.runtime.operators.flat_map import FlatMapOperator
-from penstock.runtime.operators.interval_join import IntervalJoinOperator
+from penstock.runtime.operators.joins.interval_join import IntervalJoinOperator
+from penstock.runtime.operators.joins.regular_join import RegularJoinOperator
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.keyed_broadcast_process import KeyedBroadcastProcessOperator
 from penstock.runtime.operators.keyed_custom import KeyedCustomOperator
@@ -28,19 +32,17 @@ from penstock.runtime.operators.keyed_two_inputs import (
     KeyedCoMapOperator,
     KeyedCoProcessOperator,
 )
-from penstock.runtime.operators.keyed_window import KeyedWindowOperator
 from penstock.runtime.operators.map import MapOperator
 from penstock.runtime.operators.process import ProcessOperator
-from penstock.runtime.operators.regular_join import RegularJoinOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
 from penstock.runtime.operators.two_inputs import (
     CoFlatMapOperator,
     CoMapOperator,
     CoProcessOperator,
 )
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorKind, OperatorSpec, RunSettings
-from penstock.state.key_context import KeyContext
+from penstock.runtime.operators.windows.co_group_at_end import CoGroupAtEndOperator
+from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
+from penstock.state.handles.key_context import KeyContext
 from penstock.state.level_state import LevelState
 
 UNKEYED: dict[OperatorKind, type[Operator]] = {

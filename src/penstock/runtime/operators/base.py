@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from penstock.errors import PenstockError, UserFunctionError
-from penstock.runtime.context import OperatorContext
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.record_copies import Emission
-from penstock.runtime.spill_space import SpillCounts
-from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.record_copies import Emission
+from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.spill.spill_space import SpillCounts
 from penstock.user_failure import (
     failing_record,
     has_user_frame,
@@ -19,6 +18,7 @@ from penstock.user_failure import (
     short,
     user_failure,
 )
+from penstock.wire.elements import MIN_TIMESTAMP
 
 Collect = Callable[[list[Any], list[int] | None], None]
 """Takes a batch: values and timestamps."""

@@ -10,15 +10,15 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError, UserFunctionError
-from penstock.runtime.context import OperatorContext
-from penstock.runtime.operator_output import OperatorOutput
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.record_attributes import RecordAttributes
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.functions.operator_output import OperatorOutput
+from penstock.runtime.functions.process_context import ProcessContext, UnkeyedTimerService
 from penstock.runtime.operators.base import Collect, Operator
 from penstock.runtime.operators.two_inputs import input_calls
-from penstock.runtime.output import Output
-from penstock.runtime.process_context import ProcessContext, UnkeyedTimerService
-from penstock.runtime.program import OperatorSpec
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from penstock.types.record_attributes import RecordAttributes
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 NEVER_EMITTED = MIN_TIMESTAMP + 1
 """Stands for no watermark in what is remembered, where Long.MIN is nothing to remember."""

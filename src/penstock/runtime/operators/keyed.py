@@ -17,18 +17,18 @@ from itertools import islice
 from operator import itemgetter, le
 from typing import Any
 
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.folded_keys import FoldedKeys
-from penstock.runtime.group_order import KeyedRows
-from penstock.runtime.key_kinds import KindCheck
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.selected_field import getter_of, got
+from penstock.runtime.exchange.group_order import KeyedRows
+from penstock.runtime.exchange.selected_keys import by_value
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
+from penstock.runtime.fold.folded_keys import FoldedKeys
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.selected_field import getter_of, got
-from penstock.runtime.selected_keys import by_value
-from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
-from penstock.runtime.spill_space import SpillSpace
-from penstock.runtime.spilled_values import SpilledValues
+from penstock.runtime.operators.key_kinds import KindCheck
+from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.runtime.spill.spilled_values import SpilledValues
 
 FLUSH_RECORDS = 4096
 """Results that may wait before they are passed on."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 from itertools import repeat
 from typing import Any
 
-from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.functions.process_context import BroadcastContext, KeyedBroadcastContext
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.emission import many_or_none
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
-from penstock.runtime.output import Output
-from penstock.runtime.process_context import BroadcastContext, KeyedBroadcastContext
-from penstock.runtime.program import OperatorSpec
 
 
 class KeyedBroadcastProcessOperator(KeyedProcessOperator):

@@ -14,8 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import PenstockError, UnkeyedStateError
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.operator_output import OperatorOutput
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.record_attributes import combined_backlog
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.functions.operator_output import OperatorOutput
+from penstock.runtime.functions.process_context import ProcessContext
 from penstock.runtime.operators.custom import (
     NEVER_EMITTED,
     CustomInputs,
@@ -24,17 +28,13 @@ from penstock.runtime.operators.custom import (
 )
 from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
 from penstock.runtime.operators.two_inputs import input_calls
-from penstock.runtime.output import Output
-from penstock.runtime.process_context import ProcessContext
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.timers import TimerService
-from penstock.serde import user_code
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from penstock.serde.key_groups import KeyGroups, subtask_of
+from penstock.runtime.time.timers import TimerService
 from penstock.types.list_key import frozen, thawed
-from penstock.types.record_attributes import combined_backlog
 from penstock.types.time_domain import TimeDomain
 from penstock.user_failure import short
+from penstock.wire import user_code
+from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 _HINT = "Set only keys of records that this object was given."
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.group_order import in_group_order
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.exchange.group_order import in_group_order
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.functions.process_context import ProcessContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
-from penstock.runtime.output import Output
-from penstock.runtime.process_context import ProcessContext
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.timers import PROCESSING_TABLE, TABLE, TimerService
-from penstock.serde.elements import MIN_TIMESTAMP
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.types.time_domain import TimeDomain
 from penstock.user_failure import short
+from penstock.wire.elements import MIN_TIMESTAMP
 
 
 class KeyedProcessOperator(KeyedOperator):

@@ -12,18 +12,18 @@ from itertools import chain
 from operator import length_hint
 from typing import Any
 
-from penstock.runtime.coercion import coercing_function
-from penstock.runtime.context import KeyedScope, OperatorContext
-from penstock.runtime.fold_by_key import reduce_by_key
-from penstock.runtime.folded_keys import FoldedKeys
-from penstock.runtime.life_cycle import has_life_cycle
+from penstock.program.life_cycle import has_life_cycle
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.coercion import coercing_function
+from penstock.runtime.flow.output import Output
+from penstock.runtime.fold.fold_by_key import reduce_by_key
+from penstock.runtime.fold.folded_keys import FoldedKeys
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.functions.state_handles import REDUCE_STATE
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.state_handles import REDUCE_STATE
-from penstock.state.backend import ABSENT
-from penstock.state.parts import Parts
-from penstock.state.schema import StateKind, StateSchema
+from penstock.state.backends.base import ABSENT
+from penstock.state.handles.parts import Parts
+from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 from penstock.types.copying import is_immutable
 

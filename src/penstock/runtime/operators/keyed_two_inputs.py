@@ -12,15 +12,15 @@ from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
-from penstock.runtime.context import KeyedScope, OperatorContext
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.emission import Results, many_or_none, one_or_none
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
 from penstock.runtime.operators.two_inputs import input_calls
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorSpec
-from penstock.serde.elements import MIN_TIMESTAMP
 from penstock.user_failure import short
+from penstock.wire.elements import MIN_TIMESTAMP
 
 Entry = tuple[int, Any, int | None]
 """(input, record, timestamp)."""

@@ -14,13 +14,13 @@ from time import time_ns
 from typing import Any
 
 from penstock.errors import PenstockError, TypeMismatchError, UserCodeError
-from penstock.runtime.context import OperatorContext
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.base import Operator
-from penstock.runtime.output import Output
-from penstock.runtime.program import OperatorSpec
-from penstock.serde.elements import MAX_WATERMARK, MIN_TIMESTAMP
-from penstock.types.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
 from penstock.user_failure import short
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 
 class GeneratedWatermarks(WatermarkOutput):

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from penstock.runtime.context import OperatorContext
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
+from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.functions.process_context import ProcessContext, UnkeyedTimerService
 from penstock.runtime.operators.base import Collect, Operator
 from penstock.runtime.operators.emission import Results, many_or_none, one_or_none
-from penstock.runtime.output import Output
-from penstock.runtime.process_context import ProcessContext, UnkeyedTimerService
-from penstock.runtime.program import OperatorSpec
-from penstock.runtime.side_outputs import send_sides, sides_of, split_tagged
 
 
 def second_method(first: str) -> str:

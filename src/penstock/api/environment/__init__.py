@@ -1,0 +1,1 @@
+"""The environment of a program, its settings, and jobs."""

@@ -1,0 +1,226 @@
+"""`StreamExecutionEnvironment`: where a program begins and is executed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, overload
+
+from penstock.api.environment.execution_plan import execution_plan_json, graph_json
+from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
+from penstock.api.environment.missed_settings import tell_of_missed
+from penstock.api.environment.python_dependencies import PythonDependencies
+from penstock.api.functions.source_functions import SourceFunction, record
+from penstock.api.functions.watermark import WatermarkStrategy
+from penstock.api.streams.builder import GraphBuilder
+from penstock.api.streams.caching import fill_caches
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.dataframes import source_of
+from penstock.api.streams.stream_handles import handle_of
+from penstock.api.user_code import checked_type
+from penstock.config.configuration import Configuration
+from penstock.config.options import JOB_NAME
+from penstock.connectors.python.collection import CollectionSource
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.endpoints import Source
+from penstock.plan.explain.render import render_text
+from penstock.plan.options import plan_options
+from penstock.plan.physical import PhysicalPlan
+from penstock.plan.planner import plan_job
+from penstock.types import TypeInformation
+from penstock.types.type_parameters import T
+
+
+class StreamExecutionEnvironment(PythonDependencies):
+    """The context of one program: its configuration and the streams made so far."""
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        super().__init__(configuration)
+        self._graph = GraphBuilder()
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None,
+    ) -> StreamExecutionEnvironment:
+        """Return a new environment.
+
+        Args:
+            configuration: Is copied; later changes to it have no effect.
+        """
+        return StreamExecutionEnvironment(configuration)
+
+    @property
+    def graph(self) -> GraphBuilder:
+        """The nodes of the program so far."""
+        return self._graph
+
+    def stream_of(self, node_id: int) -> DataStream[Any]:
+        """Return the stream that a node of the program produces."""
+        return handle_of(self, node_id)
+
+    @overload
+    def from_collection(self, collection: Iterable[T], type_info: None = None) -> DataStream[T]: ...
+
+    @overload
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation[T]
+    ) -> DataStream[T]: ...
+
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation | None = None
+    ) -> DataStream[Any]:
+        """Return a stream of the elements, in order.
+
+        Args:
+            collection: Is read now; must fit in the driver.
+            type_info: Type of the elements, which are brought to it. None keeps them as
+                they are.
+
+        Raises:
+            ArgumentError: An element does not have the type, or it is no type.
+        """
+        source = CollectionSource.of(collection, checked_type(type_info, "from_collection"))
+        return self._source(source, WatermarkStrategy.no_watermarks(), "Collection", type_info)
+
+    def from_source(
+        self,
+        source: Source,
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: TypeInformation[T] | None = None,
+    ) -> DataStream[T]:
+        """Return a stream of what `source` reads.
+
+        Args:
+            source: What to read.
+            watermark_strategy: How its records get timestamps and watermarks.
+            source_name: For messages and plans.
+            type_info: Overrides the type the source says it produces; its records are
+                brought to it.
+
+        Raises:
+            ArgumentError: `source`, the strategy or the type is none.
+        """
+        return self._source(source, watermark_strategy, source_name, type_info)
+
+    def from_dataframe(
+        self,
+        dataframe: Any,
+        watermark_strategy: WatermarkStrategy | None = None,
+        source_name: str = "DataFrame",
+        type_info: TypeInformation | None = None,
+    ) -> DataStream[Any]:
+        """Return a stream of the rows of a Spark DataFrame.
+
+        Args:
+            dataframe: A batch or streaming DataFrame of the session the job runs in.
+            watermark_strategy: How to time the rows; None is without time.
+            source_name: For people.
+            type_info: Type of the records; None takes it from the columns. The fields of a row
+                type choose columns by their names; `Types.ROW`, whose fields have no names of
+                their own, takes all columns in their order.
+
+        Raises:
+            ArgumentError: It is no DataFrame, or has not the columns the type names.
+        """
+        strategy = watermark_strategy or WatermarkStrategy.no_watermarks()
+        return self._source(source_of(dataframe, type_info), strategy, source_name, type_info)
+
+    def add_source(
+        self,
+        source_func: SourceFunction,
+        source_name: str = "Custom Source",
+        type_info: TypeInformation[T] | None = None,
+    ) -> DataStream[T]:
+        """Return a stream of what a source function collects; it is run to its end here.
+
+        Meant for small inputs: endless and large sources go to `from_source`.
+
+        Raises:
+            ArgumentError: `source_func` is no `SourceFunction`, or a record does not have the
+                type.
+            SourceError: It raised, or did not end.
+        """
+        declared = checked_type(type_info, "add_source")
+        source = record(source_func, source_name, declared, CallSite.of_caller())
+        return self._source(source, WatermarkStrategy.no_watermarks(), source_name, type_info)
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run the program to its end and forget its sinks; streams may be used again.
+
+        A program with unbounded sources runs until it is stopped.
+
+        Raises:
+            PenstockError: The program is wrong, or the job failed.
+        """
+        __tracebackhide__ = True
+        client = self.execute_async(job_name)
+        try:
+            return client.get_job_execution_result().result()
+        except KeyboardInterrupt:
+            client.cancel()
+            raise
+
+    def execute_async(self, job_name: str | None = None) -> JobClient:
+        """Start the program and forget its sinks; streams may be used again.
+
+        Raises:
+            PenstockError: The program is wrong, or the job cannot start.
+        """
+        if job_name is not None:
+            self._configuration.set(JOB_NAME, job_name)
+        fill_caches(self)
+        tell_of_missed(self._configuration)
+        plan = self.plan()
+        client = executor_for(self._configuration).submit(plan, self._configuration)
+        self._graph.clear()
+        return client
+
+    def close(self) -> None:
+        """Forget the program, and with it what its cached streams hold. Running jobs go on."""
+        self._graph = GraphBuilder()
+
+    def plan(self) -> PhysicalPlan:
+        """Return the physical plan of the program so far.
+
+        Raises:
+            GraphError: The program cannot run as configured.
+            ConfigError: A setting cannot be used.
+        """
+        return plan_job(self._graph.logical_graph(), self._configuration)
+
+    def explain(self) -> str:
+        """Return the physical plan as text, with the reason of each decision."""
+        return render_text(self.plan())
+
+    def get_execution_plan(self) -> str:
+        """Return the logical graph as JSON, in the shape of Flink's.
+
+        Of a program without a sink it is that of all its streams.
+
+        Raises:
+            GraphError: The program has no stream, or cannot run as configured.
+            ConfigError: A setting cannot be used.
+        """
+        if self._graph.has_sink():
+            return execution_plan_json(self.plan())
+        parallelism = plan_options(self._configuration).default_parallelism
+        return graph_json(self._graph.whole_graph(), parallelism)
+
+    def _source(
+        self,
+        source: Source,
+        strategy: WatermarkStrategy,
+        name: str,
+        type_info: TypeInformation | None,
+    ) -> DataStream:
+        origin = CallSite.of_caller()
+        if not isinstance(source, Source):
+            raise ArgumentError(
+                f"{source!r} is not a source",
+                hint="Pass a FileSource, NumberSequenceSource, SparkSource or another Source.",
+                origin=origin,
+            )
+        declared = source.get_produced_type() if type_info is None else type_info
+        return DataStream.of_source(
+            self, source, strategy, name, checked_type(declared, "from_source"), origin
+        )

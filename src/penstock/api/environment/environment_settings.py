@@ -1,0 +1,281 @@
+"""What can be set on an environment: modes, checkpoints, failures. A view of its configuration."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from penstock.api.environment.checkpointing import CheckpointConfig
+from penstock.api.environment.durations import Length, length_of, milliseconds_of
+from penstock.api.environment.execution_config import ExecutionConfig
+from penstock.api.environment.restart_strategies import (
+    RestartStrategies,
+    RestartStrategyConfiguration,
+)
+from penstock.api.environment.setting_values import checked_count, checked_flag, checked_member
+from penstock.api.environment.slot_sharing import SlotSharingGroup
+from penstock.api.environment.state_backends import StateBackend
+from penstock.config.accepted_options import (
+    BUFFER_TIMEOUT,
+    BUFFER_TIMEOUT_ENABLED,
+    CACHED_FILES,
+    CHANGELOG_ENABLED,
+)
+from penstock.config.checkpoint_modes import CheckpointingMode
+from penstock.config.configuration import Configuration
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import (
+    ALL_OPTIONS,
+    OPERATOR_CHAINING,
+    RUNTIME_MODE,
+    SAVEPOINT_DIR,
+)
+from penstock.config.restart_options import (
+    EXPONENTIAL_ATTEMPTS,
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_JITTER,
+    EXPONENTIAL_MAXIMUM,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET,
+    FIXED_ATTEMPTS,
+    FIXED_DELAY,
+    RATE_DELAY,
+    RATE_FAILURES,
+    RATE_INTERVAL,
+    RESTART_STRATEGY,
+)
+from penstock.errors import ArgumentError, CallSite
+
+_NO_TIMEOUT = -1
+
+
+class EnvironmentSettings:
+    """Base of the environment: its configuration, with a method per setting."""
+
+    def __init__(self, configuration: Configuration | None = None) -> None:
+        self._configuration = Configuration(configuration)
+        self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
+        self._local_parallelism: int | None = None
+
+    def get_configuration(self) -> Configuration:
+        """Return the configuration; changes to it take effect at `execute`."""
+        return self._configuration
+
+    def configure(self, configuration: Configuration) -> None:
+        """Set everything `configuration` holds, over what was set before under any name."""
+        given = configuration.key_set()
+        for option in ALL_OPTIONS:
+            if not given.isdisjoint(option.keys):
+                for key in option.keys:
+                    self._configuration.remove_config(key)
+        self._configuration.add_all(configuration)
+
+    def get_config(self) -> ExecutionConfig:
+        """Return the execution settings; changes take effect at `execute`."""
+        return ExecutionConfig(self._configuration)
+
+    def set_parallelism(self, parallelism: int) -> Self:
+        """Set the number of subtasks of every operator that does not set its own."""
+        self.get_config().set_parallelism(parallelism)
+        return self
+
+    def get_parallelism(self) -> int:
+        """Return the number of subtasks of every operator that does not set its own."""
+        return self.get_config().get_parallelism()
+
+    def set_max_parallelism(self, max_parallelism: int) -> Self:
+        """Set the number of key groups, which bounds the parallelism for the job's life."""
+        self.get_config().set_max_parallelism(max_parallelism)
+        return self
+
+    def get_max_parallelism(self) -> int:
+        """Return the number of key groups."""
+        return self.get_config().get_max_parallelism()
+
+    def set_default_local_parallelism(self, parallelism: int) -> None:
+        """Accept, for PyFlink's sake: `set_parallelism` decides.
+
+        Raises:
+            ArgumentError: It is not an integer from 1.
+        """
+        self._local_parallelism = checked_count(parallelism, "set_default_local_parallelism", 1)
+
+    def get_default_local_parallelism(self) -> int:
+        """Return what was set, the number of subtasks if nothing was."""
+        set_to = self._local_parallelism
+        return self.get_parallelism() if set_to is None else set_to
+
+    def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
+        """Set the runtime mode.
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        mode = checked_member(execution_mode, RuntimeExecutionMode, "set_runtime_mode")
+        self._configuration.set(RUNTIME_MODE, mode)
+        return self
+
+    def set_buffer_timeout(self, timeout_millis: Length) -> Self:
+        """Accept a time in milliseconds, -1 for none: records move with their micro-batch."""
+        waits = timeout_millis != _NO_TIMEOUT
+        if waits:
+            timeout = length_of(timeout_millis, "set_buffer_timeout")
+            self._configuration.set(BUFFER_TIMEOUT, timeout)
+        self._configuration.set(BUFFER_TIMEOUT_ENABLED, waits)
+        return self
+
+    def get_buffer_timeout(self) -> int:
+        """Return what was set, in milliseconds."""
+        if not self._configuration.get(BUFFER_TIMEOUT_ENABLED):
+            return _NO_TIMEOUT
+        return milliseconds_of(self._configuration.get(BUFFER_TIMEOUT))
+
+    def disable_operator_chaining(self) -> Self:
+        """Put frames between operators that would call each other: slower, same result."""
+        self._configuration.set(OPERATOR_CHAINING, value=False)
+        return self
+
+    def is_chaining_enabled(self) -> bool:
+        """Return whether operators may call each other."""
+        return self._configuration.get(OPERATOR_CHAINING)
+
+    def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
+        """Accept, for PyFlink's sake: Spark has no slots to share.
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        if not isinstance(slot_sharing_group, SlotSharingGroup):
+            raise ArgumentError(
+                f"register_slot_sharing_group got {slot_sharing_group!r}",
+                hint="Pass a SlotSharingGroup, made with SlotSharingGroup.builder(name).build().",
+                origin=CallSite.of_caller(),
+            )
+        self._slot_sharing_groups[slot_sharing_group.get_name()] = slot_sharing_group
+        return self
+
+    def enable_checkpointing(self, interval: Length, mode: CheckpointingMode | None = None) -> Self:
+        """Set the time between two micro-batches, each of which is a checkpoint.
+
+        Args:
+            interval: Milliseconds.
+            mode: Only EXACTLY_ONCE exists here; the weaker one is accepted and exceeded.
+        """
+        checkpoints = self.get_checkpoint_config().set_checkpoint_interval(interval)
+        if mode is not None:
+            checkpoints.set_checkpointing_mode(mode)
+        return self
+
+    def get_checkpoint_config(self) -> CheckpointConfig:
+        """Return the checkpointing settings; changes take effect at `execute`."""
+        return CheckpointConfig(self._configuration)
+
+    def get_checkpoint_interval(self) -> int:
+        """Return the checkpoint interval in milliseconds, -1 if nobody set it."""
+        return self.get_checkpoint_config().get_checkpoint_interval()
+
+    def get_checkpointing_mode(self) -> CheckpointingMode:
+        """Return the mode that was set; what happens is exactly once."""
+        return self.get_checkpoint_config().get_checkpointing_mode()
+
+    def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
+        """Return the mode that was set; another name of `get_checkpointing_mode`."""
+        return self.get_checkpointing_mode()
+
+    def is_unaligned_checkpoints_enabled(self) -> bool:
+        """Return what was set on the checkpointing settings."""
+        return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
+
+    def is_force_unaligned_checkpoints(self) -> bool:
+        """Return what was set on the checkpointing settings."""
+        return self.get_checkpoint_config().is_force_unaligned_checkpoints()
+
+    def enable_changelog_state_backend(
+        self,
+        enabled: bool,  # noqa: FBT001 - as in PyFlink
+    ) -> Self:
+        """Accept: a live run always keeps a log of changes."""
+        flag = checked_flag(enabled, "enable_changelog_state_backend")
+        self._configuration.set(CHANGELOG_ENABLED, flag)
+        return self
+
+    def is_changelog_state_backend_enabled(self) -> bool | None:
+        """Return what was set, None if nothing was."""
+        return self._configuration.get(CHANGELOG_ENABLED)
+
+    def set_default_savepoint_directory(self, directory: str) -> Self:
+        """Set where savepoints go unless whoever asks for one names another place."""
+        self._configuration.set(SAVEPOINT_DIR, directory)
+        return self
+
+    def get_default_savepoint_directory(self) -> str | None:
+        """Return where savepoints go, None for the checkpoint directory."""
+        return self._configuration.get(SAVEPOINT_DIR)
+
+    def set_state_backend(self, state_backend: StateBackend) -> Self:
+        """Set where workers keep their local copy of the state (PyFlink before 2.0).
+
+        Raises:
+            ArgumentError: It is none.
+        """
+        if not isinstance(state_backend, StateBackend):
+            raise ArgumentError(
+                f"set_state_backend got {state_backend!r}",
+                hint="Pass HashMapStateBackend() or EmbeddedRocksDBStateBackend().",
+                origin=CallSite.of_caller(),
+            )
+        state_backend.store(self._configuration)
+        return self
+
+    def get_state_backend(self) -> StateBackend | None:
+        """Return what was set, None if nothing was (PyFlink before 2.0)."""
+        return StateBackend.of(self._configuration)
+
+    def set_restart_strategy(self, restart_strategy: RestartStrategyConfiguration) -> Self:
+        """Set what happens after a failure (PyFlink before 2.0).
+
+        Raises:
+            ArgumentError: It is no strategy.
+        """
+        if not isinstance(restart_strategy, RestartStrategyConfiguration):
+            raise ArgumentError(
+                f"set_restart_strategy got {restart_strategy!r}",
+                hint="Pass what a method of RestartStrategies returns.",
+                origin=CallSite.of_caller(),
+            )
+        restart_strategy.store(self._configuration)
+        return self
+
+    def get_restart_strategy(self) -> RestartStrategyConfiguration:
+        """Return what happens after a failure (PyFlink before 2.0)."""
+        get = self._configuration.get
+        if not any(self._configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
+            return RestartStrategies.fall_back_restart()
+        made: dict[str, RestartStrategyConfiguration] = {
+            "none": RestartStrategies.no_restart(),
+            "fixed-delay": RestartStrategies.fixed_delay_restart(
+                get(FIXED_ATTEMPTS), get(FIXED_DELAY)
+            ),
+            "exponential-delay": RestartStrategies.exponential_delay_restart(
+                get(EXPONENTIAL_INITIAL),
+                get(EXPONENTIAL_MAXIMUM),
+                get(EXPONENTIAL_MULTIPLIER),
+                get(EXPONENTIAL_RESET),
+                get(EXPONENTIAL_JITTER),
+                get(EXPONENTIAL_ATTEMPTS),
+            ),
+            "failure-rate": RestartStrategies.failure_rate_restart(
+                get(RATE_FAILURES), get(RATE_INTERVAL), get(RATE_DELAY)
+            ),
+        }
+        return made[get(RESTART_STRATEGY)]
+
+    def register_cached_file(
+        self,
+        file_path: str,
+        name: str,
+        executable: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
+    ) -> None:
+        """Accept: `add_python_archive` brings files to the workers."""
+        entry = f"name:{name},path:{file_path},executable:{str(executable).lower()}"
+        earlier = self._configuration.get(CACHED_FILES)
+        self._configuration.set(CACHED_FILES, f"{earlier};{entry}" if earlier else entry)

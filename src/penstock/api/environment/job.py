@@ -1,0 +1,209 @@
+"""Jobs: what `execute` and `execute_async` return, and how an executor is found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pkgutil import resolve_name
+from typing import Any, Protocol
+
+from penstock.api.environment.completable_future import CompletableFuture
+from penstock.config.configuration import Configuration
+from penstock.config.options import TARGET
+from penstock.metrics.job_metrics import is_named, result_named
+from penstock.plan.physical import PhysicalPlan
+
+
+class JobID(str):
+    """Identifies a job across restarts, as text."""
+
+    __slots__ = ()
+
+
+class JobStatus(Enum):
+    """Where a job is in its life."""
+
+    CREATED = 0
+    RUNNING = 1
+    FAILING = 2
+    """Of Flink; here a failure leads to FAILED or RESTARTING at once."""
+
+    FAILED = 3
+    CANCELLING = 4
+    CANCELED = 5
+    FINISHED = 6
+    RESTARTING = 7
+    SUSPENDED = 8
+    """Of Flink; never reached."""
+
+    RECONCILING = 9
+    """Of Flink; never reached."""
+
+    def is_globally_terminal_state(self) -> bool:
+        """Return whether the job will not change any more."""
+        return self in {JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED}
+
+    def is_terminal_state(self) -> bool:
+        """Return whether the job will not change any more in this process."""
+        return self.is_globally_terminal_state() or self is JobStatus.SUSPENDED
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What one run did.
+
+    Attributes:
+        name: `history`, `live` or `batch`.
+        kind: `batch` or `live`.
+        records: Records read.
+        seconds: Wall clock from its first Spark job to its last commit.
+    """
+
+    name: str
+    kind: str
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobExecutionResult:
+    """What a finished job did.
+
+    Attributes:
+        job_id: Identifies the job across restarts.
+        net_runtime_ms: Wall clock of this process's part of the job.
+        runs: One summary per run that this process executed.
+        operator_records: uid to records received, over this process's part of the job.
+        accumulators: Full name of a metric to its result, over this process's part of the job.
+    """
+
+    job_id: JobID
+    net_runtime_ms: int
+    runs: tuple[RunSummary, ...] = ()
+    operator_records: Mapping[str, int] = field(default_factory=dict)
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Return what Flink prints of a finished job."""
+        return (
+            f"Program execution finished\nJob with JobID {self.job_id} has finished.\n"
+            f"Job Runtime: {self.net_runtime_ms} ms\n"
+        )
+
+    def get_job_id(self) -> JobID:
+        """Return the job id."""
+        return self.job_id
+
+    def get_net_runtime(self) -> int:
+        """Return the wall clock in milliseconds."""
+        return self.net_runtime_ms
+
+    def get_accumulator_result(self, accumulator_name: str) -> Any:
+        """Return what a metric came to; None if there is no such metric.
+
+        Counters and meters give their count, gauges their last reading, distributions a
+        `DistributionValue`.
+
+        Args:
+            accumulator_name: Full name (`uid.group.….name`), or the end of it if no other
+                metric has the same.
+
+        Raises:
+            ArgumentError: There is more than one such metric.
+        """
+        if not is_named(self.accumulators, accumulator_name):
+            return None
+        return result_named(self.accumulators, accumulator_name)
+
+    def get_all_accumulator_results(self) -> dict[str, Any]:
+        """Return the results of all metrics by full name, `state.…` among them."""
+        return dict(self.accumulators)
+
+
+class JobClient(Protocol):
+    """A running job."""
+
+    def get_job_id(self) -> JobID:
+        """Return the job id."""
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        """Return where the job is in its life; the future is done."""
+
+    def cancel(self) -> CompletableFuture[None]:
+        """Stop the job cleanly and wait until it has stopped; it can be resumed.
+
+        Returns:
+            A future that is done. A job that has ended stays as it is.
+        """
+
+    def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
+        """Ask for a savepoint; the job goes on.
+
+        A batch run has none to give, so the future waits for the live run.
+
+        Args:
+            savepoint_directory: Where the savepoint gets a directory of its own. None uses
+                `execution.checkpointing.savepoint-dir`, else the directory `savepoints`
+                inside the checkpoint directory.
+
+        Returns:
+            The path of the savepoint; `SavepointError` if it cannot be taken.
+        """
+
+    def stop_with_savepoint(
+        self,
+        advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
+        savepoint_directory: str | None = None,
+    ) -> CompletableFuture[str]:
+        """Ask for a savepoint with which the job stops.
+
+        Nothing is processed after the savepoint, and the job is FINISHED. Its checkpoint
+        directory cannot be resumed; start a new job from the savepoint.
+
+        Args:
+            advance_to_end_of_event_time: End the input first, so that every event-time timer
+                fires. For a job that is given up, not for one that continues.
+            savepoint_directory: As for `trigger_savepoint`.
+
+        Returns:
+            The path of the savepoint; `SavepointError` if it cannot be taken.
+        """
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        """Return the results of all metrics by full name, of what is committed by now.
+
+        They are those of this process's part of the job: a job that is resumed begins at zero.
+        """
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        """Return the result of the job, which comes with its end.
+
+        Returns:
+            The result; `PenstockError` if the job fails or is cancelled.
+        """
+
+
+class Executor(Protocol):
+    """Runs plans."""
+
+    def submit(self, plan: PhysicalPlan, configuration: Configuration) -> JobClient:
+        """Start a job and return at once.
+
+        Raises:
+            PenstockError: The job cannot start.
+        """
+
+
+EXECUTORS: dict[str, str] = {
+    "spark": "penstock.spark.executor:SparkExecutor",
+    "plan": "penstock.api.environment.plan_only:PlanOnlyExecutor",
+}
+"""`execution.target` to the executor's class. Names, because layers below must not import
+the layers above them."""
+
+
+def executor_for(configuration: Configuration) -> Executor:
+    """Return the executor `execution.target` names."""
+    made: Executor = resolve_name(EXECUTORS[configuration.get(TARGET)])()
+    return made

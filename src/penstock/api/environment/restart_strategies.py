@@ -1,0 +1,246 @@
+"""`RestartStrategies`: what happens after a failure, as objects for `set_restart_strategy`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from penstock.api.environment.durations import Length, length_of
+from penstock.api.environment.setting_values import checked_count
+from penstock.config.configuration import Configuration
+from penstock.config.restart_options import (
+    EXPONENTIAL_ATTEMPTS,
+    EXPONENTIAL_INITIAL,
+    EXPONENTIAL_JITTER,
+    EXPONENTIAL_MAXIMUM,
+    EXPONENTIAL_MULTIPLIER,
+    EXPONENTIAL_RESET,
+    FIXED_ATTEMPTS,
+    FIXED_DELAY,
+    RATE_DELAY,
+    RATE_FAILURES,
+    RATE_INTERVAL,
+    RESTART_STRATEGY,
+)
+
+
+class RestartStrategyConfiguration:
+    """What happens after a failure."""
+
+    def get_description(self) -> str:
+        """Return it in words."""
+        return "Cluster level default restart strategy"
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration; this one leaves it as it is."""
+
+
+class RestartStrategies:
+    """Makes configurations."""
+
+    @dataclass(frozen=True)
+    class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """A failure fails the job."""
+
+        def get_description(self) -> str:
+            """Return it in words."""
+            return "Restart deactivated."
+
+        def store(self, configuration: Configuration) -> None:
+            """Write it into a configuration."""
+            configuration.set(RESTART_STRATEGY, "none")
+
+    @dataclass(frozen=True)
+    class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """So many restarts, each after the same time.
+
+        Attributes:
+            restart_attempts: Number of restarts.
+            delay_between_attempts_interval: Time before each; milliseconds become a timedelta.
+        """
+
+        restart_attempts: int
+        delay_between_attempts_interval: Length
+
+        def __post_init__(self) -> None:
+            """Check and convert.
+
+            Raises:
+                ArgumentError: A value cannot be used.
+            """
+            checked_count(self.restart_attempts, "fixed_delay_restart", 0)
+            delay = length_of(self.delay_between_attempts_interval, "fixed_delay_restart")
+            object.__setattr__(self, "delay_between_attempts_interval", delay)
+
+        def get_restart_attempts(self) -> int:
+            """Return the number of restarts."""
+            return self.restart_attempts
+
+        def get_delay_between_attempts_interval(self) -> timedelta:
+            """Return the time before each restart."""
+            return length_of(self.delay_between_attempts_interval, "fixed_delay_restart")
+
+        def get_description(self) -> str:
+            """Return it in words."""
+            delay = self.get_delay_between_attempts_interval()
+            return f"Restart with fixed delay ({delay}). #{self.restart_attempts} restart attempts."
+
+        def store(self, configuration: Configuration) -> None:
+            """Write it into a configuration."""
+            configuration.set(RESTART_STRATEGY, "fixed-delay")
+            configuration.set(FIXED_ATTEMPTS, self.restart_attempts)
+            configuration.set(FIXED_DELAY, self.get_delay_between_attempts_interval())
+
+    @dataclass(frozen=True)
+    class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """Restarts after a time that grows with each failure. Beyond PyFlink, as in Flink.
+
+        Attributes:
+            initial_backoff: Time before the first restart.
+            max_backoff: Longest time.
+            backoff_multiplier: By what it grows.
+            reset_backoff_threshold: How long without failure until it begins again.
+            jitter_factor: Largest random part of it.
+            restart_attempts: Number of restarts, None for any.
+        """
+
+        initial_backoff: timedelta
+        max_backoff: timedelta
+        backoff_multiplier: float
+        reset_backoff_threshold: timedelta
+        jitter_factor: float
+        restart_attempts: int | None = None
+
+        def get_description(self) -> str:
+            """Return it in words."""
+            return (
+                f"Restart with exponential delay: {self.initial_backoff} to {self.max_backoff}, "
+                f"times {self.backoff_multiplier}, jitter {self.jitter_factor}."
+            )
+
+        def store(self, configuration: Configuration) -> None:
+            """Write it into a configuration."""
+            configuration.set(RESTART_STRATEGY, "exponential-delay")
+            configuration.set(EXPONENTIAL_INITIAL, self.initial_backoff)
+            configuration.set(EXPONENTIAL_MAXIMUM, self.max_backoff)
+            configuration.set(EXPONENTIAL_MULTIPLIER, self.backoff_multiplier)
+            configuration.set(EXPONENTIAL_RESET, self.reset_backoff_threshold)
+            configuration.set(EXPONENTIAL_JITTER, self.jitter_factor)
+            if self.restart_attempts is not None:
+                configuration.set(EXPONENTIAL_ATTEMPTS, self.restart_attempts)
+
+    @dataclass(frozen=True)
+    class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """Restarts unless there are too many failures within a time.
+
+        Attributes:
+            max_failure_rate: Failures that are allowed in the interval.
+            failure_interval: The interval.
+            delay_between_attempts_interval: Time before each restart.
+        """
+
+        max_failure_rate: int
+        failure_interval: Length
+        delay_between_attempts_interval: Length
+
+        def __post_init__(self) -> None:
+            """Check and convert.
+
+            Raises:
+                ArgumentError: A value cannot be used.
+            """
+            checked_count(self.max_failure_rate, "failure_rate_restart", 1)
+            interval = length_of(self.failure_interval, "failure_rate_restart")
+            delay = length_of(self.delay_between_attempts_interval, "failure_rate_restart")
+            object.__setattr__(self, "failure_interval", interval)
+            object.__setattr__(self, "delay_between_attempts_interval", delay)
+
+        def get_max_failure_rate(self) -> int:
+            """Return how many failures are allowed in the interval."""
+            return self.max_failure_rate
+
+        def get_failure_interval(self) -> timedelta:
+            """Return the interval."""
+            return length_of(self.failure_interval, "failure_rate_restart")
+
+        def get_delay_between_attempts_interval(self) -> timedelta:
+            """Return the time before each restart."""
+            return length_of(self.delay_between_attempts_interval, "failure_rate_restart")
+
+        def get_description(self) -> str:
+            """Return it in words."""
+            return (
+                f"Failure rate restart with maximum of {self.max_failure_rate} failures within "
+                f"interval {self.get_failure_interval()} and fixed delay "
+                f"{self.get_delay_between_attempts_interval()}."
+            )
+
+        def store(self, configuration: Configuration) -> None:
+            """Write it into a configuration."""
+            configuration.set(RESTART_STRATEGY, "failure-rate")
+            configuration.set(RATE_FAILURES, self.max_failure_rate)
+            configuration.set(RATE_INTERVAL, self.get_failure_interval())
+            configuration.set(RATE_DELAY, self.get_delay_between_attempts_interval())
+
+    @dataclass(frozen=True)
+    class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
+        """Whatever the configuration says."""
+
+    @staticmethod
+    def no_restart() -> NoRestartStrategyConfiguration:
+        """Return: a failure fails the job."""
+        return RestartStrategies.NoRestartStrategyConfiguration()
+
+    @staticmethod
+    def fall_back_restart() -> FallbackRestartStrategyConfiguration:
+        """Return: whatever the configuration says."""
+        return RestartStrategies.FallbackRestartStrategyConfiguration()
+
+    @staticmethod
+    def fixed_delay_restart(
+        restart_attempts: int, delay_between_attempts: Length
+    ) -> FixedDelayRestartStrategyConfiguration:
+        """Return: so many restarts, each after the same time, in milliseconds.
+
+        Raises:
+            ArgumentError: A value cannot be used.
+        """
+        return RestartStrategies.FixedDelayRestartStrategyConfiguration(
+            restart_attempts, delay_between_attempts
+        )
+
+    @staticmethod
+    def exponential_delay_restart(
+        initial_backoff: Length,
+        max_backoff: Length,
+        backoff_multiplier: float = 1.5,
+        reset_backoff_threshold: Length = 3_600_000,
+        jitter_factor: float = 0.1,
+        restart_attempts: int | None = None,
+    ) -> ExponentialDelayRestartStrategyConfiguration:
+        """Return: restarts after a time in milliseconds that grows. Beyond PyFlink.
+
+        Raises:
+            ArgumentError: A length cannot be used.
+        """
+        return RestartStrategies.ExponentialDelayRestartStrategyConfiguration(
+            length_of(initial_backoff, "exponential_delay_restart"),
+            length_of(max_backoff, "exponential_delay_restart"),
+            backoff_multiplier,
+            length_of(reset_backoff_threshold, "exponential_delay_restart"),
+            jitter_factor,
+            restart_attempts,
+        )
+
+    @staticmethod
+    def failure_rate_restart(
+        failure_rate: int, failure_interval: Length, delay_interval: Length
+    ) -> FailureRateRestartStrategyConfiguration:
+        """Return: restarts unless there are too many failures within a time in milliseconds.
+
+        Raises:
+            ArgumentError: A value cannot be used.
+        """
+        return RestartStrategies.FailureRateRestartStrategyConfiguration(
+            failure_rate, failure_interval, delay_interval
+        )

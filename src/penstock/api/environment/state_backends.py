@@ -1,0 +1,149 @@
+"""`StateBackend` and its classes: where workers keep state, under Flink's names."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import ClassVar
+
+from penstock.api.environment.setting_values import checked_count, checked_member
+from penstock.config.accepted_options import INCREMENTAL_CHECKPOINTS
+from penstock.config.configuration import Configuration
+from penstock.config.options import STATE_BACKEND
+from penstock.errors import ArgumentError, CallSite
+
+
+class StateBackend:
+    """Where workers keep their local copy of the state.
+
+    Attributes:
+        backend_type: The value of `state.backend.type`.
+    """
+
+    backend_type: ClassVar[str]
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration."""
+        configuration.set(STATE_BACKEND, self.backend_type)
+
+    @staticmethod
+    def of(configuration: Configuration) -> StateBackend | None:
+        """Return the backend that a configuration names, None if it names none."""
+        if not any(configuration.contains_key(key) for key in STATE_BACKEND.keys):
+            return None
+        if configuration.get(STATE_BACKEND) == HashMapStateBackend.backend_type:
+            return HashMapStateBackend()
+        named = any(configuration.contains_key(key) for key in INCREMENTAL_CHECKPOINTS.keys)
+        incremental = configuration.get(INCREMENTAL_CHECKPOINTS) if named else None
+        return EmbeddedRocksDBStateBackend(incremental)
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class HashMapStateBackend(StateBackend):
+    """State as objects in the memory of each worker process."""
+
+    backend_type: ClassVar[str] = "hashmap"
+
+
+class CustomStateBackend(StateBackend):
+    """Flink's wrapper of a state backend that is a Java class; here there is none to wrap."""
+
+    def __init__(self, j_custom_state_backend: object = None) -> None:
+        """Refuse.
+
+        Raises:
+            ArgumentError: Always.
+        """
+        raise ArgumentError(
+            "CustomStateBackend wraps a Java class, and state is not kept in Java here",
+            hint="Use HashMapStateBackend, or EmbeddedRocksDBStateBackend for state that may exceed "
+            "memory.",
+            origin=CallSite.of_caller(),
+        )
+
+
+class PredefinedOptions(Enum):
+    """Flink's profiles of RocksDB. Accepted."""
+
+    DEFAULT = 0
+    SPINNING_DISK_OPTIMIZED = 1
+    SPINNING_DISK_OPTIMIZED_HIGH_MEM = 2
+    FLASH_SSD_OPTIMIZED = 3
+
+
+class EmbeddedRocksDBStateBackend(StateBackend):
+    """State that may exceed memory: LMDB files that the workers of an executor share.
+
+    What is set on it beside that is kept and given back.
+    """
+
+    backend_type: ClassVar[str] = "lmdb"
+
+    def __init__(
+        self,
+        enable_incremental_checkpointing: bool | None = None,  # noqa: FBT001 - as in PyFlink
+    ) -> None:
+        """Describe the backend.
+
+        Args:
+            enable_incremental_checkpointing: Kept; checkpoints always hold the changes only.
+
+        Raises:
+            ArgumentError: It is neither None nor a boolean.
+        """
+        if enable_incremental_checkpointing not in (None, True, False):
+            raise ArgumentError(
+                f"enable_incremental_checkpointing is {enable_incremental_checkpointing!r}",
+                hint="Pass True, False or None.",
+                origin=CallSite.of_caller(),
+            )
+        self._incremental = enable_incremental_checkpointing
+        self._paths: tuple[str, ...] = ()
+        self._predefined = PredefinedOptions.DEFAULT
+        self._options: str | None = None
+        self._transfer_threads = 4
+
+    def store(self, configuration: Configuration) -> None:
+        """Write it into a configuration."""
+        super().store(configuration)
+        if self._incremental is not None:
+            configuration.set(INCREMENTAL_CHECKPOINTS, self._incremental)
+
+    def set_db_storage_paths(self, *paths: str) -> None:
+        """Accept; the files are in Spark's local directories."""
+        self._paths = paths
+
+    def get_db_storage_paths(self) -> list[str]:
+        """Return what was set."""
+        return list(self._paths)
+
+    def is_incremental_checkpoints_enabled(self) -> bool:
+        """Return what was set, False if nothing was."""
+        return bool(self._incremental)
+
+    def set_predefined_options(self, options: PredefinedOptions) -> None:
+        """Accept a profile."""
+        self._predefined = checked_member(options, PredefinedOptions, "set_predefined_options")
+
+    def get_predefined_options(self) -> PredefinedOptions:
+        """Return what was set."""
+        return self._predefined
+
+    def set_options(self, options_factory_class_name: str) -> None:
+        """Accept the name of a Java class; it is not loaded."""
+        self._options = options_factory_class_name
+
+    def get_options(self) -> str | None:
+        """Return what was set."""
+        return self._options
+
+    def get_number_of_transfer_threads(self) -> int:
+        """Return what was set."""
+        return self._transfer_threads
+
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
+        """Accept a number."""
+        self._transfer_threads = checked_count(
+            number_of_transfering_threads, "set_number_of_transfer_threads", 1
+        )

@@ -1,0 +1,1 @@
+"""What users write: function classes and what they are given."""

@@ -1,0 +1,126 @@
+"""`SourceFunction`: the push form of a source, for small inputs that end."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+from penstock.connectors.python.recorded import RecordedSource
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
+from penstock.types.information import TypeInformation
+from penstock.user_failure import failure_as, short
+
+MAX_RECORDS = 1_000_000
+"""Records after which `run` is taken for endless."""
+
+MAX_SECONDS = 60.0
+"""Time after which it is."""
+
+_ENDLESS_HINT = (
+    "add_source runs the function to its end in the driver and keeps what it collects, so that "
+    "it can be read again after a failure. Derive an endless or large source from SplitSource, "
+    "or use DataGeneratorSource or IteratorSource, and pass it to from_source."
+)
+
+
+class SourceContext:
+    """What `SourceFunction.run` puts its records into."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.timestamps: list[int | None] = []
+        self._until = time.monotonic() + MAX_SECONDS
+
+    def collect(self, element: Any) -> None:
+        """Emit a record without a timestamp."""
+        self._add(element, None)
+
+    def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
+        """Emit a record with its event time in epoch milliseconds.
+
+        Raises:
+            ArgumentError: The timestamp is not an integer.
+        """
+        if type(timestamp) is not int:
+            raise ArgumentError(
+                f"the timestamp of {short(element)} is {timestamp!r}",
+                hint="Pass epoch milliseconds as an int.",
+                origin=CallSite.of_caller(),
+            )
+        self._add(element, timestamp)
+
+    def _add(self, element: Any, timestamp: int | None) -> None:
+        if len(self.values) >= MAX_RECORDS or time.monotonic() > self._until:
+            raise _EndlessError
+        self.values.append(element)
+        self.timestamps.append(timestamp)
+
+
+class SourceFunction(ABC):
+    """A source that pushes its records.
+
+    `run` is called once, in the driver, by `add_source`, and must return: what it collected is
+    the input, like a collection. A program that is started again calls it again, and must then
+    get the same records.
+    """
+
+    @abstractmethod
+    def run(self, ctx: SourceContext) -> None:
+        """Collect all records into `ctx` and return."""
+
+    @abstractmethod
+    def cancel(self) -> None:
+        """Let `run` return; called when it took too long, while `run` is being left."""
+
+
+class _EndlessError(BaseException):
+    """Leaves `run`; not an Exception, which it might catch."""
+
+
+def record(
+    function: SourceFunction, name: str, type_info: TypeInformation, origin: CallSite | None
+) -> RecordedSource:
+    """Run a source function to its end and return a source of what it collected.
+
+    Raises:
+        ArgumentError: `function` is no source function, or a record does not have the type.
+        SourceError: It raised, did not end, or gave only some of its records timestamps.
+    """
+    if not isinstance(function, SourceFunction):
+        forgotten = isinstance(function, type) and issubclass(function, SourceFunction)
+        raise ArgumentError(
+            f"add_source takes a SourceFunction, got {function!r}",
+            hint=f"Did you forget the parentheses? Pass {function.__name__}() instead."
+            if forgotten
+            else "Pass a SourceFunction; what is a Source goes to from_source.",
+            origin=origin,
+        )
+    context = SourceContext()
+    try:
+        function.run(context)
+    except _EndlessError as cause:
+        function.cancel()
+        raise SourceError(
+            f"source {name!r} did not end within {MAX_RECORDS} records and {MAX_SECONDS:g} s",
+            hint=_ENDLESS_HINT,
+            origin=origin,
+        ) from cause
+    except PenstockError:
+        raise
+    except BaseException as cause:
+        raise failure_as(
+            SourceError,
+            f"source {name!r} failed after {len(context.values)} records",
+            cause,
+            origin,
+            hint="Correct its run method.",
+        ) from cause
+    stamps = [stamp for stamp in context.timestamps if stamp is not None]
+    if stamps and len(stamps) < len(context.values):
+        raise SourceError(
+            f"source {name!r} gave timestamps to {len(stamps)} of {len(context.values)} records",
+            hint="Use either collect or collect_with_timestamp throughout.",
+            origin=origin,
+        )
+    return RecordedSource.of(context.values, stamps or None, type_info)

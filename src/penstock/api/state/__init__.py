@@ -1,0 +1,1 @@
+"""State as functions see it, and its descriptors."""

@@ -1,0 +1,230 @@
+"""`StateTtlConfig`: how long values in state live, with PyFlink's names."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, TypeAlias, TypeVar
+
+from penstock.api.state.ttl_cleanup import (
+    CleanupStrategies,
+    CleanupStrategy,
+    CleanupStrategyKind,
+    IncrementalCleanupStrategy,
+    RocksdbCompactFilterCleanupStrategy,
+)
+from penstock.errors import ArgumentError, CallSite
+from penstock.state.handles.ttl import StateVisibility as TtlVisibility
+from penstock.state.handles.ttl import TimeToLive
+from penstock.state.handles.ttl import UpdateType as TtlUpdateType
+from penstock.types import Duration, Time
+
+E = TypeVar("E", bound=Enum)
+_Kind = CleanupStrategyKind
+
+
+class TtlTimeCharacteristic(Enum):
+    """Which clock values age by."""
+
+    ProcessingTime = 0
+    """The wall clock of the worker."""
+
+
+class StateTtlConfigBuilder:
+    """Collects the parts of a `StateTtlConfig`; every method but `build` returns the builder."""
+
+    def __init__(self, ttl: Time | Duration) -> None:
+        self._ttl = _length(ttl)
+        self._update = TtlUpdateType.OnCreateAndWrite
+        self._visibility = TtlVisibility.NeverReturnExpired
+        self._clock = TtlTimeCharacteristic.ProcessingTime
+        self._in_background = True
+        self._strategies: dict[CleanupStrategyKind, CleanupStrategy] = {}
+
+    def set_update_type(self, update_type: TtlUpdateType) -> StateTtlConfigBuilder:
+        """Say from when a value's time runs anew."""
+        self._update = _member(TtlUpdateType, update_type)
+        return self
+
+    def update_ttl_on_create_and_write(self) -> StateTtlConfigBuilder:
+        """Let it run from the last write; the default."""
+        return self.set_update_type(TtlUpdateType.OnCreateAndWrite)
+
+    def update_ttl_on_read_and_write(self) -> StateTtlConfigBuilder:
+        """Let it run from the last write or read."""
+        return self.set_update_type(TtlUpdateType.OnReadAndWrite)
+
+    def set_state_visibility(self, state_visibility: TtlVisibility) -> StateTtlConfigBuilder:
+        """Say what a function gets that reads an expired value."""
+        self._visibility = _member(TtlVisibility, state_visibility)
+        return self
+
+    def return_expired_if_not_cleaned_up(self) -> StateTtlConfigBuilder:
+        """Let it get the value, once, if it is still there."""
+        return self.set_state_visibility(TtlVisibility.ReturnExpiredIfNotCleanedUp)
+
+    def never_return_expired(self) -> StateTtlConfigBuilder:
+        """Let it get nothing; the default."""
+        return self.set_state_visibility(TtlVisibility.NeverReturnExpired)
+
+    def set_ttl_time_characteristic(
+        self, ttl_time_characteristic: TtlTimeCharacteristic
+    ) -> StateTtlConfigBuilder:
+        """Say which clock counts; there is only processing time."""
+        self._clock = _member(TtlTimeCharacteristic, ttl_time_characteristic)
+        return self
+
+    def use_processing_time(self) -> StateTtlConfigBuilder:
+        """Let the wall clock count; the default."""
+        return self.set_ttl_time_characteristic(TtlTimeCharacteristic.ProcessingTime)
+
+    def cleanup_full_snapshot(self) -> StateTtlConfigBuilder:
+        """Remove expired values before a savepoint or a hand-over between runs."""
+        self._strategies[_Kind.FULL_STATE_SCAN_SNAPSHOT] = CleanupStrategies.EMPTY_STRATEGY
+        return self
+
+    def cleanup_incrementally(
+        self,
+        cleanup_size: int,
+        run_cleanup_for_every_record: bool,  # noqa: FBT001 - PyFlink's signature
+    ) -> StateTtlConfigBuilder:
+        """Look at some entries per access of the state, and remove those that have expired.
+
+        Args:
+            cleanup_size: How many; 0 for none.
+            run_cleanup_for_every_record: Look at as many per record, too.
+        """
+        self._strategies[_Kind.INCREMENTAL_CLEANUP] = IncrementalCleanupStrategy(
+            cleanup_size, run_cleanup_for_every_record
+        )
+        return self
+
+    def cleanup_in_rocksdb_compact_filter(
+        self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
+    ) -> StateTtlConfigBuilder:
+        """Remove expired values of a key group when its log is written anew.
+
+        Args:
+            query_time_after_num_entries: Read the clock again after so many.
+            periodic_compaction_time: Kept, nothing more: logs are written anew by their size.
+        """
+        self._strategies[_Kind.ROCKSDB_COMPACTION_FILTER] = RocksdbCompactFilterCleanupStrategy(
+            query_time_after_num_entries, periodic_compaction_time
+        )
+        return self
+
+    def disable_cleanup_in_background(self) -> StateTtlConfigBuilder:
+        """Switch off the strategies that were not set explicitly."""
+        self._in_background = False
+        return self
+
+    def set_ttl(self, ttl: Time | Duration) -> StateTtlConfigBuilder:
+        """Set how long a value lives."""
+        self._ttl = _length(ttl)
+        return self
+
+    def build(self) -> StateTtlConfig:
+        """Return the configuration."""
+        cleanup = CleanupStrategies(self._strategies, self._in_background)
+        return StateTtlConfig(self._update, self._visibility, self._clock, self._ttl, cleanup)
+
+
+class StateTtlConfig:
+    """How long the values of a state live, for `StateDescriptor.enable_time_to_live`.
+
+    >>> StateTtlConfig.new_builder(Time.days(1)).update_ttl_on_read_and_write().build()
+    StateTtlConfig(86400000 ms, OnReadAndWrite, NeverReturnExpired)
+    """
+
+    UpdateType: TypeAlias = TtlUpdateType
+    StateVisibility: TypeAlias = TtlVisibility
+    TtlTimeCharacteristic: TypeAlias = TtlTimeCharacteristic
+    Builder: TypeAlias = StateTtlConfigBuilder
+    CleanupStrategies: TypeAlias = CleanupStrategies
+
+    def __init__(
+        self,
+        update_type: TtlUpdateType,
+        state_visibility: TtlVisibility,
+        ttl_time_characteristic: TtlTimeCharacteristic,
+        ttl: Time | Duration,
+        cleanup_strategies: CleanupStrategies,
+    ) -> None:
+        self._update = _member(TtlUpdateType, update_type)
+        self._visibility = _member(TtlVisibility, state_visibility)
+        self._clock = _member(TtlTimeCharacteristic, ttl_time_characteristic)
+        self._ttl = _length(ttl)
+        self._cleanup = cleanup_strategies
+
+    @staticmethod
+    def new_builder(ttl: Time | Duration) -> StateTtlConfigBuilder:
+        """Return a builder for values that live so long.
+
+        Raises:
+            ArgumentError: `ttl` is no length of time, or not a positive one.
+        """
+        return StateTtlConfigBuilder(ttl)
+
+    def get_update_type(self) -> TtlUpdateType:
+        """Return from when a value's time runs anew."""
+        return self._update
+
+    def get_state_visibility(self) -> TtlVisibility:
+        """Return what a function gets that reads an expired value."""
+        return self._visibility
+
+    def get_ttl(self) -> Time:
+        """Return how long a value lives."""
+        return self._ttl
+
+    def get_ttl_time_characteristic(self) -> TtlTimeCharacteristic:
+        """Return which clock counts."""
+        return self._clock
+
+    def is_enabled(self) -> bool:
+        """Return whether anything expires at all."""
+        return self._update is not TtlUpdateType.Disabled
+
+    def get_cleanup_strategies(self) -> CleanupStrategies:
+        """Return what removes expired values that nobody reads."""
+        return self._cleanup
+
+    def rule(self) -> TimeToLive | None:
+        """Return what the runtime makes of it; None if nothing expires."""
+        if not self.is_enabled():
+            return None
+        incremental = self._cleanup.get_incremental_cleanup_strategy()
+        rewriting = self._cleanup.get_rocksdb_compact_filter_cleanup_strategy()
+        return TimeToLive(
+            self._ttl.to_milliseconds(),
+            self._update,
+            self._visibility,
+            sweep_size=incremental.get_cleanup_size() if incremental else 0,
+            sweeps_per_record=bool(incremental and incremental.run_cleanup_for_every_record()),
+            cleans_snapshots=self._cleanup.in_full_snapshot(),
+            cleans_rewrites=rewriting is not None,
+            clock_entries=rewriting.get_query_time_after_num_entries() if rewriting else 0,
+        )
+
+    def __repr__(self) -> str:
+        return f"StateTtlConfig({self._ttl}, {self._update.name}, {self._visibility.name})"
+
+
+def _length(ttl: Any) -> Time:
+    time = Time.milliseconds(ttl.to_millis()) if isinstance(ttl, Duration) else ttl
+    if isinstance(time, Time) and time.to_milliseconds() > 0:
+        return time
+    raise ArgumentError(
+        f"a time-to-live of {ttl!r}",
+        hint="Pass a length of at least one millisecond, e.g. Time.hours(1).",
+        origin=CallSite.of_caller(),
+    )
+
+
+def _member(enum: type[E], member: Any) -> E:
+    if isinstance(member, enum):
+        return member
+    raise ArgumentError(
+        f"{member!r} was given where StateTtlConfig takes a {enum.__name__}",
+        hint=f"Pass one of {', '.join(f'{enum.__name__}.{known.name}' for known in enum)}.",
+        origin=CallSite.of_caller(),
+    )

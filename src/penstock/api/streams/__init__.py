@@ -1,0 +1,1 @@
+"""Handles of streams: the verbs of a program."""

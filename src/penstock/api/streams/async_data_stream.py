@@ -1,0 +1,220 @@
+"""`AsyncDataStream`: applies an `AsyncFunction` to a stream."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import timedelta
+from typing import Any
+
+from penstock.api.functions.async_functions import AsyncFunction
+from penstock.api.functions.async_retries import (
+    NO_RETRY_STRATEGY,
+    AsyncRetryStrategy,
+    NoRetryStrategy,
+)
+from penstock.api.functions.result_types import result_type
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.user_code import method_of, name_of
+from penstock.errors import ArgumentError, CallSite
+from penstock.graph.logical import NodeKind
+from penstock.program.async_io import AsyncSpec
+from penstock.types import Duration, Time, TypeInformation
+from penstock.types.type_parameters import IN, OUT
+
+_METHOD = "async_invoke"
+_MILLISECOND = timedelta(milliseconds=1)
+
+
+class AsyncDataStream:
+    """Functions that put asynchronous calls into a stream.
+
+    Every subtask has up to `capacity` calls under way. Results take the timestamp of their
+    record, and all of them leave before the watermark that follows the record. No call is
+    under way when a micro-batch is committed.
+    """
+
+    @staticmethod
+    def unordered_wait(
+        data_stream: DataStream[IN],
+        async_function: AsyncFunction[IN, OUT],
+        timeout: Time | Duration | timedelta,
+        capacity: int = 100,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream[OUT]:
+        """Return the results in the order in which calls are answered.
+
+        Args:
+            data_stream: Its records are called for. A keyed stream gives one without a key;
+                all records of a key are called for by one function object.
+            async_function: Makes the call.
+            timeout: For one record; zero or less is no limit.
+            capacity: Greatest number of calls under way in a subtask.
+            output_type: Type of the results; None is any Python object.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+        """
+        return _wait(
+            "unordered_wait",
+            data_stream,
+            async_function,
+            _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=False),
+            output_type,
+        )
+
+    @staticmethod
+    def unordered_wait_with_retry(
+        data_stream: DataStream[IN],
+        async_function: AsyncFunction[IN, OUT],
+        timeout: Time | Duration | timedelta,
+        async_retry_strategy: AsyncRetryStrategy[OUT],
+        capacity: int = 100,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream[OUT]:
+        """As `unordered_wait`, with more than one attempt.
+
+        Args:
+            data_stream: Its records are called for.
+            async_function: Makes the call.
+            timeout: For one record, all attempts and pauses together.
+            async_retry_strategy: What to try again, and when.
+            capacity: Greatest number of records with a call or pause under way.
+            output_type: Type of the results; None is any Python object.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+        """
+        return _wait(
+            "unordered_wait_with_retry",
+            data_stream,
+            async_function,
+            _spec(timeout, async_retry_strategy, capacity, ordered=False),
+            output_type,
+        )
+
+    @staticmethod
+    def ordered_wait(
+        data_stream: DataStream[IN],
+        async_function: AsyncFunction[IN, OUT],
+        timeout: Time | Duration | timedelta,
+        capacity: int = 100,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream[OUT]:
+        """As `unordered_wait`, with the results in the order of their records."""
+        return _wait(
+            "ordered_wait",
+            data_stream,
+            async_function,
+            _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=True),
+            output_type,
+        )
+
+    @staticmethod
+    def ordered_wait_with_retry(
+        data_stream: DataStream[IN],
+        async_function: AsyncFunction[IN, OUT],
+        timeout: Time | Duration | timedelta,
+        async_retry_strategy: AsyncRetryStrategy[OUT],
+        capacity: int = 100,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream[OUT]:
+        """As `unordered_wait_with_retry`, with the results in the order of their records."""
+        return _wait(
+            "ordered_wait_with_retry",
+            data_stream,
+            async_function,
+            _spec(timeout, async_retry_strategy, capacity, ordered=True),
+            output_type,
+        )
+
+
+def _wait(
+    operation: str,
+    stream: DataStream[IN],
+    function: AsyncFunction[IN, OUT],
+    spec: AsyncSpec,
+    output_type: TypeInformation | None,
+) -> DataStream[OUT]:
+    origin = CallSite.of_caller()
+    if not isinstance(stream, DataStream):
+        raise ArgumentError(f"{stream!r} is not a stream", hint="Pass a DataStream.", origin=origin)
+    _check_function(operation, function, origin)
+    environment = stream.get_execution_environment()
+    node_id = environment.graph.add(
+        NodeKind.KEYED_ASYNC if stream.has_key else NodeKind.ASYNC,
+        name_of(function, operation),
+        (stream.node_id,),
+        type_info=result_type(function, _METHOD, operation, output_type),
+        origin=origin,
+        function=function,
+        method=_METHOD,
+        async_io=spec,
+    )
+    return environment.stream_of(node_id)
+
+
+def _check_function(operation: str, function: Any, origin: CallSite | None) -> None:
+    method_of(function, AsyncFunction, _METHOD, operation, allow_callable=False)
+    if not inspect.iscoroutinefunction(function.async_invoke):
+        raise ArgumentError(
+            f"Method 'async_invoke' of class '{type(function)}' should be declared as 'async def'.",
+            hint="Write async def async_invoke(self, value), without yield.",
+            origin=origin,
+        )
+    if inspect.iscoroutinefunction(function.timeout):
+        raise ArgumentError(
+            f"Method 'timeout' of class '{type(function)}' should not be declared as 'async def'.",
+            hint="Write def timeout(self, value): it only returns what stands for the result.",
+            origin=origin,
+        )
+
+
+def _spec(timeout: Any, strategy: Any, capacity: Any, *, ordered: bool) -> AsyncSpec:
+    origin = CallSite.of_caller()
+    if strategy is None:
+        raise ArgumentError(
+            "Async retry strategy should not be None.",
+            hint="Pass AsyncRetryStrategy.no_restart(), or call the method without retry.",
+            origin=origin,
+        )
+    if not isinstance(strategy, AsyncRetryStrategy):
+        raise ArgumentError(
+            f"{strategy!r} is not a retry strategy",
+            hint="Pass AsyncRetryStrategy.fixed_delay(…) or an object of a class derived from it.",
+            origin=origin,
+        )
+    timeout_ms = _milliseconds(timeout, origin)
+    if timeout_ms <= 0 and not isinstance(strategy, NoRetryStrategy):
+        raise ArgumentError(
+            "Timeout should be configured when do async with retry.",
+            hint=f"It is {timeout!r}; pass the time that all attempts may take.",
+            origin=origin,
+        )
+    if strategy.get_retry_predicate() is None:
+        raise ArgumentError(
+            f"Retry predicate of the async retry strategy '{type(strategy)}' is None.",
+            hint="Return an AsyncRetryPredicate from get_retry_predicate.",
+            origin=origin,
+        )
+    if type(capacity) is not int or capacity < 1:
+        raise ArgumentError(
+            f"the capacity is {capacity!r}",
+            hint="Pass how many calls may be under way: an integer, 1 or more.",
+            origin=origin,
+        )
+    return AsyncSpec(ordered, max(timeout_ms, 0), capacity, strategy)
+
+
+def _milliseconds(timeout: Any, origin: CallSite | None) -> int:
+    """Return a length of time in milliseconds, rounded up."""
+    if isinstance(timeout, Time):
+        return timeout.to_milliseconds()
+    if isinstance(timeout, Duration):
+        return -Duration(-timeout.nanos).to_millis()
+    if isinstance(timeout, timedelta):
+        return -(-timeout // _MILLISECOND)
+    raise ArgumentError(
+        f"the timeout is {timeout!r}",
+        hint="Pass a Time, for example Time.seconds(10), a Duration or a timedelta.",
+        origin=origin,
+    )

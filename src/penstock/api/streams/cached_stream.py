@@ -1,0 +1,48 @@
+"""`CachedDataStream`: a stream whose records are computed once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.no_operator import NoOperator
+from penstock.connectors.cache import CacheSource
+from penstock.errors import CallSite, GraphError
+from penstock.types.type_parameters import T
+
+
+class CachedDataStream(NoOperator, DataStream[T]):
+    """A stream whose records are kept from the first job that needs them.
+
+    The first `execute` that reads the stream computes it by a batch run of its own, into files
+    of the temporary directory; that job and all later ones of the environment read the files.
+    They are removed by `invalidate`, or when the program ends. Timestamps are not kept: assign
+    them behind `cache()`.
+    """
+
+    def invalidate(self) -> None:
+        """Remove the records; the next job that needs them computes them again.
+
+        Not to be called while a job reads them.
+        """
+        source = self._source()
+        for file in source.files or ():
+            Path(file.path).unlink(missing_ok=True)
+        self._graph.change(self._node_id, source=replace(source, files=None))
+
+    def cache(self) -> CachedDataStream[T]:
+        """Return this stream: it is cached already."""
+        return self
+
+    def _source(self) -> CacheSource:
+        source = self._graph.node(self._node_id).source
+        assert isinstance(source, CacheSource), source
+        return source
+
+    def _refusal(self, call: str) -> GraphError:
+        return GraphError(
+            f"{call} was called on the result of cache(), which is not an operator",
+            hint="Call it on the stream before cache() or on what is computed from it.",
+            origin=CallSite.of_caller(),
+        )

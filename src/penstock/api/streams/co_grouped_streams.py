@@ -1,0 +1,153 @@
+"""`a.co_group(b).where(…).equal_to(…).window(…).apply(…)`; not in PyFlink, as in Flink's Java API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Generic, overload
+
+from penstock.api.functions.callables import ToKey
+from penstock.api.functions.join_functions import CoGroupFunction
+from penstock.api.functions.result_types import result_type
+from penstock.api.streams.paired_streams import PairedKeys, Where, key_of
+from penstock.api.user_code import method_of, name_of
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.window_rules import WindowRules
+from penstock.graph.logical import NodeKind
+from penstock.program.window_operation import Evaluation, Fold
+from penstock.types import TypeInformation
+from penstock.types.type_parameters import T1, T2, K, R
+
+if TYPE_CHECKING:
+    from penstock.api.environment.environment import StreamExecutionEnvironment
+    from penstock.api.streams.data_stream import DataStream
+
+
+class CoGroupedStreams(Generic[T1, T2]):
+    """Two streams whose records are to be grouped by key and window, side by side."""
+
+    def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
+        """For `DataStream.co_group`."""
+        self._first = stream1
+        self._second = stream2
+
+    def where(
+        self, key_selector: ToKey[T1, K], key_type: TypeInformation | None = None
+    ) -> Where[CoGroupedKeys[T1, T2], T1, T2, K]:
+        """Say what the key of the first stream is.
+
+        Args:
+            key_selector: A callable or `KeySelector`.
+            key_type: As in `DataStream.key_by`.
+
+        Raises:
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            KeyTypeError: Values of `key_type` cannot be keys.
+        """
+        selector = key_of(key_selector, key_type, "where")
+        return Where(self._first, self._second, selector, CoGroupedKeys)
+
+
+class CoGroupedKeys(Generic[T1, T2]):
+    """Two streams and their keys."""
+
+    def __init__(self, keys: PairedKeys[T1, T2]) -> None:
+        """For `equal_to`."""
+        self._keys = keys
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> CoGroupedWindows[T1, T2]:
+        """Cut the records of each key into windows, those of both streams into the same.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        return CoGroupedWindows(self._keys, window_assigner)
+
+
+class PairedWindows(WindowRules, Generic[T1, T2]):
+    """Base of the windows of two streams.
+
+    An assigner, trigger or evictor of your own sees a `TaggedUnion` for a record, which says of
+    which stream it is.
+    """
+
+    def __init__(self, keys: PairedKeys[T1, T2], window_assigner: WindowAssigner[Any, Any]) -> None:
+        """For `window`.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        super().__init__(window_assigner)
+        self._keys = keys
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """Return the environment the streams belong to."""
+        return self._keys.first.get_execution_environment()
+
+    def _co_grouped(
+        self, name: str, type_info: TypeInformation, user_function: Any, function: Any
+    ) -> DataStream[Any]:
+        """Return the results of a function, `user_function` or what calls it, per window."""
+        first, second = self._keys.keyed()
+        spec = self._spec(
+            Fold.TWO_LISTS,
+            Evaluation.CO_GROUP,
+            function,
+            first.get_type(),
+            first.get_type(),
+            second_type=second.get_type(),
+        )
+        return first.join_with(
+            second, NodeKind.KEYED_CO_GROUP, name, type_info, function=user_function, window=spec
+        )
+
+
+class CoGroupedWindows(PairedWindows[T1, T2]):
+    """The windows of each key, with the records of two streams."""
+
+    @overload
+    def apply(
+        self,
+        function: CoGroupFunction[T1, T2, R] | Callable[[list[T1], list[T2]], Iterable[R] | None],
+        output_type: None = None,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def apply(
+        self,
+        function: CoGroupFunction[T1, T2, Any]
+        | Callable[[list[T1], list[T2]], Iterable[Any] | None],
+        output_type: TypeInformation[R],
+    ) -> DataStream[R]: ...
+
+    def apply(self, function: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
+        """Call a function once per key and window that has a record of either stream.
+
+        Results have the time of the window, `window.max_timestamp()`.
+
+        Args:
+            function: A `CoGroupFunction`, or a callable of the records of both streams that
+                returns or yields results; None is none.
+            output_type: Type the results are brought to; None leaves them as they are.
+
+        Raises:
+            ArgumentError: `function` is neither, or `output_type` is no type.
+        """
+        method = method_of(function, CoGroupFunction, "co_group", "apply")
+        return self._co_grouped(
+            name_of(function, "co_group"),
+            result_type(function, method, "co_group", output_type),
+            function,
+            function if method else CallableCoGroup(function),
+        )
+
+
+class CallableCoGroup(CoGroupFunction[Any, Any, Any]):
+    """A callable as a `CoGroupFunction`."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        """Let `co_group` be the function."""
+        self.co_group = function  # type: ignore[assignment,method-assign]
+
+    def co_group(self, first: Any, second: Any) -> Any:
+        """Never called: replaced by the callable."""
+        raise AssertionError

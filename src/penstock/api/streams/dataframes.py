@@ -1,0 +1,85 @@
+"""Streams from Spark's DataFrames, and DataFrames of streams."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+from pathlib import Path
+from pkgutil import resolve_name
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+
+from penstock.connectors.column_positions import chosen
+from penstock.connectors.files.file_sink import FileSink
+from penstock.connectors.spark_source import SparkSource
+from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
+from penstock.types import TypeInformation
+from penstock.types.records import RowTypeInfo
+
+if TYPE_CHECKING:
+    from penstock.api.streams.stream_ends import StreamEnds
+
+READER = "penstock.spark.sources.dataframes:read_records"
+"""What makes the DataFrame. A name, because layers below must not import the layers above them."""
+
+CHECK = "penstock.spark.sources.column_names:check_type"
+"""What refuses names a DataFrame cannot have."""
+
+
+def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
+    """Return the source that reads the columns a declared type names.
+
+    Args:
+        dataframe: Of Spark.
+        type_info: The declared type. The fields of a row type choose columns by their names, and
+            rename them by position if they have none of their own.
+
+    Raises:
+        ArgumentError: It is no DataFrame, or has not the columns.
+    """
+    source = SparkSource(dataframe)
+    if not isinstance(type_info, RowTypeInfo):
+        return source
+    names, columns = type_info.get_field_names(), list(dataframe.columns)
+    if names == columns:
+        return source
+    if set(names) <= set(columns):
+        return SparkSource(chosen(dataframe, names))
+    if names == [f"f{i}" for i in range(len(columns))]:
+        return SparkSource(dataframe.toDF(*names))
+    missing = [name for name in names if name not in columns]
+    raise ArgumentError(
+        f"the DataFrame has the columns {', '.join(columns)}, and not {', '.join(missing)}"
+        + did_you_mean(missing[0], tuple(columns)),
+        hint="Name the columns in Types.ROW_NAMED, or give a type to each of them in Types.ROW.",
+        origin=CallSite.of_caller(),
+    )
+
+
+def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str | None) -> Any:
+    """Run the program and return the records of `stream`; see `DataStream.to_dataframe`."""
+    environment, origin = stream.get_execution_environment(), CallSite.of_caller()
+    for source in environment.graph.sources_of(stream.node_id):
+        if source.source is not None and not source.source.is_bounded:
+            raise GraphError(
+                f"to_dataframe() was called on a stream of {source.name!r}, which never ends",
+                hint="Write it with FileSink.parquet(path), execute_async(), and read the "
+                "directory with spark.readStream.",
+                origin=origin,
+            )
+    path = directory
+    if path is None:
+        path = mkdtemp(prefix="penstock-dataframe-")
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+    elif Path(path).exists() and any(Path(path).iterdir()):
+        raise ArgumentError(
+            f"to_dataframe got the directory {path!r}, which is not empty",
+            hint="Pass a new one: what is in it would be in the DataFrame.",
+            origin=origin,
+        )
+    type_info = stream.get_type()
+    resolve_name(CHECK)(type_info, environment.get_configuration(), origin)
+    sink = FileSink.parquet(path)
+    stream.sink_to(sink).name("to_dataframe")
+    environment.execute(job_name)
+    return resolve_name(READER)(sink.path, type_info, environment.get_configuration())

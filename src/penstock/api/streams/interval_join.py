@@ -1,0 +1,189 @@
+"""`a.interval_join(b).between(…).process(…)`; not in PyFlink, as in Flink's Java API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Generic, Self, overload
+
+from penstock.api.environment.durations import Length
+from penstock.api.functions.function_classes import Emitted
+from penstock.api.functions.join_functions import JoinContext, ProcessJoinFunction
+from penstock.api.functions.result_types import result_type
+from penstock.api.streams.paired_streams import check_key_types
+from penstock.api.user_code import method_of, name_of
+from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.graph.logical import NodeKind
+from penstock.program.interval_join import IntervalSpec
+from penstock.types import Duration, Time, TypeInformation
+from penstock.types.inferred import enforced
+from penstock.types.output_tag import OutputTag
+from penstock.types.type_parameters import T1, T2, K, R
+
+if TYPE_CHECKING:
+    from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.keyed_stream import KeyedStream
+
+_NANOSECONDS: dict[type, Callable[[Any], int]] = {
+    int: lambda length: length * 1_000_000,
+    Time: lambda length: length.to_milliseconds() * 1_000_000,
+    Duration: lambda length: length.nanos,
+    timedelta: lambda length: length // timedelta(microseconds=1) * 1_000,
+}
+"""Class of a bound to how long it is."""
+
+
+class IntervalJoin(Generic[T1, T2, K]):
+    """Two streams of one key, whose records are to be paired by their times."""
+
+    def __init__(self, left: KeyedStream[T1, K], right: KeyedStream[T2, K]) -> None:
+        """For `KeyedStream.interval_join`.
+
+        Raises:
+            GraphError: The types declared for the keys differ.
+        """
+        graph = left.get_execution_environment().graph
+        selectors = [graph.node(stream.node_id).key_selector for stream in (left, right)]
+        check_key_types(*selectors)
+        self._left = left
+        self._right = right
+
+    def between(self, lower_bound: Length, upper_bound: Length) -> IntervalJoined[T1, T2, K]:
+        """Pair records of which the right one is so much later than the left one.
+
+        Both bounds are included unless told otherwise, and may be negative.
+
+        Args:
+            lower_bound: The least difference: milliseconds, `timedelta`, `Duration` or `Time`.
+            upper_bound: The greatest difference.
+
+        Raises:
+            ArgumentError: A bound is no length of time, or the lower one is the greater.
+        """
+        lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
+        if lower > upper:
+            raise ArgumentError(
+                f"between got the bounds {lower} and {upper} ms",
+                hint="Pass the lower bound first.",
+                origin=CallSite.of_caller(),
+            )
+        return IntervalJoined(self._left, self._right, lower, upper)
+
+
+class IntervalJoined(Generic[T1, T2, K]):
+    """Two streams and the interval in which their records are paired."""
+
+    def __init__(
+        self, left: KeyedStream[T1, K], right: KeyedStream[T2, K], lower: int, upper: int
+    ) -> None:
+        """For `between`."""
+        self._left = left
+        self._right = right
+        self._bounds = (lower, upper)
+        self._excluded = (0, 0)
+        self._late_tags: tuple[str | None, str | None] = (None, None)
+
+    def lower_bound_exclusive(self) -> Self:
+        """Leave out pairs whose difference is the lower bound."""
+        self._excluded = (1, self._excluded[1])
+        return self
+
+    def upper_bound_exclusive(self) -> Self:
+        """Leave out pairs whose difference is the upper bound."""
+        self._excluded = (self._excluded[0], 1)
+        return self
+
+    def side_output_left_late_data(self, output_tag: OutputTag[T1]) -> Self:
+        """Send late records of the left stream to a side output.
+
+        Raises:
+            ArgumentError: `output_tag` is no `OutputTag`.
+        """
+        tag = _tag_id(output_tag, "side_output_left_late_data")
+        self._late_tags = (tag, self._late_tags[1])
+        return self
+
+    def side_output_right_late_data(self, output_tag: OutputTag[T2]) -> Self:
+        """Send late records of the right stream to a side output.
+
+        Raises:
+            ArgumentError: `output_tag` is no `OutputTag`.
+        """
+        tag = _tag_id(output_tag, "side_output_right_late_data")
+        self._late_tags = (self._late_tags[0], tag)
+        return self
+
+    @overload
+    def process(
+        self,
+        process_join_function: ProcessJoinFunction[T1, T2, R]
+        | Callable[[T1, T2, JoinContext], Iterable[Emitted[R]] | None],
+        output_type: None = None,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def process(
+        self,
+        process_join_function: ProcessJoinFunction[T1, T2, Any]
+        | Callable[[T1, T2, JoinContext], Iterable[Any] | None],
+        output_type: TypeInformation[R],
+    ) -> DataStream[R]: ...
+
+    def process(
+        self, process_join_function: Any, output_type: TypeInformation | None = None
+    ) -> DataStream[Any]:
+        """Call a function for every pair. Results have the time of the later record.
+
+        Records need timestamps; one whose time is before the watermark is late and dropped.
+
+        Args:
+            process_join_function: A `ProcessJoinFunction`, or a callable of left record, right
+                record and context that returns or yields results; None is none.
+            output_type: Type the results are brought to; None leaves them as they are.
+
+        Raises:
+            ArgumentError: The function is neither, or `output_type` is no type.
+            GraphError: The bounds, as far as they are included, leave no time between them.
+        """
+        lower, upper = self._bounds[0] + self._excluded[0], self._bounds[1] - self._excluded[1]
+        if lower > upper:
+            raise GraphError(
+                f"an interval join between {self._bounds[0]} and {self._bounds[1]} ms without its "
+                "bounds has no pairs",
+                hint="Include a bound, or widen the interval.",
+                origin=CallSite.of_caller(),
+            )
+        function = process_join_function
+        method = method_of(function, ProcessJoinFunction, "process_element", "process")
+        types = (enforced(self._left.get_type()), enforced(self._right.get_type()))
+        return self._left.join_with(
+            self._right,
+            NodeKind.KEYED_INTERVAL_JOIN,
+            name_of(function, "interval_join"),
+            result_type(function, method, "interval_join", output_type),
+            function=function,
+            method=method,
+            interval=IntervalSpec(lower, upper, types, self._late_tags),
+        )
+
+
+def _milliseconds(bound: Any) -> int:
+    make = _NANOSECONDS.get(type(bound))
+    nanoseconds = None if make is None else make(bound)
+    if nanoseconds is None or nanoseconds % 1_000_000:
+        raise ArgumentError(
+            f"between got {bound!r}",
+            hint="Pass whole milliseconds, or a timedelta, Duration or Time.",
+            origin=CallSite.of_caller(),
+        )
+    return nanoseconds // 1_000_000
+
+
+def _tag_id(output_tag: Any, operation: str) -> str:
+    if isinstance(output_tag, OutputTag):
+        return output_tag.tag_id
+    raise ArgumentError(
+        f"{operation} got {output_tag!r}",
+        hint="Pass an OutputTag, and read it with get_side_output of the result.",
+        origin=CallSite.of_caller(),
+    )

@@ -1,0 +1,97 @@
+"""`JoinedRows`: the changelog of a join over unbounded state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from penstock.api.functions.function_classes import MapFunction
+from penstock.api.functions.join_functions import JoinFunction
+from penstock.api.functions.result_types import result_type
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.user_code import method_of, name_of
+from penstock.errors import TypeMismatchError
+from penstock.graph.logical import NodeKind
+from penstock.types import Row, TypeInformation
+
+if TYPE_CHECKING:
+    from penstock.api.functions.context import RuntimeContext
+
+
+class JoinedRows(DataStream[Row]):
+    """A joined changelog: rows with the fields `left` and `right`, of kind INSERT or DELETE.
+
+    Applying all changes so far gives the join of what both sides hold at the end of every
+    micro-batch. A row without a match has None for the other side; it is deleted when the first
+    match arrives and inserted again when the last match goes. What cancels out within a
+    micro-batch does not appear, and a batch run only inserts. The rows have no timestamps.
+    """
+
+    def apply(
+        self, func: Callable[[Any, Any], Row] | Any, output_type: TypeInformation | None = None
+    ) -> DataStream[Row]:
+        """Make a row of each pair; it gets the kind of the pair.
+
+        The function is called for a deletion as it was for the insertion, and has to give an
+        equal row. It must not change the records it is given.
+
+        Args:
+            func: A callable or `JoinFunction`. Takes the left and the right record, of which one
+                may be None in outer joins, and returns a `Row`.
+            output_type: Type of the rows; None leaves them as they are.
+
+        Raises:
+            ArgumentError: `func` is neither, or `output_type` is no type.
+        """
+        method = method_of(func, JoinFunction, "join", "apply")
+        return self._derive(
+            NodeKind.MAP,
+            name_of(func, "apply"),
+            result_type(func, method, "map", output_type),
+            function=PairFunction(func, method),
+            method="map",
+        )
+
+
+class PairFunction(MapFunction[Row, Row]):
+    """Calls the user's function with both sides of a pair and keeps the kind of the change."""
+
+    def __init__(self, function: Any, method: str | None) -> None:
+        """Wrap a function.
+
+        Args:
+            function: The user's function or object.
+            method: Its method; None calls it directly.
+        """
+        self._function = function
+        self._method = method
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Open the function, if it is an object."""
+        if self._method is not None:
+            self._function.open(runtime_context)
+
+    def close(self) -> None:
+        """Close the function, if it is an object."""
+        if self._method is not None:
+            self._function.close()
+
+    def map(self, value: Row) -> Row:
+        """Return the user's row for one pair.
+
+        Raises:
+            TypeMismatchError: It is no row.
+        """
+        call = self._function if self._method is None else self._function.join
+        row = call(value[0], value[1])
+        if not isinstance(row, Row):
+            raise TypeMismatchError(
+                f"the function applied to a join returned {row!r:.200}, which is no Row",
+                hint="Return a Row: it has to carry whether it is inserted or deleted.",
+            )
+        kind = value.get_row_kind()
+        if row.get_row_kind() is not kind:
+            row = copy(row)  # it may be one of the two records
+            row.set_row_kind(kind)
+        return row

@@ -1,0 +1,142 @@
+"""Two streams and their keys: the beginning that co-groups and joins have in common.
+
+a.join(b).where(key of a).equal_to(key of b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from penstock.api.functions.callables import ToKey
+from penstock.api.functions.function_classes import KeySelector
+from penstock.api.functions.key_selectors import TypedKeySelector, typed_selector
+from penstock.api.user_code import bound_method
+from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.types import TypeInformation
+from penstock.types.type_parameters import T1, T2, K
+
+if TYPE_CHECKING:
+    from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.keyed_stream import KeyedStream
+
+E = TypeVar("E")
+"""What follows when both keys are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedKeys(Generic[T1, T2]):
+    """Two streams and how their keys are selected.
+
+    Attributes:
+        first: The first stream.
+        second: The second stream.
+        first_selector: Record of the first stream to key; typed if a type was declared.
+        second_selector: The same of the second.
+    """
+
+    first: DataStream[T1]
+    second: DataStream[T2]
+    first_selector: Callable[[Any], Any]
+    second_selector: Callable[[Any], Any]
+
+    def keyed(self) -> tuple[KeyedStream[T1, Any], KeyedStream[T2, Any]]:
+        """Return both streams with their keys."""
+        return self.first.key_by(self.first_selector), self.second.key_by(self.second_selector)
+
+
+class Where(Generic[E, T1, T2, K]):
+    """Two streams, and the key of the first."""
+
+    def __init__(
+        self,
+        first: DataStream[T1],
+        second: DataStream[T2],
+        selector: Callable[[Any], Any],
+        then: Callable[[PairedKeys[T1, T2]], E],
+    ) -> None:
+        """For `where` of co-groups and joins."""
+        self._first = first
+        self._second = second
+        self._selector = selector
+        self._then = then
+
+    def equal_to(self, key_selector: ToKey[T2, K], key_type: TypeInformation | None = None) -> E:
+        """Say what the key of the second stream is.
+
+        Args:
+            key_selector: A callable or `KeySelector`.
+            key_type: As in `DataStream.key_by`. A type declared for one stream holds for both.
+
+        Raises:
+            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            KeyTypeError: Values of `key_type` cannot be keys.
+            GraphError: Another type was declared for the key of the first stream.
+        """
+        first, second = self._selector, key_of(key_selector, key_type, "equal_to")
+        check_key_types(first, second)
+        if isinstance(first, TypedKeySelector) and not isinstance(second, TypedKeySelector):
+            second = replace(first, select=second)
+        elif isinstance(second, TypedKeySelector) and not isinstance(first, TypedKeySelector):
+            first = replace(second, select=first)
+        return self._then(PairedKeys(self._first, self._second, first, second))
+
+
+def key_of(
+    key_selector: Any, key_type: TypeInformation | None, operation: str
+) -> Callable[[Any], Any]:
+    """Return what selects keys, of the declared type if there is one.
+
+    Raises:
+        ArgumentError: It is neither a callable nor a `KeySelector`, or the type is none.
+        KeyTypeError: Values of the type cannot be keys.
+    """
+    select = bound_method(key_selector, KeySelector, "get_key", operation)
+    return typed_selector(select, key_type, operation)
+
+
+def check_key_types(first: Any, second: Any) -> None:
+    """Check that two key selectors do not give keys of different types.
+
+    Raises:
+        GraphError: Both have declared types, which differ.
+    """
+    if not isinstance(first, TypedKeySelector) or not isinstance(second, TypedKeySelector):
+        return
+    if first.key_type != second.key_type:
+        raise GraphError(
+            f"the keys of the two streams have the types {first.key_type!r} and "
+            f"{second.key_type!r}",
+            hint="Declare one type for both; keys of different types never meet.",
+            origin=CallSite.of_caller(),
+        )
+
+
+def check_pair(first: Any, second: Any, operation: str, base: type, wanted: str) -> None:
+    """Check that two streams can be read by one operator.
+
+    Args:
+        first: A stream.
+        second: What the user passed as the other.
+        operation: Name of the API method.
+        base: The class that `second` has to be of.
+        wanted: Its name for users.
+
+    Raises:
+        ArgumentError: `second` is no such stream.
+        GraphError: The streams belong to different environments.
+    """
+    if not isinstance(second, base):
+        raise ArgumentError(
+            f"{operation} got {second!r}",
+            hint=f"Pass a {wanted}.",
+            origin=CallSite.of_caller(),
+        )
+    other: Any = second
+    if first.get_execution_environment() is not other.get_execution_environment():
+        raise GraphError(
+            "the streams belong to different environments",
+            hint="Create all streams of a job in one environment.",
+            origin=CallSite.of_caller(),
+        )

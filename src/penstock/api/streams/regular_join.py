@@ -1,0 +1,60 @@
+"""Joins over unbounded state: what two streams and their keys offer beside windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from penstock.graph.logical import NodeKind
+from penstock.program.join import JoinKind, JoinSpec
+from penstock.types import Types
+from penstock.types.inferred import enforced
+
+if TYPE_CHECKING:
+    from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.joined_rows import JoinedRows
+
+
+FIELDS = ["left", "right"]
+
+
+class RegularJoinForms:
+    """The four joins without a window, of what `a.join(b).where(f).equal_to(g)` returns.
+
+    Both sides are changelogs: a `Row` of kind INSERT or UPDATE_AFTER is added to its side, one of
+    kind UPDATE_BEFORE or DELETE takes away an equal one; other records are added. A row may be
+    there any number of times. All rows are kept, unless `table.exec.state.ttl` is set.
+
+    A key that is None, or a tuple or row with a None in it, matches nothing.
+    """
+
+    def keyed_sides(self) -> tuple[DataStream[Any], DataStream[Any]]:
+        """Return both streams, each with its key."""
+        raise AssertionError(type(self).__name__)
+
+    def inner(self) -> JoinedRows:
+        """Return every pair of rows with the same key, as a changelog."""
+        return _joined(*self.keyed_sides(), JoinKind.INNER)
+
+    def left(self) -> JoinedRows:
+        """Return the pairs, and left rows without a match beside None."""
+        return _joined(*self.keyed_sides(), JoinKind.LEFT)
+
+    def right(self) -> JoinedRows:
+        """Return the pairs, and right rows without a match beside None."""
+        return _joined(*self.keyed_sides(), JoinKind.RIGHT)
+
+    def full(self) -> JoinedRows:
+        """Return the pairs, and rows of either side without a match beside None."""
+        return _joined(*self.keyed_sides(), JoinKind.FULL)
+
+
+def _joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> JoinedRows:
+    types = (enforced(left.get_type()), enforced(right.get_type()))
+    rows = left.join_with(
+        right,
+        NodeKind.KEYED_REGULAR_JOIN,
+        f"{kind.name.lower()} join",
+        Types.ROW_NAMED(FIELDS, list(types)),
+        join=JoinSpec(kind, types),
+    )
+    return cast("JoinedRows", rows)

@@ -1,0 +1,34 @@
+"""Which class the handle of a node has.
+
+The classes of streams make streams of one another: a `DataStream` gives a `KeyedStream`, which
+derives from it. They ask the environment they belong to, which stands above them all and looks
+here, so that none of their files has to import a file that imports it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from penstock.api.streams.cached_stream import CachedDataStream
+from penstock.api.streams.data_stream import DataStream
+from penstock.api.streams.joined_rows import JoinedRows
+from penstock.api.streams.keyed_stream import KeyedStream
+from penstock.connectors.cache import CacheSource
+from penstock.graph.logical import NodeKind
+
+if TYPE_CHECKING:
+    from penstock.api.environment.environment import StreamExecutionEnvironment
+
+_CLASSES: dict[NodeKind, type[DataStream[Any]]] = {
+    NodeKind.KEY_BY: KeyedStream,
+    NodeKind.KEYED_REGULAR_JOIN: JoinedRows,
+}
+"""Kind of a node to the class of its stream; of all others it is `DataStream`."""
+
+
+def handle_of(environment: StreamExecutionEnvironment, node_id: int) -> DataStream[Any]:
+    """Return the stream that a node produces."""
+    node = environment.graph.node(node_id)
+    if isinstance(node.source, CacheSource):
+        return CachedDataStream(environment, node_id)
+    return _CLASSES.get(node.kind, DataStream)(environment, node_id)

@@ -1,0 +1,189 @@
+"""Which windows there are, when they fire and what is removed from them: settings, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
+from penstock.api.windows.evictors import Evictor
+from penstock.api.windows.global_triggers import EndOfStreamTrigger
+from penstock.api.windows.global_windows import END_OF_STREAM, EndOfStreamWindows, GlobalWindows
+from penstock.api.windows.session import DynamicEventTimeSessionWindows, EventTimeSessionWindows
+from penstock.api.windows.sliding import SlidingEventTimeWindows, SlidingProcessingTimeWindows
+from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
+from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.program.window_operation import Evaluation, Fold, PaneShape, WindowSpec
+from penstock.program.windows import GlobalWindow, Window
+from penstock.types import TypeInformation
+
+if TYPE_CHECKING:
+    from penstock.api.environment.environment import StreamExecutionEnvironment
+
+_REGULAR: dict[type, type] = {
+    TumblingEventTimeWindows: EventTimeTrigger,
+    SlidingEventTimeWindows: EventTimeTrigger,
+    TumblingProcessingTimeWindows: ProcessingTimeTrigger,
+    SlidingProcessingTimeWindows: ProcessingTimeTrigger,
+}
+"""Assigners of windows at regular distances, to the trigger that lets them be kept in panes."""
+
+_BY_TIME = frozenset(
+    {
+        TumblingEventTimeWindows,
+        SlidingEventTimeWindows,
+        EventTimeSessionWindows,
+        DynamicEventTimeSessionWindows,
+    }
+)
+"""Assigners of windows that begin before a record or with it, and end after it."""
+
+_LISTS = frozenset({Fold.LIST, Fold.TWO_LISTS})
+
+
+class WindowRules:
+    """Base of everything that is cut into windows."""
+
+    def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
+        """Choose the windows.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        if not isinstance(window_assigner, WindowAssigner):
+            raise ArgumentError(
+                f"{window_assigner!r} is not a window assigner",
+                hint="Pass for example TumblingEventTimeWindows.of(Time.minutes(1)).",
+                origin=CallSite.of_caller(),
+            )
+        self._assigner = window_assigner
+        self._trigger: Trigger[Any, Any] | None = None
+        self._evictor: Evictor | None = None
+        self._lateness = 0
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """Return the environment the windows belong to."""
+        raise AssertionError(type(self).__name__)  # defined by every class that derives from this
+
+    def trigger(self, trigger: Trigger[Any, Any]) -> Self:
+        """Decide otherwise than the assigner does when windows fire.
+
+        Raises:
+            ArgumentError: `trigger` is none.
+            GraphError: The windows merge and the trigger cannot, or they are
+                `EndOfStreamWindows`.
+        """
+        if not isinstance(trigger, Trigger):
+            raise ArgumentError(
+                f"{trigger!r} is not a trigger",
+                hint="Pass for example CountTrigger.of(10).",
+                origin=CallSite.of_caller(),
+            )
+        if isinstance(self._assigner, EndOfStreamWindows):
+            raise GraphError(
+                f"EndOfStreamWindows got the trigger {trigger!r}, but fire at the end only",
+                hint="Use GlobalWindows.create() with a trigger.",
+                origin=CallSite.of_caller(),
+            )
+        if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
+            raise GraphError(
+                f"{self._assigner!r} merges windows, which the trigger {trigger!r} cannot",
+                hint="Use a trigger whose can_merge returns True.",
+                origin=CallSite.of_caller(),
+            )
+        self._trigger = trigger
+        return self
+
+    def evictor(self, evictor: Evictor) -> Self:
+        """Remove records from windows that fire. All records of a window are kept then.
+
+        Raises:
+            ArgumentError: `evictor` is none.
+            GraphError: The windows are `EndOfStreamWindows`.
+        """
+        if not isinstance(evictor, Evictor):
+            raise ArgumentError(
+                f"{evictor!r} is not an evictor",
+                hint="Pass for example CountEvictor.of(10).",
+                origin=CallSite.of_caller(),
+            )
+        if isinstance(self._assigner, EndOfStreamWindows):
+            raise GraphError(
+                "EndOfStreamWindows got an evictor",
+                hint="Use GlobalWindows.create_with_end_of_stream_trigger().",
+                origin=CallSite.of_caller(),
+            )
+        self._evictor = evictor
+        return self
+
+    def allowed_lateness(self, time_ms: int) -> Self:
+        """Keep windows for a while after their end; every late record fires them again.
+
+        Args:
+            time_ms: Milliseconds, from 0.
+
+        Raises:
+            ArgumentError: It is no such number.
+        """
+        if type(time_ms) is not int or time_ms < 0:
+            raise ArgumentError(
+                f"allowed_lateness got {time_ms!r}",
+                hint="Pass milliseconds as an int, 0 or more.",
+                origin=CallSite.of_caller(),
+            )
+        self._lateness = time_ms
+        return self
+
+    def _spec(
+        self,
+        fold: Fold,
+        evaluation: Evaluation,
+        function: Any,
+        element_type: TypeInformation,
+        kept_type: TypeInformation,
+        **fields: Any,
+    ) -> WindowSpec:
+        """Return the window operation; `fields` are further ones of `WindowSpec`."""
+        assigner, evictor = self._assigner, self._evictor
+        trigger = self._trigger or assigner.get_default_trigger(self.get_execution_environment())
+        return WindowSpec(
+            assigner=assigner,
+            trigger=trigger,
+            fold=fold,
+            evaluation=evaluation,
+            function=function,
+            evictor=evictor,
+            allowed_lateness=self._lateness,
+            element_type=element_type,
+            kept_type=kept_type,
+            panes=None if evictor else _panes(assigner, trigger, fold),
+            end_of_stream=None if evictor else _end_of_stream(assigner, trigger),
+            merges_neighbours=getattr(assigner, "merges_neighbours", False),
+            is_merging=isinstance(assigner, MergingWindowAssigner),
+            ends_behind_records=type(assigner) in _BY_TIME and type(trigger) is EventTimeTrigger,
+            **({"fold_function": None, "late_tag": None} | fields),
+        )
+
+
+def _panes(assigner: Any, trigger: Any, fold: Fold) -> PaneShape | None:
+    """Return the shape of windows that may be kept in panes.
+
+    Lists are kept so for tumbling windows only, so that elements stay in order of arrival.
+    """
+    if _REGULAR.get(type(assigner)) is not type(trigger):
+        return None
+    slide = getattr(assigner, "slide", assigner.size)
+    if fold in _LISTS and slide != assigner.size:
+        return None
+    return PaneShape(assigner.size, slide, assigner.offset)
+
+
+def _end_of_stream(assigner: Any, trigger: Any) -> Window | None:
+    if type(trigger) is not EndOfStreamTrigger:
+        return None
+    windows: dict[type, Window] = {
+        EndOfStreamWindows: END_OF_STREAM,
+        GlobalWindows: GlobalWindow.get(),
+    }
+    return windows.get(type(assigner))

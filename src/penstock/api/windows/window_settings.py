@@ -1,0 +1,315 @@
+"""What both kinds of windowed stream have: their settings, checked, and the window operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
+
+from penstock.api.functions.callables import Combination
+from penstock.api.functions.function_classes import AggregateFunction, ReduceFunction
+from penstock.api.functions.result_types import result_type
+from penstock.api.user_code import checked_type, method_of, name_of, promise_of
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
+from penstock.api.windows.window_rules import WindowRules
+from penstock.errors import ArgumentError, CallSite
+from penstock.program.window_operation import Evaluation, Fold
+from penstock.types import TypeInformation
+from penstock.types.output_tag import OutputTag
+from penstock.types.type_parameters import ACC, K, R, T, V
+
+if TYPE_CHECKING:
+    from penstock.api.environment.environment import StreamExecutionEnvironment
+    from penstock.api.streams.data_stream import DataStream
+
+_METHODS = {
+    Evaluation.NONE: None,
+    Evaluation.APPLY: "apply",
+    Evaluation.APPLY_ALL: "apply",
+    Evaluation.PROCESS: "process",
+    Evaluation.PROCESS_ALL: "process",
+}
+
+
+class WindowSettings(WindowRules, Generic[T, K]):
+    """Base of `WindowedStream` and `AllWindowedStream`, which has None for `K`."""
+
+    _evaluations: ClassVar[tuple[tuple[type, str, Evaluation], ...]]
+    _is_of_all: ClassVar[bool] = False
+
+    def __init__(self, stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]) -> None:
+        """Cut a stream into windows.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        super().__init__(window_assigner)
+        self._stream = stream
+        self._late_tag: OutputTag | None = None
+
+    def get_execution_environment(self) -> StreamExecutionEnvironment:
+        """Return the environment the stream belongs to."""
+        return self._stream.get_execution_environment()
+
+    def get_input_type(self) -> TypeInformation:
+        """Return the type of the records."""
+        return self._stream.get_type()
+
+    def side_output_late_data(self, output_tag: OutputTag[T]) -> Self:
+        """Send records that are too late for all their windows to a side output.
+
+        Raises:
+            ArgumentError: `output_tag` is no `OutputTag`.
+        """
+        if not isinstance(output_tag, OutputTag):
+            raise ArgumentError(
+                f"side_output_late_data got {output_tag!r}",
+                hint="Pass an OutputTag, and read it with get_side_output of the result.",
+                origin=CallSite.of_caller(),
+            )
+        self._late_tag = output_tag
+        return self
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: Combination[T],
+        window_function: None = None,
+        output_type: None = None,
+        *,
+        associative: bool = False,
+    ) -> DataStream[T]: ...
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: Combination[T],
+        window_function: WindowCallee[T, R, K],
+        output_type: None = None,
+        *,
+        associative: bool = False,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: Combination[T],
+        window_function: WindowCallee[T, Any, K] | None = None,
+        *,
+        output_type: TypeInformation[R],
+        associative: bool = False,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def reduce(
+        self,
+        reduce_function: Combination[T],
+        window_function: WindowCallee[T, Any, K] | None,
+        output_type: TypeInformation[R],
+        *,
+        associative: bool = False,
+    ) -> DataStream[R]: ...
+
+    def reduce(
+        self,
+        reduce_function: Any,
+        window_function: Any = None,
+        output_type: TypeInformation | None = None,
+        *,
+        associative: bool = False,
+    ) -> DataStream[Any]:
+        """Combine the records of each window, two at a time, as they arrive.
+
+        Args:
+            reduce_function: A callable of two values or a `ReduceFunction`; must be
+                associative, and for merging and sliding windows commutative.
+            window_function: Called with the combination as the only element, if given.
+            output_type: Type of the results; by default that of the records, or with a window
+                function any object.
+            associative: What `ReduceFunction.is_associative` promises, for a callable.
+
+        Raises:
+            ArgumentError: A function or the type is none.
+        """
+        method = method_of(reduce_function, ReduceFunction, "reduce", "reduce")
+        function = reduce_function if method else _Reducer(reduce_function)
+        kept = self.get_input_type()
+        out = output_type or (kept if window_function is None else None)
+        promise = promise_of(associative, "reduce")
+        return self._windowed(
+            Fold.REDUCE, function, window_function, "reduce", kept, out, associative=promise
+        )
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, R],
+        window_function: None = None,
+        accumulator_type: TypeInformation | None = None,
+        output_type: None = None,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, V],
+        window_function: WindowCallee[V, R, K],
+        accumulator_type: TypeInformation | None = None,
+        output_type: None = None,
+    ) -> DataStream[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, V],
+        window_function: WindowCallee[V, Any, K] | None = None,
+        accumulator_type: TypeInformation | None = None,
+        *,
+        output_type: TypeInformation[R],
+    ) -> DataStream[R]: ...
+
+    @overload
+    def aggregate(
+        self,
+        aggregate_function: AggregateFunction[T, ACC, V],
+        window_function: WindowCallee[V, Any, K] | None,
+        accumulator_type: TypeInformation | None,
+        output_type: TypeInformation[R],
+    ) -> DataStream[R]: ...
+
+    def aggregate(
+        self,
+        aggregate_function: Any,
+        window_function: Any = None,
+        accumulator_type: TypeInformation | None = None,
+        output_type: TypeInformation | None = None,
+    ) -> DataStream[Any]:
+        """Fold the records of each window into an accumulator, as they arrive.
+
+        Args:
+            aggregate_function: The fold. Its `merge` is used for merging windows, and for
+                sliding ones, which share the work between them; a `merge` that raises
+                `NotImplementedError`, or returns nothing, costs sliding windows an accumulator
+                each.
+            window_function: Called with the result as the only element, if given.
+            accumulator_type: Type of accumulators; by default any object.
+            output_type: Type of the results; by default any object.
+
+        Raises:
+            ArgumentError: A function or a type is none.
+        """
+        method_of(aggregate_function, AggregateFunction, "add", "aggregate", allow_callable=False)
+        kept = checked_type(accumulator_type, "aggregate")
+        return self._windowed(
+            Fold.AGGREGATE, aggregate_function, window_function, "aggregate", kept, output_type
+        )
+
+    @overload
+    def apply(
+        self, window_function: AppliedToWindows[T, R, K], output_type: None = None
+    ) -> DataStream[R]: ...
+
+    @overload
+    def apply(
+        self, window_function: AppliedToWindows[T, Any, K], output_type: TypeInformation[R]
+    ) -> DataStream[R]: ...
+
+    def apply(
+        self, window_function: Any, output_type: TypeInformation | None = None
+    ) -> DataStream[Any]:
+        """Call a window function with all records of each window.
+
+        Raises:
+            ArgumentError: `window_function` is no window function for this stream.
+        """
+        return self._listed(window_function, "apply", output_type)
+
+    @overload
+    def process(
+        self, process_window_function: ProcessesWindows[T, R, K], output_type: None = None
+    ) -> DataStream[R]: ...
+
+    @overload
+    def process(
+        self, process_window_function: ProcessesWindows[T, Any, K], output_type: TypeInformation[R]
+    ) -> DataStream[R]: ...
+
+    def process(
+        self, process_window_function: Any, output_type: TypeInformation | None = None
+    ) -> DataStream[Any]:
+        """Call a process window function with all records of each window.
+
+        Raises:
+            ArgumentError: `process_window_function` is none for this stream.
+        """
+        return self._listed(process_window_function, "process", output_type)
+
+    def _listed(
+        self, function: Any, operation: str, output_type: TypeInformation | None
+    ) -> DataStream[Any]:
+        wanted = [e for e in self._evaluations if e[1] == operation]
+        self._evaluation(function, operation, wanted)
+        kept = self.get_input_type()
+        return self._windowed(Fold.LIST, None, function, operation, kept, output_type)
+
+    def _windowed(
+        self,
+        fold: Fold,
+        fold_function: Any,
+        function: Any,
+        operation: str,
+        kept: TypeInformation,
+        output_type: TypeInformation | None,
+        *,
+        associative: str | None = None,
+    ) -> DataStream[Any]:
+        evaluation = Evaluation.NONE
+        if function is not None:
+            evaluation = self._evaluation(function, operation, list(self._evaluations))
+        spec = self._spec(
+            fold,
+            evaluation,
+            function,
+            self.get_input_type(),
+            kept,
+            fold_function=fold_function,
+            late_tag=None if self._late_tag is None else self._late_tag.tag_id,
+            is_of_all=self._is_of_all,
+        )
+        user_function = function if function is not None else fold_function
+        method = "get_result" if function is None else _METHODS[evaluation]
+        return self._stream.window_operator(
+            name_of(user_function, operation),
+            result_type(user_function, method, operation, output_type),
+            spec,
+            function=user_function,
+            parallelism=1 if self._is_of_all else None,
+            associative=associative,
+        )
+
+    def _evaluation(
+        self, function: Any, operation: str, wanted: list[tuple[type, str, Evaluation]]
+    ) -> Evaluation:
+        for base, _, evaluation in wanted:
+            if isinstance(function, base):
+                return evaluation
+        names = " or a ".join(base.__name__ for base, _, _ in wanted)
+        forgotten = isinstance(function, type)
+        raise ArgumentError(
+            f"{operation} of this windowed stream got {function!r}",
+            hint=f"Pass {function.__name__}() if it is a {names}."
+            if forgotten
+            else f"Pass an object of a class derived from a {names}.",
+            origin=CallSite.of_caller(),
+        )
+
+
+class _Reducer(ReduceFunction):
+    """A callable as a `ReduceFunction`."""
+
+    def __init__(self, function: Any) -> None:
+        self.reduce = function  # type: ignore[method-assign]
+        self.__name__ = getattr(function, "__name__", "<lambda>")
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        """Never called: replaced by the callable."""
+        raise AssertionError

@@ -1,0 +1,71 @@
+"""`WindowedStream` and `AllWindowedStream`: streams cut into windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.window_functions import (
+    AllWindowFunction,
+    ProcessAllWindowFunction,
+    ProcessWindowFunction,
+    WindowFunction,
+)
+from penstock.api.windows.window_settings import WindowSettings
+from penstock.errors import CallSite, GraphError
+from penstock.program.window_operation import Evaluation
+from penstock.types.type_parameters import K, T
+
+if TYPE_CHECKING:
+    from penstock.api.streams.data_stream import DataStream
+    from penstock.api.streams.keyed_stream import KeyedStream
+
+
+class WindowedStream(WindowSettings[T, K], Generic[T, K]):
+    """The windows of each key, of type `K`."""
+
+    _evaluations = (
+        (WindowFunction, "apply", Evaluation.APPLY),
+        (ProcessWindowFunction, "process", Evaluation.PROCESS),
+    )
+
+    def __init__(
+        self, keyed_stream: KeyedStream[T, K], window_assigner: WindowAssigner[Any, Any]
+    ) -> None:
+        """Cut the records of each key into windows.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+            GraphError: The stream has no key.
+        """
+        super().__init__(keyed_stream, window_assigner)
+        if not keyed_stream.has_key:
+            raise GraphError(
+                "a WindowedStream was made of a stream without a key",
+                hint="Call key_by first, or use window_all.",
+                origin=CallSite.of_caller(),
+            )
+
+
+class AllWindowedStream(WindowSettings[T, None], Generic[T]):
+    """The windows of a whole stream, in a single subtask."""
+
+    _evaluations = (
+        (AllWindowFunction, "apply", Evaluation.APPLY_ALL),
+        (ProcessAllWindowFunction, "process", Evaluation.PROCESS_ALL),
+    )
+    _is_of_all = True
+
+    def __init__(
+        self, data_stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]
+    ) -> None:
+        """Cut a whole stream into windows.
+
+        Raises:
+            ArgumentError: `window_assigner` is none.
+        """
+        super().__init__(data_stream.key_by(_one_key), window_assigner)
+
+
+def _one_key(_: object) -> int:
+    return 0

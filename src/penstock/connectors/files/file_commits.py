@@ -1,0 +1,208 @@
+"""Commits of staged files: one manifest per epoch is the decision, renames carry it out.
+
+A manifest is written atomically and names every staged file of its epoch in order. Before it
+exists the epoch is undecided and what was staged is garbage; once it exists the epoch has
+exactly these files, whatever is committed under the same name later. The `.done` mark beside
+it says that every rename is durable. From then on the files belong to their readers, who
+may move them away; without the mark a file that is in neither place is lost.
+
+Manifests are numbered in the order of their commits and all but the last two are deleted:
+the engine commits an epoch again only if no later one was committed.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.files.file_naming import FileNaming
+from penstock.connectors.files.staged_files import Layout, StagedFile
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import DecodeError, SinkError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import Committer, SinkContext
+from penstock.wire.atomic_file import (
+    create_directory,
+    read_verified,
+    sync_directory,
+    temporary_of,
+    write_verified,
+)
+
+KEPT_MANIFESTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of one epoch; their order gives their visible names.
+
+    Attributes:
+        epoch: The epoch decided.
+        sequence: Number of this decision among those of the sink, from 1.
+        names: Names in the staging directory.
+    """
+
+    epoch: str
+    sequence: int
+    names: tuple[str, ...]
+
+
+class StagedFileCommitter(Committer):
+    """Renames staged files into place, exactly once per epoch."""
+
+    def __init__(
+        self,
+        directory: Path,
+        context: SinkContext,
+        naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+    ) -> None:
+        self._layout = Layout(directory, context.job_id, context.sink_id, naming)
+        self._origin = context.origin
+        self._may_commit = context.may_commit
+
+    def recover(self) -> None:
+        """Finish every decided epoch and delete what was staged and not decided.
+
+        Raises:
+            SinkError: The directory cannot be created or written, a manifest is damaged, or
+                a decided file is lost.
+        """
+        layout = self._layout
+        with sink_errors(layout.directory, "prepare for writing", self._origin):
+            create_directory(layout.staging)
+            create_directory(layout.commits)
+            self._prove_writable()
+        with sink_errors(layout.directory, "recover", self._origin):
+            manifests = self._manifests()
+            for manifest in manifests:
+                self._carry_out(manifest)
+            # Only now: as long as a manifest is not carried out, it names staged files.
+            for staged in list(layout.staging.iterdir()):
+                staged.unlink()
+            self._retain(manifests)
+            self._tidy()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Make the staged files of `epoch` visible, or finish doing so.
+
+        An epoch without files is decided like any other, so that it stays without files.
+
+        Raises:
+            SinkError: A staged file is missing or too short, the file system refused, or the
+                manifest of this epoch is damaged.
+        """
+        with sink_errors(self._layout.directory, f"commit epoch {epoch}", self._origin):
+            manifests = self._manifests()
+            decided = next((known for known in manifests if known.epoch == epoch), None)
+            if decided is None:
+                sequence = manifests[-1].sequence + 1 if manifests else 1
+                decided = self._decide(epoch, sequence, committables)
+                manifests.append(decided)
+                failpoint("sink.manifest-written")
+            self._carry_out(decided)
+            self._drop(committables, decided)
+            self._retain(manifests)
+            failpoint("sink.committed")
+
+    def _decide(self, epoch: str, sequence: int, committables: Sequence[StagedFile]) -> Manifest:
+        for staged in committables:
+            self._check_complete(staged)
+        names = tuple(staged.name for staged in committables)
+        payload = {"epoch": epoch, "sequence": sequence, "names": names}
+        # A mark can outlive its manifest; it must not count for this one.
+        self._layout.done_mark(epoch).unlink(missing_ok=True)
+        write_verified(self._layout.manifest(epoch), payload, may_replace=self._may_commit)
+        return Manifest(epoch, sequence, names)
+
+    def _check_complete(self, staged: StagedFile) -> None:
+        path = self._layout.staging / staged.name
+        found = path.stat().st_size if path.exists() else None
+        if found != staged.byte_count:
+            size = "is missing" if found is None else f"has {found} bytes"
+            raise SinkError(
+                f"staged file {path} {size}; its task wrote {staged.byte_count} bytes",
+                hint="Choose a path on a file system that the driver and all workers share.",
+                origin=self._origin,
+            )
+
+    def _carry_out(self, manifest: Manifest) -> None:
+        layout = self._layout
+        mark = layout.done_mark(manifest.epoch)
+        if mark.exists():
+            return
+        places = {layout.directory}
+        for index, name in enumerate(manifest.names):
+            visible = layout.directory / layout.visible_name(manifest.epoch, index, name)
+            staged = layout.staging / name
+            if staged.exists():
+                create_directory(visible.parent)
+                staged.replace(visible)
+                places.add(visible.parent)
+            elif not visible.exists():
+                raise self._lost(manifest, visible)
+            if index == 0:
+                failpoint("sink.renamed-first")
+        for place in places:
+            sync_directory(place)
+        # Not synced: if the mark is lost, the renames are only verified once more.
+        mark.touch()
+
+    def _lost(self, manifest: Manifest, visible: Path) -> SinkError:
+        path = self._layout.manifest(manifest.epoch)
+        return SinkError(
+            f"{visible} is lost: {path} says it is committed, but it is neither there nor staged",
+            hint="Restore the file; to go on without it, create the empty file "
+            f"{self._layout.done_mark(manifest.epoch)}.",
+            origin=self._origin,
+        )
+
+    def _drop(self, committables: Sequence[StagedFile], decided: Manifest) -> None:
+        for staged in committables:
+            if staged.name not in decided.names:
+                (self._layout.staging / staged.name).unlink(missing_ok=True)
+
+    def _retain(self, manifests: Sequence[Manifest]) -> None:
+        for old in manifests[:-KEPT_MANIFESTS]:
+            # The manifest first: a mark without manifest means nothing, a manifest without
+            # mark would ask for its files again.
+            self._layout.manifest(old.epoch).unlink(missing_ok=True)
+            self._layout.done_mark(old.epoch).unlink(missing_ok=True)
+
+    def _tidy(self) -> None:
+        """Delete marks without manifest and manifests a crash left half written."""
+        for mark in list(self._layout.commits.glob("*.done")):
+            manifest = self._layout.manifest(mark.stem)
+            if not manifest.exists():
+                mark.unlink()
+        for half_written in list(self._layout.commits.glob(temporary_of(Path("*")).name)):
+            half_written.unlink()
+
+    def _manifests(self) -> list[Manifest]:
+        found = [self._read(path) for path in self._layout.commits.glob("*.json")]
+        return sorted(found, key=lambda manifest: manifest.sequence)
+
+    def _read(self, path: Path) -> Manifest:
+        try:
+            payload = read_verified(path)
+        except DecodeError as cause:
+            raise SinkError(
+                f"the record of a commit cannot be read: {cause.problem}",
+                hint="Restore the file from a copy. Without it nobody knows which files of "
+                f"epoch {path.stem} are output; deleting it writes the epoch again.",
+                origin=self._origin,
+            ) from cause
+        return Manifest(payload["epoch"], payload["sequence"], tuple(payload["names"]))
+
+    def _prove_writable(self) -> None:
+        """Create and move a file the way a commit does, which permission bits do not tell."""
+        name = f"_probe-{uuid.uuid4().hex}"
+        staged = self._layout.staging / name
+        staged.touch()
+        try:
+            staged.replace(self._layout.directory / name)
+        finally:
+            staged.unlink(missing_ok=True)
+            (self._layout.directory / name).unlink(missing_ok=True)

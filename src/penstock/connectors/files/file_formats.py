@@ -1,0 +1,117 @@
+"""The formats of the file sink: a table from format to how records are written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import BinaryIO
+
+import pyarrow as pa
+
+from penstock.connectors.files.file_writers import (
+    CsvRecordFile,
+    LineRecordFile,
+    ParquetRecordFile,
+    RecordFile,
+)
+from penstock.connectors.python.print_sink import text_form
+from penstock.connectors.rows.json_form import json_text
+from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.graph.endpoints import SinkContext
+from penstock.types.arrow import arrow_schema
+from penstock.types.inferred import described
+from penstock.types.information import TypeInformation
+from penstock.types.records import RowTypeInfo, TupleTypeInfo
+
+
+class FileFormat(Enum):
+    """What files look like inside."""
+
+    PARQUET = "parquet"
+    """Columns of the declared type."""
+
+    CSV = "csv"
+    """Columns of the declared type, with a header line."""
+
+    JSON = "json"
+    """One JSON text per line."""
+
+    TEXT = "text"
+    """`str(record)` per line."""
+
+    PRINTED = "printed"
+    """Per line what `print` shows of a record, Flink's `simple_string_encoder`."""
+
+
+def _open_json(file: BinaryIO, context: SinkContext) -> RecordFile:
+    if not isinstance(context.type_info, RowTypeInfo):
+        return LineRecordFile(file, context, json_text)
+    coerce = context.type_info.coerce  # gives the fields their names
+    return LineRecordFile(file, context, lambda record: json_text(coerce(record)))
+
+
+def _open_text(file: BinaryIO, context: SinkContext) -> RecordFile:
+    return LineRecordFile(file, context, str)
+
+
+def _open_printed(file: BinaryIO, context: SinkContext) -> RecordFile:
+    return LineRecordFile(file, context, text_form(context.type_info))
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSpec:
+    """How one format is written.
+
+    Attributes:
+        extension: End of the file names, without the dot.
+        open: Makes the writer of an open, empty file.
+        check: Raises GraphError if records of a type cannot be written.
+    """
+
+    extension: str
+    open: Callable[[BinaryIO, SinkContext], RecordFile]
+    check: Callable[[TypeInformation, CallSite | None], None]
+
+
+def _check_anything(type_info: TypeInformation, origin: CallSite | None) -> None:
+    del type_info, origin
+
+
+def _check_columns(type_info: TypeInformation, origin: CallSite | None) -> None:
+    if not isinstance(described(type_info), (RowTypeInfo, TupleTypeInfo)):
+        raise GraphError(
+            f"Parquet and CSV files need columns, but the stream has the type {type_info!r}",
+            hint="Declare the output type of the operator before the sink, or annotate what its "
+            "function returns, e.g. "
+            "output_type=Types.ROW_NAMED(['name', 'n'], [Types.STRING(), Types.LONG()]).",
+            origin=origin,
+        )
+    try:
+        arrow_schema(type_info)
+    except ArgumentError as cause:
+        raise GraphError(
+            f"the type {type_info!r} cannot be written as columns: {cause.problem}",
+            hint="Give each field a type, or write JSON lines or text.",
+            origin=origin,
+        ) from cause
+
+
+def _check_flat_columns(type_info: TypeInformation, origin: CallSite | None) -> None:
+    _check_columns(type_info, origin)
+    nested = [field for field in arrow_schema(type_info) if pa.types.is_nested(field.type)]
+    if nested:
+        raise GraphError(
+            f"CSV has no form for field {nested[0].name!r} of type {nested[0].type}",
+            hint="Write Parquet or JSON, or map the field to a string.",
+            origin=origin,
+        )
+
+
+SPECS: dict[FileFormat, FormatSpec] = {
+    FileFormat.PARQUET: FormatSpec("parquet", ParquetRecordFile, _check_columns),
+    FileFormat.CSV: FormatSpec("csv", CsvRecordFile, _check_flat_columns),
+    FileFormat.JSON: FormatSpec("json", _open_json, _check_anything),
+    FileFormat.TEXT: FormatSpec("txt", _open_text, _check_anything),
+    FileFormat.PRINTED: FormatSpec("txt", _open_printed, _check_anything),
+}

@@ -1,0 +1,1 @@
+"""Sources and sinks made of Python values and functions."""

@@ -1,0 +1,105 @@
+"""A source that computes its records from their index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from operator import length_hint
+from typing import Any, ClassVar
+
+from penstock.connectors.python.number_sequence import even_splits
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
+from penstock.graph.endpoints import SplitSource
+from penstock.types import TypeInformation, Types
+from penstock.user_failure import failure_as
+
+
+@dataclass(frozen=True, slots=True)
+class DataGeneratorSource(SplitSource):
+    """Reads `generator(0)`, `generator(1)`, ….
+
+    Attributes:
+        generator: Index to record; must give the same record whenever it is asked.
+        count: Number of records; None never ends.
+        records_per_second: Rate limit in a live run, over all subtasks; None is as fast as
+            possible. A batch run ignores it.
+        type_info: Type of the records.
+    """
+
+    kind: ClassVar[str] = "generator"
+    generator: Callable[[int], Any]
+    count: int | None = None
+    records_per_second: int | None = None
+    type_info: TypeInformation = field(default_factory=Types.PICKLED_BYTE_ARRAY)
+
+    def __post_init__(self) -> None:
+        """Check the arguments.
+
+        Raises:
+            ArgumentError: No callable, a negative count, a rate below 1, or no integers.
+        """
+        origin = CallSite.of_caller()
+        if not callable(self.generator):
+            raise ArgumentError(
+                f"{self.generator!r} is not callable",
+                hint="Pass a function from index to record.",
+                origin=origin,
+            )
+        for name in ("count", "records_per_second"):
+            number = getattr(self, name)
+            if number is not None and type(number) is not int:
+                raise ArgumentError(
+                    f"{name} is {number!r}", hint="Pass an integer, or None.", origin=origin
+                )
+        if self.count is not None and self.count < 0:
+            raise ArgumentError(
+                f"count is {self.count}", hint="Pass 0 or more, or None.", origin=origin
+            )
+        if self.records_per_second is not None and self.records_per_second < 1:
+            raise ArgumentError(
+                f"records_per_second is {self.records_per_second}",
+                hint="Pass 1 or more, or None.",
+                origin=origin,
+            )
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a count was given."""
+        return self.count is not None
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the declared type."""
+        return self.type_info
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        """Return one range per subtask; a generator without end has a single split."""
+        if self.count is None:
+            return [(0, None)]
+        return even_splits(self.count, parallelism)
+
+    def read(self, split: int, start: int, end: int) -> Sequence[Any]:
+        """Return the records at positions `[start, end)`.
+
+        Raises:
+            SourceError: The generator raised; names the index.
+        """
+        generator, consumed = self.generator, iter(range(start, end))
+        try:
+            return [generator(index) for index in consumed]
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            index = end - length_hint(consumed) - 1
+            raise failure_as(
+                SourceError,
+                f"the generator failed on index {index}",
+                cause,
+                None,
+                hint="Correct the generator function.",
+            ) from cause
+
+    def describe(self) -> str:
+        """Return count and rate."""
+        count = "endless" if self.count is None else str(self.count)
+        rate = f", {self.records_per_second}/s" if self.records_per_second else ""
+        return f"{count} generated records{rate}"

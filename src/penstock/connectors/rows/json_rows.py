@@ -1,0 +1,277 @@
+"""Rows as JSON objects, for `map` and for connectors."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.connectors.rows.json_form import json_text
+from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
+from penstock.connectors.rows.text_values import FROM_TEXT, UNLIKE_JSON
+from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
+from penstock.types import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    Row,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
+
+_LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
+
+_Convert = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRowSerializationSchema(SerializationSchema):
+    """Writes rows as JSON objects, without spaces. Build one with `builder()`.
+
+    Attributes:
+        type_info: Type of the rows; unnamed fields are `f0`, `f1`, ….
+    """
+
+    Builder: ClassVar[type[JsonRowSerializationSchemaBuilder]]
+    type_info: RowTypeInfo
+
+    @staticmethod
+    def builder() -> JsonRowSerializationSchemaBuilder:
+        """Return a builder."""
+        return JsonRowSerializationSchemaBuilder()
+
+    def serialize(self, element: Any) -> bytes:
+        """Return the bytes of a row."""
+        try:
+            return json_text(self.type_info.coerce(element)).encode()
+        except (ValueError, TypeError) as cause:
+            raise TypeMismatchError(
+                f"{element!r} cannot be written as JSON of type {self.type_info!r}: {cause}",
+                hint="Correct the record, or the type given to with_type_info.",
+            ) from cause
+
+
+class JsonRowSerializationSchemaBuilder:
+    """Collects what a `JsonRowSerializationSchema` needs."""
+
+    def __init__(self) -> None:
+        self._type: RowTypeInfo | None = None
+
+    def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchemaBuilder:
+        """Set the type of the rows.
+
+        Raises:
+            ArgumentError: It is no row type.
+        """
+        self._type = checked_row_type(type_info)
+        return self
+
+    def build(self) -> JsonRowSerializationSchema:
+        """Return the schema.
+
+        Raises:
+            ArgumentError: No type was set.
+        """
+        return JsonRowSerializationSchema(checked_row_type(self._type))
+
+
+JsonRowSerializationSchema.Builder = JsonRowSerializationSchemaBuilder
+
+
+@dataclass(frozen=True, slots=True)
+class JsonRowDeserializationSchema(DeserializationSchema):
+    """Reads JSON objects as rows. Build one with `builder()`.
+
+    Attributes:
+        row_type: Type of the rows. Fields of the object that it lacks are left out.
+        missing_fails: A field that the object lacks is an error, not None.
+        errors_skip: What cannot be read becomes None instead of an error.
+    """
+
+    Builder: ClassVar[type[JsonRowDeserializationSchemaBuilder]]
+    row_type: RowTypeInfo
+    missing_fails: bool = False
+    errors_skip: bool = False
+
+    @staticmethod
+    def builder() -> JsonRowDeserializationSchemaBuilder:
+        """Return a builder."""
+        return JsonRowDeserializationSchemaBuilder()
+
+    def deserialize(self, message: bytes | str) -> Row | None:
+        """Return the row in `message`; with `ignore_parse_errors` None for what is none."""
+        try:
+            loaded = json.loads(message)
+            made = _converter(self.row_type, missing_fails=self.missing_fails)(loaded)
+            return self.row_type.coerce(made)
+        except (ValueError, TypeError, KeyError) as cause:
+            if self.errors_skip:
+                return None
+            raise DecodeError(
+                f"{message[:200]!r} is not JSON of type {self.row_type!r}: {cause}",
+                hint="Correct the type, or call ignore_parse_errors() on the builder and filter "
+                "out None.",
+            ) from cause
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the row type."""
+        return self.row_type
+
+
+class JsonRowDeserializationSchemaBuilder:
+    """Collects what a `JsonRowDeserializationSchema` needs."""
+
+    def __init__(self) -> None:
+        self._type: RowTypeInfo | None = None
+        self._missing_fails = False
+        self._errors_skip = False
+
+    def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchemaBuilder:
+        """Set the type of the rows.
+
+        Raises:
+            ArgumentError: It is no row type.
+        """
+        self._type = checked_row_type(type_info)
+        return self
+
+    def json_schema(self, json_schema: str) -> JsonRowDeserializationSchemaBuilder:
+        """Set the type of the rows from a JSON schema of an object.
+
+        Integers become BIG_INT and numbers BIG_DEC, as in Flink.
+
+        Raises:
+            ArgumentError: It is no schema of an object, or has what rows have not.
+        """
+        try:
+            self._type = checked_row_type(_type_of_schema(json.loads(json_schema)))
+        except (ValueError, TypeError, KeyError, AttributeError) as cause:
+            raise ArgumentError(
+                f"the JSON schema {json_schema[:200]!r} cannot be used: {cause}",
+                hint="Pass a schema of an object with properties of simple types, or type_info.",
+                origin=CallSite.of_caller(),
+            ) from cause
+        return self
+
+    def fail_on_missing_field(self) -> JsonRowDeserializationSchemaBuilder:
+        """Make a field that is missing an error."""
+        self._missing_fails = True
+        return self
+
+    def ignore_parse_errors(self) -> JsonRowDeserializationSchemaBuilder:
+        """Make what cannot be read None."""
+        self._errors_skip = True
+        return self
+
+    def build(self) -> JsonRowDeserializationSchema:
+        """Return the schema.
+
+        Raises:
+            ArgumentError: No type was set, or errors are to be both raised and ignored.
+        """
+        if self._missing_fails and self._errors_skip:
+            raise ArgumentError(
+                "fail_on_missing_field and ignore_parse_errors exclude each other",
+                hint="Call one of them.",
+                origin=CallSite.of_caller(),
+            )
+        return JsonRowDeserializationSchema(
+            checked_row_type(self._type), self._missing_fails, self._errors_skip
+        )
+
+
+JsonRowDeserializationSchema.Builder = JsonRowDeserializationSchemaBuilder
+
+
+def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
+    """Return the row type.
+
+    Raises:
+        ArgumentError: It is none.
+    """
+    if isinstance(type_info, RowTypeInfo):
+        return type_info
+    raise ArgumentError(
+        f"the type of the rows is {type_info!r}",
+        hint="Pass Types.ROW_NAMED(names, types), or Types.ROW(types).",
+        origin=CallSite.of_caller(),
+    )
+
+
+def _converter(type_info: TypeInformation, *, missing_fails: bool) -> _Convert:
+    """Return what turns parsed JSON into what the type can coerce."""
+
+    def nested(inner: TypeInformation) -> _Convert:
+        return _converter(inner, missing_fails=missing_fails)
+
+    convert: _Convert = _same
+    if isinstance(type_info, RowTypeInfo):
+        types = map(nested, type_info.field_types)
+        fields = list(zip(type_info.field_names, types, strict=True))
+        convert = _row_converter(fields, missing_fails=missing_fails)
+    elif isinstance(type_info, TupleTypeInfo):
+        convert = _tuple_converter(list(map(nested, type_info.field_types)))
+    elif isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes:
+        convert = base64.b64decode
+    elif isinstance(type_info, _LISTS):
+        convert = _list_converter(nested(type_info.element_type))
+    elif isinstance(type_info, MapTypeInfo):
+        of_key = FROM_TEXT.get(getattr(type_info.key_type, "name", ""), _same)
+        convert = _map_converter(of_key, nested(type_info.value_type))
+    elif isinstance(type_info, BasicTypeInfo) and type_info.name in UNLIKE_JSON:
+        read = UNLIKE_JSON[type_info.name]
+        return lambda value: None if value is None else read(str(value))
+    return lambda value: None if value is None else convert(value)
+
+
+def _tuple_converter(parts: list[_Convert]) -> _Convert:
+    return lambda value: tuple(part(v) for part, v in zip(parts, value, strict=True))
+
+
+def _list_converter(element: _Convert) -> _Convert:
+    return lambda value: [element(v) for v in value]
+
+
+def _map_converter(of_key: _Convert, of_value: _Convert) -> _Convert:
+    return lambda value: {of_key(k): of_value(v) for k, v in value.items()}
+
+
+def _row_converter(fields: list[tuple[str, _Convert]], *, missing_fails: bool) -> _Convert:
+    def convert(value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError(f"{value!r} is no object")  # noqa: TRY004 - one class for all of them
+        missing = [name for name, _ in fields if name not in value] if missing_fails else []
+        if missing:
+            raise ValueError(f"it has no field {missing[0]!r}")
+        return {name: part(value.get(name)) for name, part in fields}
+
+    return convert
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_OF_SCHEMA: dict[str, Callable[[], TypeInformation]] = {
+    "string": Types.STRING,
+    "boolean": Types.BOOLEAN,
+    "integer": Types.BIG_INT,
+    "number": Types.BIG_DEC,
+}
+
+
+def _type_of_schema(schema: dict[str, Any]) -> TypeInformation:
+    kind = schema["type"]
+    if kind == "object":
+        parts = {name: _type_of_schema(part) for name, part in schema["properties"].items()}
+        return Types.ROW_NAMED(list(parts), list(parts.values()))
+    if kind == "array":
+        return Types.OBJECT_ARRAY(_type_of_schema(schema["items"]))
+    return _OF_SCHEMA[kind]()

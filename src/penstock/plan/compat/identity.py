@@ -1,0 +1,66 @@
+"""What the parts of a plan are called outside of it: by uid, so that it survives a new plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.graph.logical import NodeKind
+from penstock.plan.phases.places import name_numbers, source_names
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.channel import SINK_LEVEL
+
+
+def source_uids(plan: PhysicalPlan) -> dict[int, str]:
+    """Return source id to uid: the user's, else name and position among equal names."""
+    made = source_names(plan.graph)
+    return {node.id: node.uid or made[node.id].text for node in plan.graph.of_kind(NodeKind.SOURCE)}
+
+
+def numbered_sources(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the sources that only their order tells apart: without uid, and of one name."""
+    made = source_names(plan.graph)
+    return frozenset(source for source, uid in made.items() if uid.is_numbered)
+
+
+def numbered_uids(plan: PhysicalPlan) -> frozenset[str]:
+    """Return the uids of the operators that only their order tells apart."""
+    made = (node.generated_uid for node in plan.graph.nodes if node.uid is None)
+    return frozenset(uid.text for uid in made if uid is not None and uid.is_numbered)
+
+
+def with_numbers(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return the plan with operators called as 0.1.0 called them; see `name_numbers`."""
+    made = name_numbers(plan.graph)
+    nodes = tuple(replace(node, generated_uid=made.get(node.id)) for node in plan.graph.nodes)
+    known = {node.id: node.uid or made[node.id].text for node in nodes}
+    renamed = {op.uid: known[op.id] for level in plan.levels for op in level.operators}
+    return replace(
+        plan,
+        graph=replace(plan.graph, nodes=nodes),
+        levels=tuple(
+            replace(level, operators=tuple(replace(op, uid=known[op.id]) for op in level.operators))
+            for level in plan.levels
+        ),
+        channels=tuple(
+            channel
+            if channel.combine is None
+            else replace(
+                channel, combine=replace(channel.combine, uid=renamed[channel.combine.uid])
+            )
+            for channel in plan.channels
+        ),
+    )
+
+
+def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
+    """Return channel id to the uids of sender and receiver; only those between levels."""
+    sources = source_uids(plan)
+    operators = [op for level in plan.levels for op in level.operators]
+    receivers = {op.id: op.uid for op in operators}
+    senders = {channel: op.uid for op in operators for channel in op.channels}
+    senders |= {channel: sources[source] for source, fed in plan.source_channels for channel in fed}
+    return {
+        channel.id: (senders[channel.id], receivers[channel.target_operator])
+        for channel in plan.channels
+        if channel.target_level != SINK_LEVEL and not channel.is_local
+    }

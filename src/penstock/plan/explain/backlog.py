@@ -1,0 +1,42 @@
+"""Phase: how operators read the batch runs of a STREAMING job, in words. After `assign_levels`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.plan.phases.edges import KEYED, TWO_INPUTS
+from penstock.plan.phases.regions import region_of
+from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import RunKind
+
+_BY_ITSELF = "not grouped", "get_operator_attributes says that it sorts its input itself"
+_TOGETHER = "both inputs key by key", "the inputs share their keys and have no other order"
+_GROUPED = "grouped by key", "its input has a key: each state is read and written once per key"
+
+
+def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say how operators with a key read history, and other bounded input of a STREAMING job."""
+    if plan.mode is not RuntimeExecutionMode.STREAMING:
+        return plan
+    decisions = list(plan.decisions)
+    for run in plan.runs:
+        if run.kind is RunKind.BATCH:
+            decisions += [made for made in _of_run(plan, run) if made not in decisions]
+    return replace(plan, decisions=tuple(decisions))
+
+
+def _of_run(plan: PhysicalPlan, run: RunPlan) -> list[Decision]:
+    operators = [op for level in region_of(plan, run).levels for op in level.operators]
+    return [
+        Decision(f"{op.name!r} in run {run.index} ({run.name})", *_how(plan, op))
+        for op in operators
+        if plan.graph.node(op.id).kind in KEYED
+    ]
+
+
+def _how(plan: PhysicalPlan, op: OperatorSpec) -> tuple[str, str]:
+    if op.sorts_itself:
+        return _BY_ITSELF
+    return _TOGETHER if plan.graph.node(op.id).kind in TWO_INPUTS else _GROUPED

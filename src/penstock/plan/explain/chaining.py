@@ -1,0 +1,82 @@
+"""Phases: why operators are chained or exchanged, in words. After `assign_levels`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.graph.logical import Chaining, NodeKind
+from penstock.plan.phases.edges import TWO_INPUTS
+from penstock.plan.physical import Decision, PhysicalPlan
+from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.partitioning import Partitioner
+
+WORDS: dict[Partitioner, str] = {
+    Partitioner.HASH: "hash exchange",
+    Partitioner.FORWARD: "forward",
+    Partitioner.REBALANCE: "rebalance",
+    Partitioner.RESCALE: "rescale",
+    Partitioner.SHUFFLE: "shuffle",
+    Partitioner.BROADCAST: "broadcast",
+    Partitioner.GLOBAL: "to one subtask",
+    Partitioner.CUSTOM: "custom exchange",
+    Partitioner.NONE: "to the sink",
+}
+"""Partitioner to what a plan calls it."""
+
+LOCAL = "in place"
+"""What a plan calls a channel that is no exchange."""
+
+
+def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say which operators call each other directly."""
+    decisions = list(plan.decisions)
+    for level in plan.levels:
+        for op in level.operators:
+            chained = (*op.chained_to, *(t for side in op.side_outputs for t in side.chained_to))
+            for target in chained:
+                subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
+                reason = f"both run at level {level.level}, so nothing has to be exchanged"
+                decision = Decision(subject, "chained", reason)
+                if decision not in decisions:
+                    decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
+def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say why each exchange is there."""
+    decisions = list(plan.decisions)
+    for channel in plan.channels:
+        if channel.target_level == SINK_LEVEL:
+            continue
+        subject = f"channel {channel.id} to {plan.graph.node(channel.target_operator).name!r}"
+        if channel.is_local:
+            decision = Decision(subject, LOCAL, _unchained(plan, channel))
+        else:
+            decision = Decision(subject, WORDS[channel.partitioner], _reason(plan, channel))
+        if decision not in decisions:
+            decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
+def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
+    target = plan.graph.node(channel.target_operator)
+    if channel.partitioner is Partitioner.HASH:
+        return f"{target.name!r} keeps state by key"
+    if channel.partitioner is Partitioner.REBALANCE and target.parallelism is not None:
+        return f"{target.name!r} has parallelism {target.parallelism}"
+    if channel.partitioner is not Partitioner.FORWARD:
+        return "the program asks for it"
+    if target.kind is NodeKind.CUSTOM and channel.source_level == 0:
+        return f"{target.name!r} is told of watermarks, ends and attributes"
+    if target.kind in TWO_INPUTS:
+        return f"the inputs of {target.name!r} have to meet"
+    return f"{target.name!r} runs one level later, beside an input that is exchanged"
+
+
+def _unchained(plan: PhysicalPlan, channel: ChannelSpec) -> str:
+    if not plan.options.chaining:
+        return "pipeline.operator-chaining.enabled is false"
+    target = plan.graph.node(channel.target_operator)
+    if target.chaining is not Chaining.ALWAYS:
+        return f"{target.name!r} is not to be chained to what it reads"
+    return f"what {target.name!r} reads is not to be chained"

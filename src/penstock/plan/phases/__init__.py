@@ -1,0 +1,1 @@
+"""The phases of planning: pure functions from plan to plan."""

@@ -1,0 +1,58 @@
+"""What planning knows of backlog besides runs: sources that can lag behind the clock (FLIP-328)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from penstock.config.backlog_options import CATCH_UP_FACTOR, WATERMARK_LAG_THRESHOLD
+from penstock.config.configuration import Configuration
+from penstock.config.option import ConfigOption
+from penstock.config.options import CHECKPOINT_INTERVAL, INTERVAL_DURING_BACKLOG
+from penstock.graph.logical import NodeKind
+from penstock.plan.phases.edges import sources_of
+from penstock.plan.physical import PhysicalPlan
+
+_CATCH_UP_FACTOR = 4
+
+
+def backlog_lag_ms(configuration: Configuration) -> int | None:
+    """Return the threshold in milliseconds, at least 1; None if there is none."""
+    threshold = configuration.get(WATERMARK_LAG_THRESHOLD)
+    return None if threshold is None else max(1, threshold // timedelta(milliseconds=1))
+
+
+def checkpoint_interval(configuration: Configuration, *, backlog: bool) -> timedelta:
+    """Return the time between the starts of two micro-batches (FLIP-309).
+
+    Args:
+        configuration: Of the job.
+        backlog: Some source of the run processes backlog.
+    """
+    normal = configuration.get(CHECKPOINT_INTERVAL)
+    during = configuration.get(INTERVAL_DURING_BACKLOG)
+    return during if backlog and during else normal
+
+
+def catch_up_factor(configuration: Configuration, usual: ConfigOption[int]) -> int:
+    """Return how many times as much as usual a micro-batch may take while much waits.
+
+    Args:
+        configuration: Of the job.
+        usual: The option that says what it usually takes; if the user set it, it is a limit.
+    """
+    factor = configuration.get(CATCH_UP_FACTOR)
+    if factor is not None:
+        return factor
+    return 1 if configuration.contains_key(usual.key) else _CATCH_UP_FACTOR
+
+
+def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the sources behind which a strategy makes watermarks."""
+    makers = (
+        node
+        for node in plan.graph.of_kind(NodeKind.TIMESTAMPS)
+        if node.watermarking is not None
+        and (node.watermarking.out_of_orderness_ms, node.watermarking.make_generator)
+        != (None, None)
+    )
+    return frozenset(source for node in makers for source in sources_of(plan.graph, node))

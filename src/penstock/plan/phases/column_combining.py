@@ -1,0 +1,90 @@
+"""Which sources may be combined as columns: Spark SQL aggregates them before Python has records.
+
+    columns ──▶ Spark SQL: groupBy(key).sum(field) ──▶ a record per key ──▶ as without
+
+It is a combine like that of `plan.combining`, on which it depends, and takes more: that SQL means by
+it what Python means. So only where
+
+* every part of the source reads columns, which have the declared types, and nothing but the keyed
+  operator gets its records;
+* the records of a key come from that source only, and in a batch run from one part of it. If a column
+  is refused, its keys are missing, and a function behind must not see what others gave without them;
+* a record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates,
+  and the key, which the selector takes as it is. Of other fields the first record's would be kept,
+  and SQL knows no first record;
+* the key is a whole number, text or a truth value, which SQL and Python tell apart alike.
+
+What SQL does in another way shows in the values only: NULL, and sums of more than 2^31 records. Where
+one shows up, the run reads the records after all (`spark.combined_columns`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, SourcePlan
+from penstock.program.channel import ChannelSpec
+from penstock.program.combining import ColumnCombine, CombineSpec
+from penstock.program.partitioning import Partitioner
+from penstock.program.run_settings import RunKind
+from penstock.program.selected_field import field_position
+from penstock.types import RowTypeInfo, Types
+
+_NUMBERS = frozenset(map(repr, (Types.BYTE(), Types.SHORT(), Types.INT(), Types.LONG())))
+_KEYS = _NUMBERS | {repr(Types.STRING()), repr(Types.BOOLEAN())}
+
+
+def columns_combined(
+    plan: PhysicalPlan, channel: ChannelSpec, combine: CombineSpec
+) -> tuple[tuple[int, ColumnCombine], ...]:
+    """Return the sources of a channel that may be combined as columns, and how."""
+    if channel.source_level != 0 or channel.partitioner is not Partitioner.HASH:
+        return ()
+    feeding = {
+        source
+        for other in plan.channels
+        if (other.target_level, other.target_operator)
+        == (channel.target_level, channel.target_operator)
+        for source in other.sources
+    }
+    readings = (r for run in plan.runs if run.kind is RunKind.BATCH for r in run.readings)
+    if len(feeding) > 1 or any(len(r.parts) > 1 for r in readings if r.source in feeding):
+        return ()
+    chained = dict(plan.source_operators)
+    found = (
+        (source.id, _of_source(source, channel, combine))
+        for source in plan.sources
+        if dict(plan.source_channels).get(source.id) == (channel.id,) and not chained.get(source.id)
+    )
+    return tuple((source, columns) for source, columns in found if columns is not None)
+
+
+def _of_source(
+    source: SourcePlan, channel: ChannelSpec, combine: CombineSpec
+) -> ColumnCombine | None:
+    declared = source.type_info
+    aggregate = getattr(combine.function, "of_column", None)
+    if aggregate is None or combine.result_type not in (None, declared):
+        return None
+    if not isinstance(declared, RowTypeInfo) or not all(
+        not isinstance(part, SplitSource) and part.get_produced_type() == declared
+        for part in source.parts
+    ):
+        return None
+    names, kinds = declared.get_field_names(), list(map(repr, declared.get_field_types()))
+    how, position = aggregate
+    field = names.index(position) if isinstance(position, str) else position
+    key = _key(channel, names)
+    if key is None or sorted((key, field)) != list(range(len(names))):
+        return None  # other fields, or the key itself is aggregated
+    if names[0].lower() == names[1].lower():
+        return None  # one name for Spark
+    if kinds[field] not in _NUMBERS or kinds[key] not in _KEYS:
+        return None
+    return ColumnCombine(names[key], names[field], how, (names[0], names[1]))
+
+
+def _key(channel: ChannelSpec, names: list[str]) -> int | None:
+    selector: Any = channel.key_selector
+    return None if selector is None else field_position(selector, names)

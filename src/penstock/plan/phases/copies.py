@@ -1,0 +1,224 @@
+"""Phase: which readers of a stream get objects of their own (FLIP-329). After `assign_levels`.
+
+Between chained operators U -> D, unless `pipeline.object-reuse` is true:
+
+    U may keep what it emitted    D may hold its input    action
+    no                            no                      reuse
+    no                            yes                     shallow copy: another record, same value
+    yes                           any                     deep copy, of each value as it is emitted
+
+Records travel in lists that nobody changes, so the slot of a list is the record and every edge is
+shallow already. A deep copy is made when the value leaves the function, not when the batch does:
+by then the function may have changed it. So it also serves the channels of U, where Flink writes
+records one by one; a channel here writes a batch.
+
+Of several readers of one stream every one but the last gets a copy if it is chained, and a
+channel that sorts records into buckets, because it writes them later. Flink's prototype lets them
+share the value. Values that nobody can change are not copied: by declared or annotated type the
+plan knows, else the worker looks at each batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from penstock.graph.logical import Node
+from penstock.graph.operator_attributes import OperatorAttributes
+from penstock.plan.phases.blocking import end_of_stream_operators
+from penstock.plan.phases.operator_traits import TRAITS, Keeps, Said, kept_by_source, said_by
+from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
+from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
+from penstock.program.partitioning import Partitioner
+from penstock.types.declared_copying import declared_copier
+from penstock.types.information import TypeInformation
+
+
+class Action(Enum):
+    """What happens to a record between two chained operators."""
+
+    REUSE = auto()
+    """The same object is passed on."""
+
+    SHALLOW_COPY = auto()
+    """Another record with the same value."""
+
+    DEEP_COPY = auto()
+    """Another record with a copy of the value."""
+
+
+def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttributes) -> Action:  # noqa: FBT001
+    """Return what the matrix says.
+
+    Args:
+        reuse: `pipeline.object-reuse`.
+        upstream: Attributes of the operator that emits.
+        downstream: Attributes of the one that receives.
+    """
+    if reuse:
+        return Action.REUSE
+    if upstream.is_output_stream_record_value_stored():
+        return Action.DEEP_COPY
+    if downstream.is_input_stream_record_stored():
+        return Action.SHALLOW_COPY
+    return Action.REUSE
+
+
+_DEEP = "deep copy of what can be changed"
+
+_BUCKETS = frozenset({Partitioner.HASH})
+"""Channels that write a record later than they get it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Readers:
+    """Who reads an output, and its type."""
+
+    operators: tuple[int, ...]
+    channels: tuple[int, ...]
+    type_info: TypeInformation
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether somebody reads values that can be changed."""
+        return bool(self.operators or self.channels) and declared_copier(self.type_info) is not None
+
+
+def choose_copies(plan: PhysicalPlan) -> PhysicalPlan:
+    """Decide for every output which readers get copies, and say who forced it."""
+    if plan.options.object_reuse:
+        return _verifying(plan)
+    decisions = list(plan.decisions)
+    levels = []
+    for level in plan.levels:
+        operators = tuple(_operator(plan, spec, decisions) for spec in level.operators)
+        levels.append(LevelPlan(level.level, operators))
+    sources = tuple((s.id, _source(plan, s, decisions)) for s in plan.sources)
+    planned = replace(
+        plan,
+        levels=tuple(levels),
+        source_copies=tuple((key, copies) for key, copies in sources if copies != Copies()),
+        decisions=tuple(dict.fromkeys(decisions)),
+    )
+    return _verifying(planned)
+
+
+def _verifying(plan: PhysicalPlan) -> PhysicalPlan:
+    """Have those watched that are believed, if that is asked for."""
+    if not plan.options.verify_object_reuse:
+        return plan
+    return replace(
+        plan,
+        levels=tuple(
+            LevelPlan(
+                level.level,
+                tuple(
+                    replace(spec, verifies_promise=not spec.copies.at_emission)
+                    for spec in level.operators
+                ),
+            )
+            for level in plan.levels
+        ),
+    )
+
+
+def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision]) -> OperatorSpec:
+    node = plan.graph.node(spec.id)
+    known = node.type_info
+    only_chained = TRAITS[spec.kind].keeps is Keeps.STATE
+    main = _Readers(spec.chained_to, spec.channels, known)
+    sides = [_Readers(s.chained_to, s.channels, _type_of(plan, spec, s)) for s in spec.side_outputs]
+    said = _said(plan, node)
+    emitted = (
+        any(readers.may_differ for readers in (main, *sides))
+        and said.attributes.is_output_stream_record_value_stored()
+    )
+    if emitted:
+        for readers in (main, *sides):
+            decisions += _forced(plan, spec.name, readers, said.reason)
+    for readers in (main, *sides):
+        decisions += _shallow(plan, spec, readers, said)
+    copies = _copies(plan, spec.name, main, decisions, at_emission=emitted)
+    if emitted and only_chained:  # it does not change them, so channels may have them
+        copies = replace(copies, at_emission=False, operators=spec.chained_to)
+    return replace(
+        spec,
+        copies=copies,
+        side_outputs=tuple(
+            replace(side, copies=_copies(plan, spec.name, readers, decisions))
+            for side, readers in zip(spec.side_outputs, sides, strict=True)
+        ),
+    )
+
+
+def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -> Copies:
+    chained = dict(plan.source_operators).get(source.id, ())
+    channels = dict(plan.source_channels).get(source.id, ())
+    readers = _Readers(chained, channels, source.type_info)
+    kept = [kept for part in source.parts if (kept := kept_by_source(part)).stored]
+    emitted = bool(kept) and readers.may_differ
+    if emitted:
+        decisions += _forced(plan, source.name, readers, kept[0].reason)
+    return _copies(plan, source.name, readers, decisions, at_emission=emitted)
+
+
+def _copies(
+    plan: PhysicalPlan,
+    name: str,
+    readers: _Readers,
+    decisions: list[Decision],
+    *,
+    at_emission: bool = False,
+) -> Copies:
+    """Return the copies of one output; those for readers beside each other are added here."""
+    operators: tuple[int, ...] = ()
+    channels: tuple[int, ...] = ()
+    if readers.may_differ and readers.operators:
+        operators = readers.operators[:-1]
+        channels = tuple(
+            number for number in readers.channels if plan.channels[number].partitioner in _BUCKETS
+        )
+    last = plan.graph.node(readers.operators[-1]).name if readers.operators else ""
+    because = f"{last!r} reads the same records and may change them"
+    names = [plan.graph.node(key).name for key in operators]
+    names += [f"channel {number}" for number in channels]
+    decisions += [Decision(f"{name!r} to {n!r}", _DEEP, because) for n in names]
+    if not (at_emission or operators or channels):
+        return Copies()
+    return Copies(at_emission, readers.type_info, operators, channels)
+
+
+def _forced(plan: PhysicalPlan, name: str, readers: _Readers, reason: str) -> list[Decision]:
+    """Return what to say of the edges that an operator forces to be copied."""
+    if declared_copier(readers.type_info) is None:
+        return []
+    names = [repr(plan.graph.node(key).name) for key in readers.operators]
+    names += [f"channel {number}" for number in readers.channels]
+    because = f"{name!r} may keep what it emits: {reason}"
+    return [Decision(f"{name!r} to {target}", _DEEP, because) for target in names]
+
+
+def _shallow(
+    plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, said: Said
+) -> list[Decision]:
+    found = []
+    for key in readers.operators:
+        target = plan.graph.node(key)
+        of_target = _said(plan, target).attributes
+        if action(False, said.attributes, of_target) is Action.SHALLOW_COPY:  # noqa: FBT003
+            because = f"{target.name!r} lets records wait; the value is not copied"
+            found.append(Decision(f"{spec.name!r} to {target.name!r}", "shallow copy", because))
+    return found
+
+
+def _said(plan: PhysicalPlan, node: Node) -> Said:
+    return said_by(node, is_at_end=node in end_of_stream_operators(plan.graph))
+
+
+def _type_of(plan: PhysicalPlan, spec: OperatorSpec, side: SideOutput) -> TypeInformation:
+    """Return the type of a side output: that of the node which reads its tag."""
+    return next(
+        node.type_info
+        for node in plan.graph.nodes
+        if node.output_tag == side.tag and node.inputs == (spec.id,)
+    )

@@ -1,0 +1,43 @@
+"""Phase: fields that functions read and records do not have. First of all.
+
+Seen only where a function does nothing but read one field, as key selectors do; the body of any
+other is Python's business, and a row says at run time what was meant.
+"""
+
+from __future__ import annotations
+
+from penstock.errors import ArgumentError, did_you_mean
+from penstock.graph.logical import Node, NodeKind
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.selected_field import missing_field
+from penstock.types import RowTypeInfo
+
+_READERS = frozenset({NodeKind.KEY_BY, NodeKind.MAP, NodeKind.FILTER})
+
+
+def check_fields(plan: PhysicalPlan) -> PhysicalPlan:
+    """Refuse a key selector, `map` or `filter` that only reads a field no record has.
+
+    Raises:
+        ArgumentError: There is one; names the field.
+    """
+    for kind in _READERS:
+        for node in plan.graph.of_kind(kind):
+            _check(plan, node)
+    return plan
+
+
+def _check(plan: PhysicalPlan, node: Node) -> None:
+    records = plan.graph.node(node.inputs[0]).type_info
+    function = node.key_selector if node.kind is NodeKind.KEY_BY else node.function
+    if function is None or not isinstance(records, RowTypeInfo):
+        return
+    names = records.field_names
+    field = missing_field(function, names)
+    if field is not None:
+        raise ArgumentError(
+            f"{node.name!r} reads the field {field!r}, which its records do not have"
+            f"{did_you_mean(field, names)}",
+            hint=f"Use one of {', '.join(names)}.",
+            origin=node.origin,
+        )

@@ -1,0 +1,332 @@
+"""Phases: at which exchange depth each operator runs, and the channels between depths.
+
+An operator's level is the greatest over its inputs, plus one for an input that must be
+exchanged. Everything else at the same level is chained: called directly, without serialization.
+Where chaining is off, for the job or for one of the two, a local channel lies between them: records
+are written to frames and read from them, in the same subtask. No exchange is needed for that,
+because nobody but this subtask would read what it writes.
+
+Why an input is exchanged, first reason first:
+
+    it has a key that the operator uses                   HASH
+    the user asked for a partitioning                     that one
+    the operator tells its inputs apart, so that they     FORWARD
+    have to meet in one place
+    the operator is the user's own, and is told of        FORWARD
+    watermarks and ends, which level 0 does not know
+    its parallelism is not that of what it reads, and     REBALANCE
+    it was said, or is less
+    it is a function object with so many subtasks, and    FORWARD
+    its sources are not read in the same tasks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from penstock.errors import GraphError
+from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind, Watermarking
+from penstock.plan.phases.attributes import CUSTOM, attributes_of
+from penstock.plan.phases.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
+from penstock.plan.phases.instances import share_tasks, tasks_reading
+from penstock.plan.physical import LevelPlan, PhysicalPlan
+from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.operator_spec import OperatorSpec, SideOutput
+from penstock.program.operators import OperatorKind
+from penstock.program.partitioning import Partitioner
+from penstock.program.timestamps import TimestampSpec
+from penstock.types.information import TypeInformation
+
+OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
+    node: OperatorKind[node.name] for node in NodeKind if node.name in OperatorKind.__members__
+}
+"""Nodes that become operators: those with an operator of their name. Sources, sinks, unions,
+key_by, partitionings and side outputs do not."""
+
+_PASSING_ON = frozenset(
+    {NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER, NodeKind.KEYED_REGULAR_JOIN}
+)
+"""Operators that make no records of their own but pairs, so that none needs to be checked."""
+
+
+def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
+    """Place operators on levels and connect them."""
+    return _Assignment(plan).run()
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The outputs of one producer, as far as they are known.
+
+    Attributes:
+        chained_to: Output tag, None for the main output, to chained operators.
+        channels: The same to channels.
+    """
+
+    chained_to: dict[str | None, list[int]] = field(default_factory=dict)
+    channels: dict[str | None, list[int]] = field(default_factory=dict)
+
+
+class _Assignment:
+    """Levels, operators and channels of one plan, in the making."""
+
+    def __init__(self, plan: PhysicalPlan) -> None:
+        self._plan = plan
+        self._graph = plan.graph
+        self._uids = _uids(plan.graph)
+        self._edges = {
+            node.id: physical_inputs(self._graph, node)
+            for node in self._graph.nodes
+            if node.kind in OPERATOR_KINDS or node.kind is NodeKind.SINK
+        }
+        self._levels: dict[int, int] = {}
+        for node in self._graph.nodes:
+            if node.kind is NodeKind.SOURCE:
+                self._levels[node.id] = 0
+            elif node.kind in OPERATOR_KINDS:
+                self._levels[node.id] = max(
+                    self._levels[edge.producer.id] + (self._exchange(edge, node) is not None)
+                    for edge in self._edges[node.id]
+                )
+        self._fed: dict[int, int] = {}
+        self._drafts: dict[int, _Draft] = {key: _Draft() for key in self._levels}
+        self._channels: list[ChannelSpec] = []
+
+    def run(self) -> PhysicalPlan:
+        """Return the plan with levels and channels."""
+        sinks = {sink.id: i for i, sink in enumerate(self._graph.of_kind(NodeKind.SINK))}
+        for node_id, edges in self._edges.items():
+            node = self._graph.node(node_id)
+            for edge in edges:
+                draft = self._drafts[edge.producer.id]
+                if node_id in sinks:
+                    channel = self._to_sink(edge, sinks[node_id])
+                elif self._is_chained(edge, node):
+                    draft.chained_to.setdefault(edge.output_tag, []).append(node_id)
+                    continue
+                else:
+                    channel = self._channel(edge, node)
+                self._channels.append(channel)
+                draft.channels.setdefault(edge.output_tag, []).append(channel.id)
+        return self._assembled()
+
+    def _assembled(self) -> PhysicalPlan:
+        operators = [
+            self._operator(node) for node in self._graph.nodes if node.kind in OPERATOR_KINDS
+        ]
+        depth = max((self._levels[spec.id] for spec in operators), default=0)
+        sources = [node.id for node in self._graph.of_kind(NodeKind.SOURCE)]
+        return replace(
+            self._plan,
+            levels=tuple(
+                LevelPlan(n, tuple(spec for spec in operators if self._levels[spec.id] == n))
+                for n in range(depth + 1)
+            ),
+            channels=tuple(self._channels),
+            source_operators=tuple(
+                (key, tuple(self._drafts[key].chained_to[None]))
+                for key in sources
+                if self._drafts[key].chained_to
+            ),
+            source_channels=tuple(
+                (key, tuple(self._drafts[key].channels[None]))
+                for key in sources
+                if self._drafts[key].channels
+            ),
+        )
+
+    def _exchange(self, edge: Edge, node: Node) -> Partitioner | None:
+        """Return how an edge is exchanged, None if it need not be."""
+        if edge.key_selector is not None:
+            return Partitioner.HASH
+        if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
+            return edge.partitioning.partitioner
+        if node.kind in TWO_INPUTS:
+            return Partitioner.FORWARD
+        if node.kind is NodeKind.CUSTOM and self._levels[edge.producer.id] == 0:
+            return Partitioner.FORWARD
+        if self._changes_subtasks(edge.producer, node):
+            return Partitioner.REBALANCE
+        return Partitioner.FORWARD if self._is_read_apart(node) else None
+
+    def _changes_subtasks(self, producer: Node, node: Node) -> bool:
+        """Return whether a node has other subtasks than what it reads, and needs them."""
+        own, is_said = self._subtasks(node), node.parallelism is not None
+        if self._levels[producer.id] > 0 or node.kind is NodeKind.TIMESTAMPS:
+            before = self._subtasks(producer)
+            is_source = producer.kind is NodeKind.SOURCE
+            return own != before and (is_said or (own < before and not is_source))
+        readers = [tasks_reading(self._plan, key) for key in sources_of(self._graph, producer)]
+        if is_said:
+            return any(tasks != own for tasks in readers)
+        return self._plan.options.parallelism_is_asked and any(n > own for n in readers if n)
+
+    def _is_read_apart(self, node: Node) -> bool:
+        """Return whether tasks that read sources would open more objects of a node than it has."""
+        if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_asked):
+            return False
+        producers = [edge.producer for edge in self._edges[node.id]]
+        beside = [each for each in producers if self._levels[each.id] == 0]
+        sources = {key for each in beside for key in sources_of(self._graph, each)}
+        return not share_tasks(self._plan, sources)
+
+    def _is_chained(self, edge: Edge, node: Node) -> bool:
+        """Return whether a node is called directly by what it reads."""
+        if self._levels[edge.producer.id] != self._levels[node.id]:
+            return False
+        # Reading a source and stamping its records always stay together.
+        return edge.producer.kind is NodeKind.SOURCE or (
+            self._plan.options.chaining
+            and node.chaining is Chaining.ALWAYS
+            and edge.producer.chaining is not Chaining.NEVER
+        )
+
+    def _subtasks(self, node: Node) -> int:
+        return node.parallelism or self._plan.options.default_parallelism
+
+    def _receivers(self, node: Node) -> int | None:
+        """Return the number of subtasks of a node, None if it is that of its level."""
+        return self._less(self._subtasks(node))
+
+    def _less(self, subtasks: int) -> int | None:
+        return None if subtasks == self._plan.options.parallelism else subtasks
+
+    def _senders(self, node: Node) -> int | None:
+        """Return in how many of its subtasks a node is fed, None if it is that of its level.
+
+        Behind what has fewer, and is chained to it, in no more: the others have nothing to say.
+        """
+        return self._less(self._fed_subtasks(node))
+
+    def _fed_subtasks(self, node: Node) -> int:
+        if self._levels[node.id] == 0:
+            return self._plan.options.parallelism
+        if node.id not in self._fed:
+            level = self._levels[node.id]
+            self._fed[node.id] = max(
+                self._fed_subtasks(edge.producer)
+                if self._levels[edge.producer.id] == level
+                else self._subtasks(node)
+                for edge in self._edges[node.id]
+            )
+        return self._fed[node.id]
+
+    def _channel(self, edge: Edge, node: Node) -> ChannelSpec:
+        partitioning = edge.partitioning
+        custom = partitioning is not None and partitioning.partitioner is Partitioner.CUSTOM
+        assert partitioning is not None or not custom
+        return ChannelSpec(
+            id=len(self._channels),
+            source_level=self._levels[edge.producer.id],
+            target_level=self._levels[node.id],
+            target_operator=node.id,
+            partitioner=self._exchange(edge, node) or Partitioner.FORWARD,
+            key_selector=partitioning.key_selector  # type: ignore[union-attr]
+            if custom
+            else edge.key_selector,
+            origin=edge.origin_node.origin,
+            sources=sources_of(self._graph, edge.producer),
+            target_input=edge.target_input,
+            subtasks=self._receivers(node),
+            partition_function=partitioning.function if custom else None,  # type: ignore[union-attr]
+            target_name=node.name,
+            senders=self._senders(edge.producer),
+        )
+
+    def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
+        asked = edge.partitioning
+        copies = asked is not None and asked.partitioner is Partitioner.BROADCAST
+        return ChannelSpec(
+            id=len(self._channels),
+            source_level=self._levels[edge.producer.id],
+            target_level=SINK_LEVEL,
+            target_operator=sink,
+            partitioner=Partitioner.BROADCAST if copies else Partitioner.NONE,
+            key_selector=None,
+            origin=edge.origin_node.origin,
+            sources=sources_of(self._graph, edge.producer),
+            target_name=self._plan.sinks[sink].name,
+        )
+
+    def _operator(self, node: Node) -> OperatorSpec:
+        draft = self._drafts[node.id]
+        return OperatorSpec(
+            id=node.id,
+            uid=self._uids[node.id],
+            name=node.name,
+            kind=OPERATOR_KINDS[node.kind],
+            function=node.function,
+            method=node.method,
+            origin=node.origin,
+            key_selectors=key_selectors(self._graph, node),
+            timestamps=_timestamps(node),
+            result_type=_result_type(node),
+            chained_to=tuple(draft.chained_to.get(None, ())),
+            channels=tuple(draft.channels.get(None, ())),
+            side_outputs=tuple(self._side_outputs(node, draft)),
+            parallelism=self._receivers(node),
+            broadcast_states=node.broadcast_states,
+            window=node.window,
+            async_io=node.async_io,
+            interval=node.interval,
+            # Of a function the runtime always groups: it has no way to be given ungrouped records.
+            sorts_itself=node.kind in CUSTOM and attributes_of(node).internal_sorter_supported,
+            join=node.join and replace(node.join, ttl_ms=self._plan.options.state_ttl_ms),
+        )
+
+    def _side_outputs(self, node: Node, draft: _Draft) -> Iterator[SideOutput]:
+        types = {
+            side.output_tag: side.type_info
+            for side in self._graph.of_kind(NodeKind.SIDE_OUTPUT)
+            if side.inputs == (node.id,)
+        }
+        for tag in sorted({*draft.chained_to, *draft.channels} - {None}):  # type: ignore[type-var]
+            assert tag is not None
+            declared = types[tag]
+            yield SideOutput(
+                tag,
+                declared if declared.need_conversion() else None,
+                tuple(draft.chained_to.get(tag, ())),
+                tuple(draft.channels.get(tag, ())),
+            )
+
+
+def _timestamps(node: Node) -> TimestampSpec | None:
+    if node.kind is not NodeKind.TIMESTAMPS:
+        return None
+    marks = node.watermarking or Watermarking(None, None)  # none: keeps the timestamps there are
+    return TimestampSpec(
+        marks.assigner, marks.out_of_orderness_ms, marks.make_generator, marks.idle_ms
+    )
+
+
+_IN_PLACE = frozenset({Partitioner.FORWARD})
+"""What a user may ask for that needs no exchange."""
+
+
+def _result_type(node: Node) -> TypeInformation | None:
+    needed = node.kind not in _PASSING_ON and node.type_info.need_conversion()
+    return node.type_info if needed else None
+
+
+def _uids(graph: LogicalGraph) -> dict[int, str]:
+    """Return the uids of operators: the user's, else those made of their places.
+
+    Raises:
+        GraphError: A made uid collides with one of the user's.
+    """
+    taken = {node.uid for node in graph.nodes}
+    uids: dict[int, str] = {}
+    for node in graph.nodes:
+        if node.kind not in OPERATOR_KINDS:
+            continue
+        if node.uid is None and node.generated_uid is not None and node.generated_uid.text in taken:
+            raise GraphError(
+                f"uid {node.generated_uid.text!r} is taken, but {node.name!r} gets it by default",
+                hint="Give this operator a uid too.",
+                origin=node.origin,
+            )
+        made = node.generated_uid
+        uids[node.id] = node.uid or (node.name if made is None else made.text)
+    return uids

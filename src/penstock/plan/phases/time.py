@@ -1,0 +1,287 @@
+"""Phases: where timestamps travel, and where they need not. After `assign_levels`.
+
+Two decisions, the first for a job, the second for each channel of a job the first let be:
+
+* FLIP-330 §1.3. A job runs without timestamps and watermarks if it allows that
+  (`pipeline.force-timestamp-support` is false), has no periodic watermarks
+  (`pipeline.auto-watermark-interval` is 0) and no watermark strategy but `no_watermarks()`. One
+  condition is ours: no record with a timestamp of its own (of a source that gives them, of a timer
+  or a window) reaches a keyed operator. In a batch run that one reads each key in order of time, so
+  it would answer differently without timestamps. What merely asks for a timestamp gets an error.
+* The planner's own proof. Timestamps are left out wherever nothing behind looks at them; watermarks
+  go on. Who looks: functions with a context, timestamp assigners, windows, in jobs with a batch
+  run everything keyed, and every operator that is not known here. Sinks never see timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.program.run_settings import RunKind
+from penstock.program.timestamps import TimestampSpec
+
+LOOKS_AWAY = frozenset(
+    {
+        OperatorKind.MAP,
+        OperatorKind.FLAT_MAP,
+        OperatorKind.FILTER,
+        OperatorKind.ASYNC,
+        OperatorKind.KEYED_ASYNC,
+        OperatorKind.CO_MAP,
+        OperatorKind.CO_FLAT_MAP,
+    }
+)
+"""Operators that never look at timestamps; results take those of their records."""
+
+ORDERS = frozenset(
+    {
+        OperatorKind.KEYED_MAP,
+        OperatorKind.KEYED_FLAT_MAP,
+        OperatorKind.KEYED_FILTER,
+        OperatorKind.KEYED_REDUCE,
+        OperatorKind.KEYED_CO_MAP,
+        OperatorKind.KEYED_CO_FLAT_MAP,
+    }
+)
+"""The same, but in a batch run they read each key in order of time."""
+
+UNKEYED_LOOKERS = frozenset(
+    {OperatorKind.PROCESS, OperatorKind.CO_PROCESS, OperatorKind.BROADCAST_PROCESS}
+)
+"""Operators that show timestamps to functions, and keep the order of arrival."""
+
+_TIMERS = frozenset(
+    {
+        OperatorKind.KEYED_PROCESS,
+        OperatorKind.KEYED_CO_PROCESS,
+        OperatorKind.KEYED_BROADCAST_PROCESS,
+    }
+)
+"""Operators whose functions may have timers; results of those take their time."""
+
+_PASSES_ON = LOOKS_AWAY | ORDERS | UNKEYED_LOOKERS
+_ANY_ORDER = LOOKS_AWAY | UNKEYED_LOOKERS | {OperatorKind.TIMESTAMPS}
+_NO_STRATEGY = TimestampSpec(None, None)
+_OURS = "penstock.api."
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """Where timestamps may be, and where somebody may look at them.
+
+    Attributes:
+        carried: Sources and operators whose results may have timestamps.
+        wanted: Operators to whose answer the timestamps of their records may matter.
+    """
+
+    carried: frozenset[int]
+    wanted: frozenset[int]
+
+
+def decide_time(plan: PhysicalPlan) -> PhysicalPlan:
+    """Decide whether the job runs without timestamps and watermarks."""
+    if plan.options.force_timestamps:
+        return plan
+    kept_for = next(_obstacles(plan), None)
+    if kept_for is not None:
+        decision = Decision("timestamps of records", "kept", kept_for)
+        return _decided(plan, decision)
+    reason = (
+        "pipeline.force-timestamp-support is false, pipeline.auto-watermark-interval is 0 and "
+        "there is no watermark strategy"
+    )
+    levels = _with_operators(
+        plan,
+        lambda op: replace(op, is_timeless=True, drops_timestamps=True),
+    )
+    return _decided(
+        replace(
+            plan,
+            levels=levels,
+            channels=tuple(replace(c, time=ChannelTime.NONE) for c in plan.channels),
+            is_timeless=True,
+            untimed_sources=tuple(source.id for source in plan.sources),
+        ),
+        Decision("timestamps of records", "none, and no watermarks", reason),
+    )
+
+
+def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
+    """Leave timestamps out wherever nothing behind looks at them."""
+    if plan.is_timeless or not plan.options.drop_unused_timestamps:
+        return plan
+    flow = _flow(plan)
+    producer = _producers(plan)
+
+    def is_bare(channel: ChannelSpec) -> bool:
+        carried = producer[channel.id] in flow.carried
+        return carried and not _is_wanted(flow, channel)
+
+    def unread(producer_id: int, chained: tuple[int, ...], channels: tuple[int, ...]) -> bool:
+        return producer_id in flow.carried and not (
+            any(target in flow.wanted for target in chained)
+            or any(_is_wanted(flow, plan.channels[number]) for number in channels)
+        )
+
+    chained, direct = dict(plan.source_operators), dict(plan.source_channels)
+    made = replace(
+        plan,
+        levels=_with_operators(
+            plan, lambda op: replace(op, drops_timestamps=unread(op.id, *_targets(op)))
+        ),
+        channels=tuple(
+            replace(c, time=ChannelTime.WATERMARKS if is_bare(c) else ChannelTime.FULL)
+            for c in plan.channels
+        ),
+        untimed_sources=tuple(
+            s.id for s in plan.sources if unread(s.id, chained.get(s.id, ()), direct.get(s.id, ()))
+        ),
+    )
+    return _decided(made, *_reasons(made))
+
+
+def untimed_channels(plan: PhysicalPlan) -> frozenset[int]:
+    """Return the channels on which no record has a timestamp."""
+    carried, producer = _flow(plan).carried, _producers(plan)
+    return frozenset(
+        channel.id
+        for channel in plan.channels
+        if channel.time is not ChannelTime.FULL or producer[channel.id] not in carried
+    )
+
+
+def _obstacles(plan: PhysicalPlan) -> Iterator[str]:
+    """Yield why the job cannot run without time, most telling first."""
+    if plan.options.auto_watermarks:
+        yield "pipeline.auto-watermark-interval is not 0"
+    for op in _operators(plan):
+        if op.timestamps not in (None, _NO_STRATEGY):
+            yield f"{op.name!r} has a watermark strategy"
+    flow = _flow(plan)
+    producer = _producers(plan)
+    kinds = {op.id: op.kind for op in _operators(plan)}
+    for channel in plan.channels:
+        target = channel.target_operator
+        if channel.target_level == SINK_LEVEL or kinds[target] in _ANY_ORDER:
+            continue
+        if producer[channel.id] in flow.carried:
+            yield (
+                f"records reach {plan.graph.node(target).name!r} with timestamps that a source, a "
+                "timer or a window gave them, and it reads each key in order of time"
+            )
+
+
+def _flow(plan: PhysicalPlan) -> _Flow:
+    """Follow timestamps downstream, and the wish for them upstream."""
+    operators = sorted(_operators(plan), key=lambda op: op.id)  # upstream first
+    inputs: dict[int, set[int]] = {op.id: set() for op in operators}
+    producers = [
+        *plan.source_operators,
+        *((op.id, _targets(op)[0]) for op in operators),
+    ]
+    for producer_id, targets in producers:
+        for target in targets:
+            inputs[target].add(producer_id)
+    for number, producer_id in _producers(plan).items():
+        channel = plan.channels[number]
+        if channel.target_level != SINK_LEVEL:
+            inputs[channel.target_operator].add(producer_id)
+    carried = {source.id for source in plan.sources if any(map(_gives_timestamps, source.parts))}
+    for op in operators:
+        if _makes_timestamps(op) or (_passes_on(op) and inputs[op.id] & carried):
+            carried.add(op.id)
+    wanted: set[int] = set()
+    in_order = any(run.kind is RunKind.BATCH for run in plan.runs)
+    for op in reversed(operators):
+        chained, channels = _targets(op)
+        behind = set(chained) | {
+            plan.channels[number].target_operator
+            for number in channels
+            if plan.channels[number].target_level != SINK_LEVEL
+        }
+        if _looks(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
+            wanted.add(op.id)
+    return _Flow(frozenset(carried), frozenset(wanted))
+
+
+def _gives_timestamps(part: object) -> bool:
+    return isinstance(part, SplitSource) and part.gives_timestamps
+
+
+def _makes_timestamps(op: OperatorSpec) -> bool:
+    if op.kind is OperatorKind.TIMESTAMPS:
+        return op.timestamps is not None and op.timestamps.assigner is not None
+    if op.kind in _TIMERS:
+        return _has_timers(op)
+    return op.kind not in _PASSES_ON
+
+
+def _has_timers(op: OperatorSpec) -> bool:
+    """Return whether `on_timer` may give results: whether it is the user's own."""
+    defined = getattr(op.function, "on_timer", None)
+    return not getattr(defined, "__module__", "").startswith(_OURS)
+
+
+def _passes_on(op: OperatorSpec) -> bool:
+    """Return whether results may take the timestamps of records."""
+    return op.kind in _PASSES_ON or op.kind in _TIMERS or op.kind is OperatorKind.TIMESTAMPS
+
+
+def _looks(op: OperatorSpec, *, in_order: bool) -> bool:
+    """Return whether the timestamps of records may matter to what an operator does."""
+    if op.kind is OperatorKind.TIMESTAMPS:
+        return op.timestamps != _NO_STRATEGY
+    if op.kind in ORDERS:
+        return in_order
+    return op.kind not in LOOKS_AWAY
+
+
+def _is_wanted(flow: _Flow, channel: ChannelSpec) -> bool:
+    return channel.target_level != SINK_LEVEL and channel.target_operator in flow.wanted
+
+
+def _reasons(plan: PhysicalPlan) -> Iterator[Decision]:
+    for channel in plan.channels:
+        if channel.time is ChannelTime.WATERMARKS and channel.target_level != SINK_LEVEL:
+            name = plan.graph.node(channel.target_operator).name
+            yield Decision(
+                f"timestamps on channel {channel.id} to {name!r}",
+                "left out",
+                "nothing behind it looks at them",
+            )
+
+
+def _decided(plan: PhysicalPlan, *made: Decision) -> PhysicalPlan:
+    new = tuple(decision for decision in made if decision not in plan.decisions)
+    return replace(plan, decisions=plan.decisions + new)
+
+
+def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
+    return (op for level in plan.levels for op in level.operators)
+
+
+def _with_operators(
+    plan: PhysicalPlan, change: Callable[[OperatorSpec], OperatorSpec]
+) -> tuple[LevelPlan, ...]:
+    return tuple(
+        replace(level, operators=tuple(map(change, level.operators))) for level in plan.levels
+    )
+
+
+def _targets(op: OperatorSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the chained operators and the channels an operator feeds, side outputs included."""
+    chained = [*op.chained_to, *(target for side in op.side_outputs for target in side.chained_to)]
+    channels = [*op.channels, *(number for side in op.side_outputs for number in side.channels)]
+    return tuple(chained), tuple(channels)
+
+
+def _producers(plan: PhysicalPlan) -> dict[int, int]:
+    """Return channel to the source or operator that writes it."""
+    found = {number: key for key, numbers in plan.source_channels for number in numbers}
+    return found | {number: op.id for op in _operators(plan) for number in _targets(op)[1]}

@@ -1,0 +1,60 @@
+"""Phase: with `pipeline.auto-generate-uids` = false every operator must have a uid of the user's.
+
+As in Flink: sources, sinks and operators need one; `key_by`, partitionings, unions and side outputs
+say how records travel and have none. What stamps the records of a source, and the source, are one:
+`from_source` makes both, and gives out one stream to call `uid` on. What Penstock adds by itself,
+which nobody can call anything, needs none.
+"""
+
+from __future__ import annotations
+
+from penstock.connectors.cache import CacheSink, CacheSource
+from penstock.connectors.python.collect_sink import CollectSink
+from penstock.errors import GraphError
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.plan.phases.places import VIRTUAL, stamped_source
+from penstock.plan.physical import PhysicalPlan
+
+_OWN_SINKS = (CacheSink, CollectSink)
+
+
+def check_uids(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return the plan as it is.
+
+    Raises:
+        GraphError: An operator has no uid, and none may be made; names all of them.
+    """
+    if plan.options.makes_uids:
+        return plan
+    missing = _without_uid(plan.graph)
+    if not missing:
+        return plan
+    first, *others = missing
+    more = f", nor have {len(others)} others" if others else ""
+    lines = [f"automatic uids are disabled, and {first.name!r} has no uid{more}:"]
+    lines += [
+        f"  {node.name}{'' if node.origin is None else f', {node.origin}'}" for node in missing
+    ]
+    raise GraphError(
+        "\n".join(lines),
+        hint='Call .uid("…") behind each, or set pipeline.auto-generate-uids to true.',
+        origin=first.origin,
+    )
+
+
+def _without_uid(graph: LogicalGraph) -> list[Node]:
+    pairs = {node.id: stamped_source(graph, node) for node in graph.nodes}
+    named = {node.id for node in graph.nodes if node.uid is not None}
+    for stamps, source in pairs.items():
+        if source is not None and named & {stamps, source.id}:
+            named |= {stamps, source.id}
+    stamping = {key for key, source in pairs.items() if source is not None}
+    return [
+        node
+        for node in graph.nodes
+        if node.id not in named | stamping and node.kind not in VIRTUAL and not _is_ours(node)
+    ]
+
+
+def _is_ours(node: Node) -> bool:
+    return isinstance(node.sink, _OWN_SINKS) or isinstance(node.source, CacheSource)

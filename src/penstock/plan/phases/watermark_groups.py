@@ -1,0 +1,106 @@
+"""Whose watermarks a channel waits for, and those it begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.channel import ChannelSpec, WatermarkGroup
+from penstock.program.run_settings import RunKind
+from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
+
+
+def watermark_groups(
+    plan: PhysicalPlan,
+    run: RunPlan,
+    channel: ChannelSpec,
+    parallelism: int,
+    open_splits: Mapping[int, int] | None,
+) -> tuple[WatermarkGroup, ...]:
+    """Return the groups a channel waits for: its sources, or the subtasks of its level.
+
+    Args:
+        plan: The job.
+        run: The run.
+        channel: The channel.
+        parallelism: Subtasks of a level.
+        open_splits: As `programs_of` takes it.
+    """
+    if channel.source_level > 0:
+        return tuple(
+            WatermarkGroup(subtask, 1)
+            for subtask in range(min(channel.senders or parallelism, parallelism))
+        )
+    parts = {reading.source: reading.parts for reading in run.readings}
+    groups = []
+    for source_id in channel.sources:
+        splits = 0
+        if run.kind is RunKind.LIVE and source_id in parts:
+            part = plan.source(source_id).parts[parts[source_id][0]]
+            if isinstance(part, SplitSource) and open_splits is not None:
+                splits = open_splits[source_id]
+            elif isinstance(part, SplitSource):
+                splits = len(part.exact_splits(plan.options.parallelism))
+        groups.append(WatermarkGroup(source_id, splits, _idle_ms(plan, source_id, channel.id)))
+    return tuple(groups)
+
+
+def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
+    """Return after how much silence a channel of level 0 stops to wait for a source.
+
+    That of the last strategy on the way; the longest if there are several ways.
+    """
+    specs = {spec.id: spec for spec in plan.levels[0].operators}
+    if channel in dict(plan.source_channels).get(source, ()):
+        return None
+    found: list[int | None] = []
+    todo: list[tuple[int, int | None]] = [
+        (key, None) for key in dict(plan.source_operators).get(source, ())
+    ]
+    while todo:
+        key, idle_ms = todo.pop()
+        spec = specs[key]
+        if spec.timestamps is not None:
+            idle_ms = spec.timestamps.idle_ms
+        channels = [*spec.channels, *(n for side in spec.side_outputs for n in side.channels)]
+        if channel in channels:
+            found.append(idle_ms)
+        local = (plan.channels[n].target_operator for n in channels if plan.channels[n].is_local)
+        targets = chain(spec.chained_to, *(s.chained_to for s in spec.side_outputs), local)
+        todo += [(target, idle_ms) for target in targets]
+    times = [idle_ms for idle_ms in found if idle_ms is not None]
+    return max(times) if times and len(times) == len(found) else None
+
+
+def initial_watermarks(
+    plan: PhysicalPlan, handed: HandOver, parallelism: int
+) -> dict[int, dict[int, int]]:
+    """Return channel to group to the watermark it begins with.
+
+    Args:
+        plan: The job.
+        handed: From the run before.
+        parallelism: Subtasks of a level.
+    """
+    return {
+        channel: groups
+        if plan.channels[channel].source_level == 0
+        else dict.fromkeys(range(parallelism), groups[-1])
+        for channel, groups in _of_job(plan, handed.watermarks).items()
+    }
+
+
+def _of_job(plan: PhysicalPlan, handed: dict[int, dict[int, int]]) -> dict[int, dict[int, int]]:
+    """Return what a job takes of the watermarks handed to it: without time only ends of input."""
+    if not plan.is_timeless:
+        return handed
+    return {
+        channel: {
+            group: mark if mark == MAX_TIMESTAMP else MIN_TIMESTAMP
+            for group, mark in groups.items()
+        }
+        for channel, groups in handed.items()
+    }

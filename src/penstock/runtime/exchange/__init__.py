@@ -1,0 +1,1 @@
+"""How records leave a task in frames and arrive at another."""

@@ -1,0 +1,400 @@
+"""The sending end of a channel: buckets records by destination and makes frames.
+
+Records wait in one bucket per route and leave when their bucket holds `max_frame_records`,
+when all buckets together hold four times as many (so memory is bounded whatever the number
+of routes), or at `flush`. A watermark is remembered and sent to every destination after the
+records before it: at the end of the task or micro-batch, or, if it is to take effect between
+records of a live run, at once as a punctuation. Whether records are stale is said between them as
+well, but of a batch run with keys, where the order of records is that of their keys.
+
+In a batch run a record with a key goes to one of many routes, so frames are made in parts (`part_buckets`).
+Records may be combined by key before (`combiner`). What travels then are keys and values: the reader
+cannot ask the key selector, because what records give together need not have their key.
+`OperatorSpec.takes_pairs` tells the reader.
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from operator import length_hint
+from typing import Any
+
+from penstock.errors import KeyTypeError, PenstockError
+from penstock.metrics.task_clock import ENCODE, EXCHANGE
+from penstock.metrics.values import MetricValue
+from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
+from penstock.program.partitioning import Partitioner
+from penstock.program.routing import RecordRoutes, destination_routes, record_routes
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.program.selected_field import getter_of, got
+from penstock.runtime.exchange.channel_errors import named, no_key, unpicklable
+from penstock.runtime.exchange.column_buckets import ColumnBuckets
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.part_buckets import PartBuckets
+from penstock.runtime.exchange.placement import make_placement
+from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
+from penstock.runtime.fold.combiner import Combiner
+from penstock.runtime.time.channel_timeline import ChannelTimeline
+from penstock.user_failure import raise_interrupt
+from penstock.wire.elements import BacklogStatus, ControlElement
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    encode_columns,
+    encode_parts,
+    encode_payload,
+    encode_records,
+)
+
+Emit = Callable[[int, bytes], None]
+"""Takes (route, frame)."""
+
+# Records are touched again when they are pickled. By then 16,384 of them are still in a core's cache,
+# four times as many are not, and level 0 takes up to twice the time.
+_BUCKETS_TOTAL = 4
+
+
+class ChannelWriter:
+    """Writes one channel from one task.
+
+    Attributes:
+        is_to_sink: Nobody reads watermarks at its end.
+        timeline: What it says about time.
+        backlog: What it said last of its records: they are stale. None for nothing.
+    """
+
+    def __init__(
+        self, spec: ChannelSpec, settings: RunSettings, sequence: FrameSequence, emit: Emit
+    ) -> None:
+        self._spec = spec
+        self.is_to_sink = spec.target_level == SINK_LEVEL
+        self.timeline = ChannelTimeline()
+        self._emit = emit
+        self._sequence = sequence
+        self._clock = sequence.clock
+        self._max_records = settings.max_frame_records
+        self._selector = spec.key_selector
+        self._key_getter = None if spec.key_selector is None else getter_of(spec.key_selector)
+        self._check = SelectorCheck(spec, self._key_getter)
+        subtasks = min(spec.subtasks or settings.parallelism, settings.parallelism)
+        self._routes = RecordRoutes(settings, subtasks)
+        self._destinations = destination_routes(settings)[:subtasks]
+        self._between = record_routes(spec, settings, subtasks)
+        self._make_placement = partial(make_placement, spec, settings, sequence.task, subtasks)
+        self._placed = self._make_placement()
+        self._buckets: dict[int, list[Any]] = defaultdict(list)
+        self._stamps: dict[int, list[int]] = defaultdict(list)
+        self._buffered = 0
+        self._has_timestamps = False
+        self._punctuates = settings.kind is RunKind.LIVE and not self.is_to_sink
+        self.backlog: bool | None = None
+        self._is_first = True
+        self._is_bare = spec.time is not ChannelTime.FULL
+        self._columns: ColumnBuckets | None = None
+        is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
+        if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
+            self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
+        self._combiner = None if spec.combine is None else Combiner(spec.combine)
+        self._parts: PartBuckets | None = None
+        if settings.kind is RunKind.BATCH and self._placed is None:
+            self._parts = PartBuckets(self._max_records, spec.origin)
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Bucket a batch."""
+        before = self._clock.switch(EXCHANGE)
+        self._take(values, timestamps)
+        self._clock.switch(before)
+
+    def _take(self, values: list[Any], timestamps: list[int] | None) -> None:
+        self._is_first = self._is_first and self._parts is not None
+        if self._is_bare:
+            timestamps = None
+        has_timestamps = timestamps is not None
+        if has_timestamps != self._has_timestamps or (self._columns and self._columns.count):
+            self._flush_buckets()
+            self._has_timestamps = has_timestamps
+        if self._placed is None:
+            self._bucket(values, timestamps)
+            return
+        for route, some, stamps in self._placed(values, timestamps):
+            self._send_in_parts(route, some, stamps)
+
+    def takes_columns(self, schema: Any) -> bool:
+        """Return whether the rows of an Arrow schema may come as batches, without timestamps."""
+        return self._columns is not None and self._columns.takes(schema)
+
+    def collect_columns(self, batch: Any) -> None:
+        """Bucket the rows of an Arrow batch, if `takes_columns` says so."""
+        assert self._columns is not None, "such a channel has a key"
+        before = self._clock.switch(EXCHANGE)
+        self._is_first = False
+        if self._buffered:
+            self._flush_buckets()
+        self._columns.add(batch)
+        if self._columns.count >= self._max_records * _BUCKETS_TOTAL:
+            self._flush_columns()
+        self._clock.switch(before)
+
+    def start_epoch(self) -> None:
+        """Begin a micro-batch: records are placed as by a new task.
+
+        A task that is repeated by another worker must send each record to the same subtask, or
+        subtasks that read the first attempt and those that read the second would disagree.
+        """
+        self._placed = self._make_placement()
+        self._is_first = True
+        if self.backlog is not None:
+            self._send_backlog(self.backlog)  # the reader may have forgotten it
+
+    def advance_watermark(self, watermark: int) -> None:
+        """Remember a watermark for `send_watermark`."""
+        self.timeline.advance(watermark)
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark that was already sent."""
+        self.timeline.restore(watermark)
+
+    def flush(self) -> None:
+        """Send every waiting record."""
+        if self._combiner is not None:
+            self._send_combined(self._combiner)
+        self._flush_buckets()
+
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what was combined since the last call, by full name."""
+        return {} if self._combiner is None else self._combiner.take_metrics()
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Remember whether records are expected, for `send_watermark`."""
+        self.timeline.set_idle(idle)
+
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        """Tell every destination, behind what was sent and at the begin of micro-batches to come."""
+        if backlog is not self.backlog:
+            self.backlog = backlog
+            self._send_backlog(backlog)
+
+    def separate(self) -> None:
+        """Send what waits and then the watermark, before any later record.
+
+        Nothing happens in a batch run, whose watermark counts at its end only, and where it is
+        unknown who speaks: the records of a task that reads files have no order among tasks.
+        """
+        speaker = self.timeline.speaker
+        if self._punctuates and speaker is not None:
+            self._flush_buckets()
+            self._send_time(*speaker, finished=False, kind=FrameKind.PUNCTUATION)
+
+    def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
+        """Send the watermark, if it advanced or the split finished, to every destination.
+
+        Whether the split is idle goes with it, if somebody said so.
+        """
+        if not self.is_to_sink:
+            self._send_time(group, split, finished=finished, kind=FrameKind.CONTROL)
+
+    def start_split(self, group: int | None = None, split: int | None = None) -> None:
+        """Forget the watermark: another split of the source begins, if given this one."""
+        self.timeline.start_split(None if group is None or split is None else (group, split))
+
+    def send_control(
+        self,
+        elements: Sequence[ControlElement | BacklogStatus],
+        kind: FrameKind = FrameKind.CONTROL,
+        routes: Sequence[int] | None = None,
+    ) -> None:
+        """Send control elements to every destination, or to some routes."""
+        payload = pickle.dumps(tuple(elements), 5)
+        for route in self._destinations if routes is None else routes:
+            header = self._header(kind, len(elements))
+            self._emit(route, encode_payload(header, payload))
+
+    def _send_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        if self.is_to_sink:
+            return
+        status = BacklogStatus(self._sequence.task, backlog, before_records=self._is_first)
+        if self._parts is not None:  # what is said first is about all records: they are sorted
+            self._is_first = False
+            self.send_control((status,))
+            return
+        if self._is_first:
+            self.send_control((status,))
+            return
+        self._flush_buckets()
+        self.send_control((status,), FrameKind.PUNCTUATION, self._between)
+
+    def send_latency(self, payload: bytes, chance: random.Random) -> None:
+        """Send a latency marker to one destination at random, behind what waits.
+
+        Args:
+            payload: The marker.
+            chance: Chooses.
+        """
+        self._flush_buckets()
+        route = chance.choice(self._destinations)
+        self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
+
+    def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
+        news = self.timeline.take_news(group, split, finished=finished)
+        if news:
+            self.send_control(news, kind)
+
+    def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
+        try:
+            keys = by_value(self._keys_of(values))
+            self._check(values, keys)
+            if self._combiner is None:
+                self._send_by_key(keys, values, timestamps)
+            else:
+                self._combine(self._combiner, keys, values)
+        except KeyTypeError as refused:
+            raise named(refused, self._spec.target_name) from refused
+
+    def _combine(self, combiner: Combiner, keys: list[Any], values: list[Any]) -> None:
+        if not combiner.is_useful:
+            self._send_pairs(keys, values)
+            return
+        position = iter(values)
+        try:
+            combiner.add(keys, position)
+        except BaseException as cause:
+            key = keys[len(values) - length_hint(position) - 1]
+            raise self._not_combined(combiner, cause, key, values, position) from cause
+        if combiner.is_full:
+            self._send_combined(combiner)
+
+    def _not_combined(
+        self,
+        combiner: Combiner,
+        cause: BaseException,
+        key: Any,
+        values: list[Any],
+        position: Iterator[Any],
+    ) -> PenstockError:
+        try:
+            hash(key)
+        except BaseException as unhashable:  # noqa: BLE001 - it is told as what it is
+            return no_key(unhashable, values, position, self._spec.origin)
+        return combiner.failed(cause, key, values, position)
+
+    def _send_combined(self, combiner: Combiner) -> None:
+        before = self._clock.switch(EXCHANGE)
+        for keys, values in combiner.take(self._max_records * _BUCKETS_TOTAL):
+            self._send_pairs(keys, values)
+        self._clock.switch(before)
+
+    def _send_pairs(self, keys: list[Any], values: list[Any]) -> None:
+        assert self._parts is not None, "records are combined in batch runs"
+        self._parts.add(self._routes_of(keys, values), values, keys=keys)
+        self._send_parts(self._parts, rest=False)
+
+    def _send_parts(self, waiting: PartBuckets, *, rest: bool) -> None:
+        if not (rest or waiting.is_full):
+            return
+        before = self._clock.switch(ENCODE)
+        for made in waiting.take_frames(rest=rest):
+            header = self._header(FrameKind.RECORDS, made.count)
+            frame = encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
+            self._emit(made.route, frame)
+        self._clock.switch(before)
+
+    def _keys_of(self, values: list[Any]) -> list[Any]:
+        assert self._selector is not None
+        if self._key_getter is not None and self._key_getter is not self._selector:
+            keys = got(self._key_getter, values)
+            if keys is not None:
+                return keys
+        select, position = self._selector, iter(values)
+        try:
+            return [select(value) for value in position]
+        except BaseException as cause:
+            raise no_key(cause, values, position, self._spec.origin) from cause
+
+    def _send_by_key(
+        self, keys: list[Any], values: list[Any], timestamps: list[int] | None
+    ) -> None:
+        routes = self._routes_of(keys, values)
+        if self._parts is not None:
+            self._parts.add(routes, values, timestamps=timestamps)
+            self._send_parts(self._parts, rest=False)
+            return
+        buckets = self._buckets
+        for route, value in zip(routes, values, strict=True):
+            buckets[route].append(value)
+        if timestamps is not None:
+            stamps = self._stamps
+            for route, stamp in zip(routes, timestamps, strict=True):
+                stamps[route].append(stamp)
+        self._buffered += len(values)
+        limit = self._max_records
+        if self._buffered >= limit * _BUCKETS_TOTAL:
+            self._flush_buckets()
+        else:
+            for route in [r for r, bucket in buckets.items() if len(bucket) >= limit]:
+                self._send_bucket(route)
+
+    def _routes_of(self, keys: list[Any], values: list[Any]) -> list[int]:
+        try:
+            found = self._routes.of(keys)
+            if len(found) == len(keys):  # else a key's own code raised StopIteration
+                return found
+        except BaseException as cause:  # noqa: BLE001 - it is said again, one by one
+            raise_interrupt(cause)
+        position = iter(keys)
+        try:
+            return [self._routes[key] for key in position]
+        except BaseException as cause:
+            raise no_key(cause, values, position, self._spec.origin) from cause
+
+    def _send_in_parts(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
+        limit = self._max_records
+        if len(values) <= limit:
+            self._send(route, values, timestamps)
+            return
+        for at in range(0, len(values), limit):
+            stamps = None if timestamps is None else timestamps[at : at + limit]
+            self._send(route, values[at : at + limit], stamps)
+
+    def _flush_buckets(self) -> None:
+        self._flush_columns()
+        if self._parts is not None:
+            self._send_parts(self._parts, rest=True)
+        for route in list(self._buckets):
+            self._send_bucket(route)
+
+    def _flush_columns(self) -> None:
+        if self._columns is None:
+            return
+        before = self._clock.switch(EXCHANGE)
+        for route, batch in self._columns.take(self._max_records):
+            self._clock.switch(ENCODE)
+            header = self._header(FrameKind.RECORDS, batch.num_rows)
+            self._emit(route, encode_columns(header, batch))
+            self._clock.switch(EXCHANGE)
+        self._clock.switch(before)
+
+    def _send_bucket(self, route: int) -> None:
+        values = self._buckets.pop(route)
+        self._buffered -= len(values)
+        stamps = self._stamps.pop(route) if self._has_timestamps else None
+        self._send(route, values, stamps)
+
+    def _send(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
+        before = self._clock.switch(ENCODE)
+        header = self._header(FrameKind.RECORDS, len(values))
+        try:
+            frame = encode_records(header, values, timestamps)
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise unpicklable(cause, values, self._spec.origin) from cause
+        self._emit(route, frame)
+        self._clock.switch(before)
+
+    def _header(self, kind: FrameKind, count: int) -> FrameHeader:
+        spec = self._spec
+        return FrameHeader(
+            self._sequence.task, self._sequence.take(), spec.id, spec.target_level, kind, count
+        )

@@ -1,0 +1,134 @@
+"""Records of a micro-batch in order of key group, so that what state they need is near.
+
+State is kept by key group. Records that come in any order touch a different group each time, and
+with some hundred thousand keys almost every access waits for memory. In order of key group the part
+of the state that is in use fits in the processor's cache: a keyed function over 125,000 records and
+100,000 keys takes two thirds of the time. Between keys there is no order, within a key it is kept.
+
+A micro-batch of few records stays as it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import types as kinds
+
+from penstock.program.selected_field import field_position
+from penstock.types.arrow_lists import columns_to_lists
+from penstock.wire.canonical.key_groups import groups_of, hashes_of, hashes_of_integers
+from penstock.wire.row_columns import rows_of, rows_of_lists
+
+ORDERED_FROM = 8192
+"""Records from which on order pays."""
+
+Groups = npt.NDArray[Any]
+Keyed = tuple[list[Any], list[int], list[Any], list[int] | None]
+"""(keys, key groups, values, timestamps)."""
+
+
+class KeyedRows(list[Any]):
+    """Records that came with their keys: rows that were columns, values that were combined.
+
+    Attributes:
+        keys: Key of each.
+        groups: Key group of each; None if they are to be looked up.
+        in_order: They are in order of key group.
+    """
+
+    __slots__ = ("groups", "in_order", "keys")
+
+    def __init__(self, rows: list[Any], keys: list[Any], groups: list[int] | None) -> None:
+        super().__init__(rows)
+        self.keys = keys
+        self.groups = groups
+        self.in_order = groups is not None and len(rows) >= ORDERED_FROM
+
+
+def hashes_of_column(column: Any) -> npt.NDArray[np.uint64] | None:
+    """Return the stable hash of every key in an Arrow column of integers, None for other columns."""
+    if not kinds.is_signed_integer(column.type) or column.null_count:
+        return None
+    return hashes_of_integers(column.to_numpy().astype(np.int64, copy=False))
+
+
+def rows_of_columns(
+    batches: Sequence[Any], selector: Callable[[Any], Any] | None, max_parallelism: int
+) -> list[Any]:
+    """Return the rows of Arrow batches of one schema, ready for a keyed operator.
+
+    Args:
+        batches: In order of arrival.
+        selector: Row to key; None if there is no key.
+        max_parallelism: Number of key groups.
+    """
+    (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    position = None if selector is None else field_position(selector, batch.schema.names)
+    if position is None:
+        return rows_of(batch)
+    groups: Groups | None = None
+    hashes = hashes_of_column(batch.column(position))
+    if hashes is not None:
+        groups = groups_of(hashes, max_parallelism)
+        if batch.num_rows >= ORDERED_FROM:
+            order = _order_of(groups)
+            batch, groups = batch.take(pa.array(order)), groups[order]
+    columns = columns_to_lists(batch)
+    rows = rows_of_lists(batch.schema.names, columns)
+    return KeyedRows(rows, columns[position], None if groups is None else groups.tolist())
+
+
+def in_group_order(
+    keys: list[Any],
+    values: list[Any],
+    timestamps: list[int] | None,
+    group_of: Callable[[Any], int],
+    max_parallelism: int,
+) -> Keyed:
+    """Return records in order of key group; those of a key, and few records, stay in order.
+
+    Args:
+        keys: Key of each value.
+        values: The records.
+        timestamps: Of each, None if they have none.
+        group_of: Key to key group.
+        max_parallelism: Number of key groups.
+    """
+    if type(values) is KeyedRows and values.groups is not None:
+        groups = values.groups
+        if values.in_order or len(values) < ORDERED_FROM:
+            return keys, groups, values, timestamps
+    elif len(values) < ORDERED_FROM:
+        return keys, _group_of_each(keys, group_of), values, timestamps
+    found = _groups_of(keys, group_of, max_parallelism)
+    order = _order_of(found)
+    places = order.tolist()
+    return (
+        list(map(keys.__getitem__, places)),
+        found[order].tolist(),
+        list(map(values.__getitem__, places)),
+        None if timestamps is None else list(map(timestamps.__getitem__, places)),
+    )
+
+
+def _groups_of(keys: list[Any], group_of: Callable[[Any], int], max_parallelism: int) -> Groups:
+    hashes = hashes_of(keys)
+    if hashes is not None:
+        return groups_of(hashes, max_parallelism)
+    return np.array(_group_of_each(keys, group_of), dtype=np.uint16)
+
+
+def _group_of_each(keys: list[Any], group_of: Callable[[Any], int]) -> list[int]:
+    found = list(map(group_of, keys))
+    if len(found) < len(keys):  # a key's own code raised StopIteration, and does it again
+        found = [group_of(key) for key in keys]
+    return found
+
+
+def _order_of(groups: Groups) -> Groups:
+    # There are 32,768 groups at most, and 16-bit numbers are sorted by radix, ten times as fast.
+    return np.argsort(groups.astype(np.uint16, copy=False), kind="stable")

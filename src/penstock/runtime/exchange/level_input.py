@@ -1,0 +1,212 @@
+"""Sorts what arrives at a level: its own records, control elements, and what passes through."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Iterator
+from itertools import chain, repeat
+from operator import itemgetter
+from typing import Any
+
+from penstock.errors import StateError
+from penstock.program.level import LevelProgram
+from penstock.program.partitioning import Partitioner
+from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
+from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    decode_columns,
+    decode_pairs,
+    decode_records,
+    load_payload,
+    read_header,
+)
+
+Batch = tuple[int, list[Any], list[int] | None]
+"""(input, values, timestamps)."""
+
+InputTarget = tuple[int, bool, int]
+"""(operator, not a broadcast input, input): sorts in the order in which inputs are read."""
+
+
+class LevelInput:
+    """Frames of one unit of work: a key group, or a micro-batch.
+
+    Attributes:
+        held_bytes: Size of the frames of records that wait, or waited and were taken.
+    """
+
+    def __init__(self, program: LevelProgram, stamped: Container[InputTarget] = ()) -> None:
+        """Start empty.
+
+        Args:
+            program: Of the level.
+            stamped: Inputs whose records have timestamps, whatever arrives here.
+        """
+        self.held_bytes = 0
+        self._stamped = stamped
+        self._level = program.level
+        self._targets = {
+            spec.id: (
+                spec.target_operator,
+                spec.partitioner is not Partitioner.BROADCAST,
+                spec.target_input,
+            )
+            for spec in program.inputs
+        }
+        self._groups = program.settings.max_parallelism
+        self._selectors = {self._targets[spec.id]: spec.key_selector for spec in program.inputs}
+        self._passing: list[bytes] = []
+        self._latency: list[tuple[int, bytes]] = []
+        self._control: list[tuple[FrameHeader, bytes]] = []
+        self._punctuation: list[tuple[FrameHeader, bytes]] = []
+        self._records: dict[InputTarget, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
+
+    def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
+        """Take one frame.
+
+        Args:
+            frame: Any frame that reached this level.
+            hold: Operators whose records wait for the rest; None holds all.
+
+        Returns:
+            The operator whose records should be processed now, None if there is none.
+        """
+        header = read_header(frame)
+        if header.target_level != self._level:
+            self._passing.append(frame)
+        elif header.kind is FrameKind.CONTROL:
+            self._control.append((header, frame))
+        elif header.kind is FrameKind.LATENCY:
+            self._latency.append((self._target(header)[0], frame))
+        elif header.kind is FrameKind.PUNCTUATION:
+            self._punctuation.append((header, frame))
+        else:
+            target = self._target(header)
+            self._records[target].append((header, frame))
+            self.held_bytes += len(frame)
+            if hold is not None and target[0] not in hold:
+                return target[0]
+        return None
+
+    def take_passing(self) -> list[bytes]:
+        """Return the frames for later levels and the sink stage, and forget them."""
+        passing, self._passing = self._passing, []
+        return passing
+
+    def latency(self) -> list[tuple[int, bytes]]:
+        """Return the latency markers as (operator, frame)."""
+        return self._latency
+
+    def control(self) -> list[tuple[int, ControlElement]]:
+        """Return (channel, element) pairs in order of writing."""
+        self._control.sort(key=_header)
+        return [
+            (header.channel, element)
+            for header, frame in self._control
+            for element in load_payload(frame)
+            if type(element) is not BacklogStatus
+        ]
+
+    def statuses(self) -> list[tuple[int, BacklogStatus]]:
+        """Return what subtasks said about their records, as (channel, status) in order."""
+        self._control.sort(key=_header)
+        return [
+            (header.channel, element)
+            for header, frame in self._control
+            for element in load_payload(frame)
+            if type(element) is BacklogStatus
+        ]
+
+    def take_punctuation(self) -> list[tuple[int, BacklogStatus]]:
+        """Return what came between the frames of a batch run, and forget it."""
+        frames, self._punctuation = self._punctuation, []
+        return [(header.channel, said) for header, frame in frames for said in load_payload(frame)]
+
+    def punctuation(self) -> Iterator[list[tuple[int, ControlElement | BacklogStatus]]]:
+        """Yield the (channel, element) pairs that take effect between records.
+
+        At each of them `operators` and `take` give the records written before it, task after
+        task; behind the last, the rest.
+        """
+        if not self._punctuation:
+            return
+        frames: list[tuple[FrameHeader, bytes, InputTarget | None]] = [
+            (header, frame, target)
+            for target, of_target in self._records.items()
+            for header, frame in of_target
+        ]
+        frames += [(header, frame, None) for header, frame in self._punctuation]
+        frames.sort(key=itemgetter(0))
+        self._records.clear()
+        for header, frame, target in frames:
+            if target is None:
+                yield [(header.channel, element) for element in load_payload(frame)]
+            else:
+                self._records[target].append((header, frame))
+
+    def operators(self) -> list[int]:
+        """Return ids of the operators that have records, upstream first."""
+        return sorted({operator for operator, _, _ in self._records})
+
+    def held(self) -> dict[InputTarget, list[tuple[FrameHeader, bytes]]]:
+        """Return the frames of records that wait, by input, each in order of writing."""
+        for frames in self._records.values():
+            frames.sort(key=_header)
+        return self._records
+
+    def forget_held(self) -> None:
+        """Forget the frames of records that wait."""
+        self._records.clear()
+
+    def take(self, operator: int) -> list[Batch]:
+        """Return all records of an operator in arrival order, and forget their frames.
+
+        One batch per input that has records, broadcast inputs first: rules before what they
+        apply to. Timestamps are None if no record has one; else a record without has Long.MIN.
+        """
+        targets = sorted(target for target in self._records if target[0] == operator)
+        return [(target[2], *self._records_of(target)) for target in targets]
+
+    def _records_of(self, target: InputTarget) -> tuple[list[Any], list[int] | None]:
+        frames = self._records.pop(target)
+        frames.sort(key=_header)
+        if all(header.has_columns for header, _ in frames):
+            parts = [decode_columns(header, frame) for header, frame in frames]
+            if all(part.schema == parts[0].schema for part in parts):
+                values = rows_of_columns(parts, self._selectors.get(target), self._groups)
+                return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
+        if all(header.has_keys for header, _ in frames):
+            keys, values = [], []
+            for header, frame in frames:
+                some_keys, some_values = decode_pairs(header, frame)
+                keys += some_keys
+                values += some_values
+            return KeyedRows(values, keys, None), None
+        batches = [decode_records(header, frame) for header, frame in frames]
+        is_stamped = target in self._stamped
+        if len(batches) == 1 and not (is_stamped and batches[0][1] is None):
+            return batches[0]
+        values = list(chain.from_iterable(values for values, _ in batches))
+        if not is_stamped and all(stamps is None for _, stamps in batches):
+            return values, None
+        filled = (
+            repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps
+            for batch, stamps in batches
+        )
+        return values, list(chain.from_iterable(filled))
+
+    def _target(self, header: FrameHeader) -> InputTarget:
+        target = self._targets.get(header.channel)
+        if target is None:
+            raise StateError(
+                f"a frame arrived on channel {header.channel}, which this level does not read",
+                hint="The job's graph changed since its checkpoint was written; start it in a "
+                "new checkpoint directory.",
+            )
+        return target
+
+
+def _header(item: tuple[FrameHeader, bytes]) -> FrameHeader:
+    return item[0]

@@ -1,0 +1,55 @@
+"""A channel between operators of one level that are not chained: frames, but no exchange.
+
+Reader and writer are in the same subtask, so nothing but the records travels in frames; what is
+said about time and ends goes straight on, in its place between the records. A frame is read as soon
+as it is written: the reader gets records of its own, and nothing waits here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.metrics.task_clock import DECODE, TaskClock
+from penstock.runtime.exchange.channel_writer import ChannelWriter, Emit
+from penstock.runtime.flow.output import Output
+from penstock.wire.frame import decode_records, read_header
+
+
+class LocalChannel:
+    """Writes records to frames and reads them at once."""
+
+    __slots__ = (
+        "_clock",
+        "_take",
+        "advance_watermark",
+        "collect",
+        "restore_watermark",
+        "separate",
+        "set_backlog",
+        "set_idle",
+    )
+
+    def __init__(
+        self, make_writer: Callable[[Emit], ChannelWriter], to: Output, clock: TaskClock
+    ) -> None:
+        """Connect.
+
+        Args:
+            make_writer: Given who takes the frames.
+            to: Input of the operator that reads it.
+            clock: Of the task.
+        """
+        self._clock = clock
+        self._take = to.collect
+        self.collect = make_writer(self._read).collect
+        self.advance_watermark = to.advance_watermark
+        self.restore_watermark = to.restore_watermark
+        self.set_idle = to.set_idle
+        self.separate = to.separate
+        self.set_backlog = to.set_backlog
+
+    def _read(self, _: int, frame: bytes) -> None:
+        before = self._clock.switch(DECODE)
+        values, timestamps = decode_records(read_header(frame), frame)
+        self._take(values, timestamps)
+        self._clock.switch(before)

@@ -1,0 +1,148 @@
+"""Puts the records of a batch run into buckets by route, and pickles them while they are in the cache.
+
+    values, keys ──▶ one bucket per route ──twice a frame in all──▶ parts ──▶ frames
+
+With frames of 4,096 records that is 8,192, which are still in the cache of a core. A bucket of many routes holds few records by then, and a frame of few records costs its reader, and Spark,
+more than the records do. So the parts of a route wait, as bytes, until they make a whole frame.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import CallSite
+from penstock.runtime.exchange.channel_errors import unpicklable
+from penstock.wire.record_parts import pack_part
+
+_OPEN_FRAMES = 2
+_WAITING_BYTES = 16 << 20
+
+_Buckets = defaultdict[int, list[Any]]
+
+
+@dataclass(slots=True)
+class PartFrame:
+    """What makes a frame.
+
+    Attributes:
+        route: Where it goes.
+        is_keyed: Records come with their keys.
+        parts: Made by `pack_part`.
+        stamps: Timestamps of each part, as native int64; none if records have none.
+        count: Records in all.
+    """
+
+    route: int
+    is_keyed: bool
+    parts: list[bytes] = field(default_factory=list)
+    stamps: list[bytes] = field(default_factory=list)
+    count: int = 0
+
+
+class PartBuckets:
+    """The records of one channel in one task. Those of a route keep their order."""
+
+    def __init__(self, max_frame_records: int, origin: CallSite | None) -> None:
+        """Begin empty.
+
+        Args:
+            max_frame_records: Most records of a frame.
+            origin: The user's line that created the channel.
+        """
+        self._most = max_frame_records
+        self._most_open = _OPEN_FRAMES * max_frame_records
+        self._origin = origin
+        self._values: _Buckets = defaultdict(list)
+        self._keys: _Buckets = defaultdict(list)
+        self._stamps: _Buckets = defaultdict(list)
+        self._open = 0
+        self._waiting: dict[int, PartFrame] = {}
+        self._waiting_bytes = 0
+
+    def add(
+        self,
+        routes: list[int],
+        values: list[Any],
+        *,
+        keys: list[Any] | None = None,
+        timestamps: list[int] | None = None,
+    ) -> None:
+        """Put records into their buckets.
+
+        Between two calls of `take_frames` for the rest, either all have keys or none has, and the
+        same for timestamps.
+
+        Args:
+            routes: One per value.
+            values: The records.
+            keys: Of each, if the reader needs them.
+            timestamps: Of each, if they have one.
+        """
+        _append(self._values, routes, values)
+        if keys is not None:
+            _append(self._keys, routes, keys)
+        if timestamps is not None:
+            _append(self._stamps, routes, timestamps)
+        self._open += len(values)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is in the buckets should be pickled."""
+        return self._open >= self._most_open
+
+    def take_frames(self, *, rest: bool) -> Iterator[PartFrame]:
+        """Pickle what is in the buckets, and yield what makes a frame.
+
+        Args:
+            rest: Yield everything.
+
+        Raises:
+            UserCodeError: A value cannot be pickled.
+        """
+        for route, values in self._values.items():
+            keys, stamps = self._keys.get(route), self._stamps.get(route)
+            for at in range(0, len(values), self._most):
+                end = at + self._most
+                yield from self._add(
+                    route,
+                    values[at:end],
+                    None if keys is None else keys[at:end],
+                    None if stamps is None else stamps[at:end],
+                )
+        self._values.clear()
+        self._keys.clear()
+        self._stamps.clear()
+        self._open = 0
+        if rest or self._waiting_bytes >= _WAITING_BYTES:
+            yield from self._waiting.values()
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
+    def _add(
+        self, route: int, values: list[Any], keys: list[Any] | None, stamps: list[int] | None
+    ) -> Iterator[PartFrame]:
+        try:
+            part = pack_part(keys, values)
+        except BaseException as cause:  # whatever a user's __reduce__ raises
+            raise unpicklable(cause, values, self._origin) from cause
+        frame = self._waiting.get(route)
+        if frame is not None and frame.count + len(values) > self._most:
+            self._waiting_bytes -= sum(map(len, frame.parts))
+            yield frame
+            frame = None
+        if frame is None:
+            frame = self._waiting[route] = PartFrame(route, keys is not None)
+        frame.parts.append(part)
+        if stamps is not None:
+            frame.stamps.append(array("q", stamps).tobytes())
+        frame.count += len(values)
+        self._waiting_bytes += len(part)
+
+
+def _append(buckets: _Buckets, routes: list[int], values: list[Any]) -> None:
+    for route, value in zip(routes, values, strict=True):
+        buckets[route].append(value)

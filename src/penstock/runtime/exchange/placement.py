@@ -1,0 +1,162 @@
+"""Where records without a key go: one placement per partitioner.
+
+A placement splits a batch into (route, values, timestamps). All are deterministic in the task and
+the records before, so that a repeated task writes the same frames: SHUFFLE draws from a generator
+that is seeded with the task and the channel.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.errors import ArgumentError, PenstockError
+from penstock.program.channel import ChannelSpec
+from penstock.program.partitioning import Partitioner
+from penstock.program.routing import destination_routes, subtask_routes
+from penstock.program.run_settings import RunSettings
+from penstock.user_failure import failing_record, short, user_failure
+
+Batch = tuple[int, list[Any], list[int] | None]
+"""(route, values, timestamps)."""
+
+Placement = Callable[[list[Any], list[int] | None], Iterator[Batch]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sender:
+    """Where a task stands that sends.
+
+    Attributes:
+        spec: The channel.
+        settings: Of the run.
+        task: Index of the task.
+        subtasks: Number of subtasks that receive: the first ones.
+    """
+
+    spec: ChannelSpec
+    settings: RunSettings
+    task: int
+    subtasks: int
+
+    def routes(self) -> tuple[int, ...]:
+        return subtask_routes(self.settings, self.subtasks)
+
+
+def make_placement(
+    spec: ChannelSpec, settings: RunSettings, task: int, subtasks: int
+) -> Placement | None:
+    """Return the placement of a channel; None if records go by their key.
+
+    Args:
+        spec: The channel.
+        settings: Of the run.
+        task: Index of the sending task.
+        subtasks: Number of subtasks that receive: the first ones.
+    """
+    made = _PLACEMENTS.get(spec.partitioner)
+    return None if made is None else made(_Sender(spec, settings, task, subtasks))
+
+
+def _to_own(sender: _Sender) -> Placement:
+    route = sender.routes()[sender.task % sender.subtasks]
+    return lambda values, stamps: iter([(route, values, stamps)])
+
+
+def _to_first(sender: _Sender) -> Placement:
+    return _to_own(replace(sender, task=0))
+
+
+def _in_turns(sender: _Sender) -> Placement:
+    return _round_robin(sender.routes(), sender.task)
+
+
+def _to_near(sender: _Sender) -> Placement:
+    """As Flink: each sender serves its share of the receivers, several may share one."""
+    senders = sender.spec.senders or sender.settings.parallelism
+    own = sender.task % senders
+    first = own * sender.subtasks // senders
+    end = max(first + 1, (own + 1) * sender.subtasks // senders)
+    return _round_robin(sender.routes()[first:end], 0)
+
+
+def _round_robin(routes: tuple[int, ...], start: int) -> Placement:
+    turn = start
+
+    def place(values: list[Any], stamps: list[int] | None) -> Iterator[Batch]:
+        nonlocal turn
+        step = len(routes)
+        for offset in range(min(step, len(values))):
+            some = slice(offset, None, step)
+            route = routes[(turn + offset) % step]
+            yield route, values[some], None if stamps is None else stamps[some]
+        turn = (turn + len(values)) % step
+
+    return place
+
+
+def _at_random(sender: _Sender) -> Placement:
+    routes = sender.routes()
+    chance = random.Random(f"{sender.spec.id}/{sender.task}")  # noqa: S311 - to spread records, not to hide them
+    return lambda values, stamps: _split(chance.choices(routes, k=len(values)), values, stamps)
+
+
+def _to_all(sender: _Sender) -> Placement:
+    # In a batch run beside the control frames, which come before all records.
+    routes = destination_routes(sender.settings)[: sender.subtasks]
+    return lambda values, stamps: iter([(route, values, stamps) for route in routes])
+
+
+def _as_told(sender: _Sender) -> Placement:
+    routes, spec = sender.routes(), sender.spec
+    choose, selector = spec.partition_function, spec.key_selector
+    assert choose is not None
+    assert selector is not None
+    count = len(routes)
+
+    def route_of(value: Any) -> int:
+        index = choose(selector(value), count)
+        if type(index) is int and 0 <= index < count:
+            return routes[index]
+        raise ArgumentError(
+            f"the partitioner chose subtask {short(index)} of {count}",
+            hint=f"Return an int from 0 to {count - 1}.",
+            origin=spec.origin,
+        )
+
+    def place(values: list[Any], stamps: list[int] | None) -> Iterator[Batch]:
+        position = iter(values)
+        try:
+            chosen = [route_of(value) for value in position]
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            record = failing_record(values, position)
+            raise user_failure("the partitioner", record, cause, spec.origin) from cause
+        return _split(chosen, values, stamps)
+
+    return place
+
+
+def _split(routes: list[int], values: list[Any], stamps: list[int] | None) -> Iterator[Batch]:
+    found: dict[int, list[int]] = defaultdict(list)
+    for position, route in enumerate(routes):
+        found[route].append(position)
+    for route, positions in found.items():
+        some = [values[position] for position in positions]
+        yield route, some, None if stamps is None else [stamps[p] for p in positions]
+
+
+_PLACEMENTS: dict[Partitioner, Callable[[_Sender], Placement]] = {
+    Partitioner.FORWARD: _to_own,
+    Partitioner.NONE: _to_own,
+    Partitioner.GLOBAL: _to_first,
+    Partitioner.REBALANCE: _in_turns,
+    Partitioner.RESCALE: _to_near,
+    Partitioner.SHUFFLE: _at_random,
+    Partitioner.BROADCAST: _to_all,
+    Partitioner.CUSTOM: _as_told,
+}

@@ -1,0 +1,104 @@
+"""What is done with the keys a selector returned, before anybody looks at them.
+
+Lists are taken by value (`penstock.types.list_key`), and the selector is asked again for some records: the first
+few of a task, and one in about a thousand. One that answers otherwise (a random number, a clock, a
+counter) would place a record by one key and process it by another. A selector that only reads a field
+is not asked at all, but replaced by a getter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from penstock.errors import UserFunctionError
+from penstock.program.channel import ChannelSpec
+from penstock.types.list_key import ListKey, TupleKey, frozen
+from penstock.user_failure import raise_interrupt, short
+from penstock.wire.canonical.key_bytes import encode_key
+
+_ASKED_FIRST = 16
+_ASKED_EVERY = 1024
+_QUICK = frozenset({int, str, bytes, float, bool, type(None), tuple, ListKey, TupleKey})
+
+
+def by_value(keys: list[Any]) -> list[Any]:
+    """Return keys with lists as values; other keys that cannot be hashed stay as they are.
+
+    Examples:
+        >>> by_value([1, [2]])
+        [1, [2]]
+        >>> len({*by_value([[2], [2]])})
+        1
+    """
+    if not keys or (type(keys[0]) not in _QUICK and _have_hash(set(map(type, keys)))):
+        return keys
+    try:
+        # The quickest look at all of them there is: hashes of text are kept, and needed soon.
+        hash(tuple(keys))
+    except BaseException as cause:  # noqa: BLE001 - what has no hash is told with its record
+        raise_interrupt(cause)
+        return [frozen(key) for key in keys]
+    return keys
+
+
+def _have_hash(kinds: set[type]) -> bool:
+    """Return whether no instance of these classes is, or has in it, a list."""
+    return tuple not in kinds and not any(kind.__hash__ is None for kind in kinds)
+
+
+class SelectorCheck:
+    """Asks the key selector of a channel again, unless a getter was asked in its place."""
+
+    __slots__ = ("_is_first", "_selector", "_spec")
+
+    def __init__(self, spec: ChannelSpec, asked: Callable[[Any], Any] | None) -> None:
+        self._spec = spec
+        self._selector = asked if asked is spec.key_selector and _is_users(asked) else None
+        self._is_first = True
+
+    def __call__(self, values: list[Any], keys: list[Any]) -> None:
+        """Ask for some records of a batch.
+
+        Args:
+            values: The records.
+            keys: What the selector returned for each, by value.
+
+        Raises:
+            UserFunctionError: It returned something else; names the record and both keys.
+        """
+        if self._selector is None:
+            return
+        asked = slice(None, _ASKED_FIRST) if self._is_first else slice(None, None, _ASKED_EVERY)
+        self._is_first = False
+        for value, key in zip(values[asked], keys[asked], strict=True):
+            try:
+                again = frozen(self._selector(value))
+            except BaseException as cause:
+                raise_interrupt(cause)
+                raise self._unsteady(value, key, cause) from cause
+            if again is not key and not _is_same(key, again):
+                raise self._unsteady(value, key, again)
+
+    def _unsteady(self, value: Any, key: Any, again: Any) -> UserFunctionError:
+        return UserFunctionError(
+            f"the key selector of operator {self._spec.target_name!r} returned {short(key)} for the "
+            f"record {short(value)} and {short(again)} when it was asked again",
+            hint="A key must depend on nothing but the record: no random numbers, clocks or "
+            "counters. To spread records evenly use rebalance() or shuffle(); to break up a large "
+            "key, take a part of the record into it, such as its id modulo a number.",
+            origin=self._spec.origin,
+        )
+
+
+def _is_users(selector: Callable[[Any], Any] | None) -> bool:
+    return type(selector) not in (itemgetter, attrgetter)
+
+
+def _is_same(key: Any, again: Any) -> bool:
+    try:
+        return bool(key == again) or encode_key(key) == encode_key(again)
+    except BaseException as cause:  # noqa: BLE001 - what is no key is told as such, with the reason
+        raise_interrupt(cause)
+        return True

@@ -1,0 +1,1 @@
+"""How records go from one operator to the next within a task."""

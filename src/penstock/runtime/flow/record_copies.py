@@ -1,0 +1,196 @@
+"""Objects of their own for readers of a stream, where the plan says so (FLIP-329).
+
+A value may be copied in two places:
+
+    when it leaves the function    because the function may change or emit it again. The call is
+                                   wrapped, so the copy exists before the function goes on
+    between readers                because each of them may change it. A batch is copied before any
+                                   reader sees it; channels, which write at once, come first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum, auto
+from typing import Any
+
+from penstock.errors import CallSite, UserCodeError
+from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.runtime.flow.output import FanOut, Output, output_to
+from penstock.runtime.flow.promise_ledger import PromiseLedger
+from penstock.types.copying import Copier, copy_value
+from penstock.types.declared_copying import batch_copier, emission_copier
+from penstock.user_failure import placed
+
+
+class Results(Enum):
+    """What a call of an operator's function returns."""
+
+    ONE = auto()
+    """One result. CO_MAP."""
+
+    MANY = auto()
+    """Results to iterate over, or None. FLAT_MAP."""
+
+    OTHER = auto()
+    """Neither; or the operator looks after its results itself, as MAP does, one after the other."""
+
+
+RESULTS: dict[OperatorKind, Results] = {
+    OperatorKind.MAP: Results.OTHER,
+    OperatorKind.FLAT_MAP: Results.MANY,
+    OperatorKind.FILTER: Results.OTHER,
+    OperatorKind.PROCESS: Results.MANY,
+    OperatorKind.TIMESTAMPS: Results.OTHER,
+    OperatorKind.ASYNC: Results.OTHER,
+    OperatorKind.KEYED_ASYNC: Results.OTHER,
+    OperatorKind.KEYED_MAP: Results.OTHER,
+    OperatorKind.KEYED_FLAT_MAP: Results.MANY,
+    OperatorKind.KEYED_FILTER: Results.OTHER,
+    OperatorKind.KEYED_REDUCE: Results.OTHER,
+    OperatorKind.KEYED_PROCESS: Results.MANY,
+    OperatorKind.KEYED_WINDOW: Results.OTHER,
+    OperatorKind.CO_MAP: Results.ONE,
+    OperatorKind.CO_FLAT_MAP: Results.MANY,
+    OperatorKind.CO_PROCESS: Results.MANY,
+    OperatorKind.KEYED_CO_MAP: Results.ONE,
+    OperatorKind.KEYED_CO_FLAT_MAP: Results.MANY,
+    OperatorKind.KEYED_CO_PROCESS: Results.MANY,
+    OperatorKind.KEYED_CO_GROUP: Results.OTHER,
+    OperatorKind.KEYED_INTERVAL_JOIN: Results.MANY,
+    OperatorKind.KEYED_REGULAR_JOIN: Results.OTHER,
+    OperatorKind.BROADCAST_PROCESS: Results.MANY,
+    OperatorKind.KEYED_BROADCAST_PROCESS: Results.MANY,
+    OperatorKind.CUSTOM: Results.OTHER,
+    OperatorKind.CO_CUSTOM: Results.OTHER,
+    OperatorKind.KEYED_CUSTOM: Results.OTHER,
+    OperatorKind.KEYED_CO_CUSTOM: Results.OTHER,
+}
+"""Kind to what its function returns; total over `OperatorKind` (tested)."""
+
+
+class Emission:
+    """What happens to values as they leave one operator.
+
+    Attributes:
+        copy: Takes an emitted value and returns what readers get; None if that is the value.
+        ledger: Where emitted values are noted, None if nobody asked for that.
+    """
+
+    __slots__ = ("copy", "ledger")
+
+    def __init__(self, spec: OperatorSpec) -> None:
+        self.copy: Copier | None = None
+        self.ledger: PromiseLedger | None = None
+        if spec.verifies_promise:
+            self.ledger = PromiseLedger(spec)
+            self.copy = self.ledger.note
+        elif spec.copies.at_emission:
+            known = spec.copies.type_info
+            aside = bool(spec.side_outputs) or known is None
+            self.copy = copy_value if aside or known is None else emission_copier(known)
+
+    def of_call(self, kind: OperatorKind, call: Any) -> Any:
+        """Return what the operator calls instead of `call`, the function of its kind."""
+        if self.copy is None:
+            return call
+        return _WRAPPERS[RESULTS[kind]](call, self.copy)
+
+    def many(self, call: Any) -> Any:
+        """Return what is called instead of a function with results to iterate over, or None."""
+        return call if self.copy is None or call is None else _many(call, self.copy)
+
+    def of(self, values: Iterable[Any]) -> Iterable[Any]:
+        """Return what readers get of values that are emitted now, one by one."""
+        return values if self.copy is None else map(self.copy, values)
+
+
+def _one(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
+    return lambda *arguments: copy(call(*arguments))
+
+
+def _many(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
+    def copied(*arguments: Any) -> Any:
+        produced = call(*arguments)
+        return None if produced is None else map(copy, produced)
+
+    return copied
+
+
+_WRAPPERS: dict[Results, Callable[[Callable[..., Any], Copier], Any]] = {
+    Results.ONE: _one,
+    Results.MANY: _many,
+    Results.OTHER: lambda call, _: call,
+}
+
+
+class CopyingFanOut(FanOut):
+    """Passes batches to several outputs, to some of them as copies."""
+
+    __slots__ = ("_copied", "_copy", "_origin", "_pairs", "_subject")
+
+    def __init__(
+        self,
+        outputs: Sequence[tuple[Output, bool]],
+        copies: Copies,
+        subject: str,
+        origin: CallSite | None,
+        *,
+        at_once: bool,
+    ) -> None:
+        """Bind.
+
+        Args:
+            outputs: With whether they get copies.
+            copies: Says of what type.
+            subject: Who emits, for messages.
+            origin: The user's line that created it.
+            at_once: Every batch is copied when it comes, whoever reads it.
+        """
+        super().__init__([output for output, _ in outputs])
+        copier = None if copies.type_info is None else batch_copier(copies.type_info)
+        assert copier is not None, "values that cannot be changed are not copied"
+        self._copy = copier
+        self._pairs = tuple(outputs)
+        self._copied = at_once
+        self._subject = subject
+        self._origin = origin
+
+    def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Copy for those who get copies, then pass the batch to every output."""
+        try:
+            if self._copied:
+                values = self._copy(values)
+            batches = [self._copy(values) if own else values for _, own in self._pairs]
+        except UserCodeError as cause:
+            raise placed(cause, self._subject, "its results", self._origin) from cause
+        for (output, _), batch in zip(self._pairs, batches, strict=True):
+            output.collect(batch, timestamps)
+
+
+def readers_output(
+    operators: Sequence[tuple[int, Output]],
+    channels: Sequence[tuple[int, Output]],
+    copies: Copies,
+    subject: str,
+    origin: CallSite | None,
+    *,
+    at_once: bool = False,
+) -> Output:
+    """Return one output for all readers of a stream.
+
+    Args:
+        operators: Id and input of chained operators.
+        channels: Id and writer of channels.
+        copies: Which of these get copies.
+        subject: Who emits, for messages.
+        origin: The user's line that created it.
+        at_once: Every batch is copied when it comes, as for a source that keeps its records.
+    """
+    # Channels first: what they write at once, nobody has changed by then.
+    outputs = [(output, number in copies.channels) for number, output in channels]
+    outputs += [(output, key in copies.operators) for key, output in operators]
+    if at_once or any(own for _, own in outputs):
+        return CopyingFanOut(outputs, copies, subject, origin, at_once=at_once)
+    return output_to([output for output, _ in outputs])

@@ -1,0 +1,1 @@
+"""The records of a key folded into one value."""

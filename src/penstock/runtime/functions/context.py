@@ -1,0 +1,118 @@
+"""The runtime context a function sees in `open`."""
+
+from __future__ import annotations
+
+from penstock.metrics.metric_group import MetricGroup, MetricRegistry
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import RunKind, RunSettings
+from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.state.handles.aggregating_state import TableAggregatingState
+from penstock.state.handles.broadcast_state import ReadOnlyPairs
+from penstock.state.handles.list_state import TableListState
+from penstock.state.handles.map_state import TableMapState
+from penstock.state.handles.reducing_state import TableReducingState
+from penstock.state.handles.value_state import TableValueState
+from penstock.state.schema.entry_schema import StateKind
+
+__all__ = ["KeyedScope", "OperatorContext"]
+
+
+class OperatorContext:
+    """Implements `RuntimeContext` of the API for one operator of one subtask.
+
+    Attributes:
+        metrics: What the operator measures.
+    """
+
+    def __init__(
+        self,
+        spec: OperatorSpec,
+        settings: RunSettings,
+        subtask: int,
+        keyed: KeyedScope | None = None,
+    ) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._subtask = subtask
+        self._states = StateHandles(spec, keyed)
+        self.metrics = MetricRegistry(spec.uid, subtask)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether this is a live run."""
+        return self._settings.kind is RunKind.LIVE
+
+    def get_task_name(self) -> str:
+        """Return the name of the operator."""
+        return self._spec.name
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """Return the parallelism of the operator."""
+        return self._spec.parallelism or self._settings.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """Return the number of key groups."""
+        return self._settings.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        """Return the index of this subtask, from 0."""
+        return self._subtask % self.get_number_of_parallel_subtasks()
+
+    def get_task_name_with_subtasks(self) -> str:
+        """Return e.g. `totals (3/6)`."""
+        subtasks = self.get_number_of_parallel_subtasks()
+        return f"{self._spec.name} ({self.get_index_of_this_subtask() + 1}/{subtasks})"
+
+    def get_attempt_number(self) -> int:
+        """Return how often the run was restarted after a failure before, from 0."""
+        return self._settings.attempt
+
+    def get_metrics_group(self) -> MetricGroup:
+        """Return the group in which the function makes metrics."""
+        return MetricGroup(self.metrics, ())
+
+    def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
+        """Return a global job parameter."""
+        return self._settings.job_parameters.get(key, default_value)
+
+    def get_state(self, state_descriptor: Descriptor) -> TableValueState:
+        """Return keyed value state; `KeyedStateStore` says what is raised."""
+        handle: TableValueState = self._states.keyed(StateKind.VALUE, state_descriptor)
+        return handle
+
+    def get_list_state(self, state_descriptor: Descriptor) -> TableListState:
+        """Return keyed list state."""
+        handle: TableListState = self._states.keyed(StateKind.LIST, state_descriptor)
+        return handle
+
+    def get_map_state(self, state_descriptor: Descriptor) -> TableMapState:
+        """Return keyed map state."""
+        handle: TableMapState = self._states.keyed(StateKind.MAP, state_descriptor)
+        return handle
+
+    def get_reducing_state(self, state_descriptor: Descriptor) -> TableReducingState:
+        """Return keyed reducing state."""
+        handle: TableReducingState = self._states.keyed(StateKind.REDUCING, state_descriptor)
+        return handle
+
+    def get_aggregating_state(self, state_descriptor: Descriptor) -> TableAggregatingState:
+        """Return keyed aggregating state."""
+        handle: TableAggregatingState = self._states.keyed(StateKind.AGGREGATING, state_descriptor)
+        return handle
+
+    def get_broadcast_state(self, state_descriptor: Descriptor) -> TableMapState:
+        """Return broadcast state, for the side that may change it.
+
+        Raises:
+            ArgumentError: It is no map state descriptor, has a time-to-live, its name is taken,
+                or the operator has no broadcast input.
+        """
+        return self._states.broadcast(state_descriptor)
+
+    def get_read_only_broadcast_state(self, state_descriptor: Descriptor) -> ReadOnlyPairs:
+        """Return broadcast state, for the side that may only read it.
+
+        Raises:
+            ArgumentError: As `get_broadcast_state`.
+        """
+        return ReadOnlyPairs(self._states.broadcast(state_descriptor))

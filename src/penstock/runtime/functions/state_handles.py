@@ -1,0 +1,287 @@
+"""From descriptors to state handles: what `RuntimeContext.get_state` and its siblings do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from penstock.errors import ArgumentError, UnkeyedStateError
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import OperatorKind
+from penstock.runtime.time.timers import PROCESSING_TABLE
+from penstock.runtime.time.timers import TABLE as TIMERS_STATE
+from penstock.state.backends.base import StateBackend, Table
+from penstock.state.backends.hash.parts import HashTable
+from penstock.state.handles.aggregating_state import TableAggregatingState
+from penstock.state.handles.broadcast_state import broadcast_state
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.handles.list_state import TableListState, TypedListState
+from penstock.state.handles.map_state import TableMapState, TypedMapState
+from penstock.state.handles.reducing_state import TableReducingState
+from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
+from penstock.state.handles.ttl_list_state import TtlListState
+from penstock.state.handles.ttl_sweeper import TtlSweeper
+from penstock.state.handles.value_state import HashValueState, TableValueState, TypedValueState
+from penstock.state.schema.declared_form import Form, declared_form
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.evolution import wall_clock_ms
+
+REDUCE_STATE = "reduce"
+"""Name of the state in which `reduce` and the aggregations keep their aggregate."""
+
+_WINDOWS = frozenset({OperatorKind.KEYED_WINDOW, OperatorKind.KEYED_CO_GROUP})
+
+_RESERVED: dict[str, frozenset[OperatorKind]] = {
+    REDUCE_STATE: frozenset({OperatorKind.KEYED_REDUCE}),
+    TIMERS_STATE: frozenset(OperatorKind),
+    PROCESSING_TABLE: frozenset(OperatorKind),
+    "_window_contents": _WINDOWS,
+    "_window_contents_2": _WINDOWS,
+    "_window_merges": _WINDOWS,
+    "_interval_left": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_right": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_left_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+    "_interval_right_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
+}
+"""Names of states to the operators that keep something of their own under them."""
+
+_RESERVED_PREFIXES = ("_window_trigger/", "_window_function/")
+"""Beginnings of names under which windows keep the states of triggers and functions."""
+
+
+class Descriptor(Protocol):
+    """What the runtime needs of a state descriptor of the API."""
+
+    @property
+    def kind(self) -> StateKind:
+        """What kind of state it describes."""
+
+    @property
+    def time_to_live(self) -> TimeToLive | None:
+        """How values expire; None if they do not."""
+
+    def get_name(self) -> str:
+        """Return the name of the state."""
+
+    def schema(self) -> StateSchema:
+        """Return how the state is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedScope:
+    """Where the keyed state of an operator lives.
+
+    Attributes:
+        store: The state of the subtask.
+        context: The current key of the operator.
+        group_of: Key to key group.
+        now_ms: Clock by which values expire, in milliseconds since 1970.
+        sweeper: Removes expired values of the operator.
+    """
+
+    store: StateBackend
+    context: KeyContext
+    group_of: Callable[[Any], int]
+    now_ms: Callable[[], int] = wall_clock_ms
+    sweeper: TtlSweeper = field(default_factory=TtlSweeper)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A state an operator has asked for.
+
+    Attributes:
+        schema: How it is stored.
+        time_to_live: How its values expire.
+        handle: What the operator got.
+    """
+
+    schema: StateSchema
+    time_to_live: TimeToLive | None
+    handle: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a handle is made of.
+
+    Attributes:
+        table: The entries.
+        context: The current key.
+        descriptor: The user's.
+        form: Brings values to their declared type; None if any object will do.
+        key_form: The same for the keys of a map.
+        expiry: How values expire; None if they do not.
+    """
+
+    table: Table
+    context: KeyContext
+    descriptor: Any
+    form: Form | None
+    key_form: Form | None
+    expiry: Expiry | None
+
+    def ageless_table(self) -> Table:
+        """Return the entries as handles see them that know nothing of expiry."""
+        return self.table if self.expiry is None else TtlTable(self.table, self.expiry)
+
+
+class StateHandles:
+    """Makes the state handles of one operator, and sees to it that names are unique."""
+
+    def __init__(self, spec: OperatorSpec, scope: KeyedScope | None) -> None:
+        self._spec = spec
+        self._scope = scope
+        self._known: dict[str, _Known] = {}
+
+    def keyed(self, kind: StateKind, descriptor: Descriptor) -> Any:
+        """Return the keyed state of `descriptor`.
+
+        Raises:
+            ArgumentError: It is no descriptor of such a state, or its name is taken.
+            UnkeyedStateError: The operator has no key.
+            StateMigrationError: What is stored cannot be read with the declared type.
+        """
+        self._check(kind, descriptor)
+        if self._scope is None:
+            raise UnkeyedStateError(
+                f"{self._spec.name!r} asked for state {descriptor.get_name()!r}, but its stream "
+                "has no key",
+                hint="Call key_by before this operator.",
+                origin=self._spec.origin,
+            )
+        return self._handle(descriptor, descriptor.schema(), self._scope)
+
+    def broadcast(self, descriptor: Descriptor) -> TableMapState:
+        """Return the broadcast state of a map state descriptor.
+
+        Raises:
+            ArgumentError: It is no such descriptor, has a time-to-live, its name is taken, or
+                the operator has no broadcast input.
+            StateMigrationError: What is stored cannot be read with the declared types.
+        """
+        self._check(StateKind.MAP, descriptor)
+        if self._scope is None or descriptor.time_to_live is not None:
+            expires = "does not expire" if self._scope else "needs a broadcast stream"
+            raise ArgumentError(
+                f"{self._spec.name!r} asked for {descriptor!r}, but broadcast state {expires}",
+                hint="Use a MapStateDescriptor without time-to-live, on a stream connected with "
+                "a broadcast one.",
+                origin=self._spec.origin,
+            )
+        declared = descriptor.schema()
+        schema = StateSchema(StateKind.BROADCAST, declared.value_type, declared.subkey_type)
+        handle: TableMapState = self._handle(descriptor, schema, self._scope)
+        return handle
+
+    def _check(self, kind: StateKind, descriptor: Any) -> None:
+        if getattr(descriptor, "kind", None) is not kind or isinstance(descriptor, type):
+            wanted = f"{kind.value.capitalize()}StateDescriptor"
+            raise ArgumentError(
+                f"{self._spec.name!r} asked for {kind.value} state with {descriptor!r}",
+                hint=f"Pass a {wanted}, or call the method for the kind of state it describes.",
+                origin=self._spec.origin,
+            )
+
+        name, operator = descriptor.get_name(), self._spec.kind
+        is_prefixed = operator in _WINDOWS and name.startswith(_RESERVED_PREFIXES)
+        if is_prefixed or operator in _RESERVED.get(name, ()):
+            raise ArgumentError(
+                f"{self._spec.name!r} calls a state {name!r}, a name that Penstock uses itself",
+                hint="Give the state another name.",
+                origin=self._spec.origin,
+            )
+
+    def _handle(self, descriptor: Descriptor, schema: StateSchema, scope: KeyedScope) -> Any:
+        name, rule = descriptor.get_name(), descriptor.time_to_live
+        known = self._known.get(name)
+        if known is not None:
+            self._check_same(name, known, schema, rule)
+            return known.handle
+        table = scope.store.table(self._spec.uid, name, schema)
+        subject = f"state {name!r} of operator {self._spec.name!r}"
+        subkey_type = schema.subkey_type
+        key_form = None
+        if subkey_type is not None:
+            key_form = declared_form(subkey_type, f"a key of {subject}")
+        parts = _Parts(
+            table,
+            scope.context,
+            descriptor,
+            declared_form(schema.value_type, subject),
+            key_form,
+            None if rule is None else Expiry(rule, scope.now_ms),
+        )
+        handle = _MAKERS[schema.kind](parts)
+        if parts.expiry is not None:
+            lists = handle if isinstance(handle, TtlListState) else None
+            scope.sweeper.add(table, parts.expiry, lists)
+        self._known[name] = _Known(schema, rule, handle)
+        return handle
+
+    def _check_same(
+        self, name: str, known: _Known, schema: StateSchema, rule: TimeToLive | None
+    ) -> None:
+        if known.schema != schema or known.time_to_live != rule:
+            before = _described(known.schema, known.time_to_live)
+            raise ArgumentError(
+                f"{self._spec.name!r} uses the name {name!r} for two states: {before} and "
+                f"{_described(schema, rule)}",
+                hint="Give each state of an operator its own name.",
+                origin=self._spec.origin,
+            )
+
+
+def _described(schema: StateSchema, rule: TimeToLive | None) -> str:
+    keys = "" if schema.subkey_type is None else f"{schema.subkey_type!r} to "
+    expires = "" if rule is None else f", {rule!r}"
+    return f"{schema.kind.value} state of {keys}{schema.value_type!r}{expires}"
+
+
+def _value_state(parts: _Parts) -> TableValueState:
+    table = parts.ageless_table()
+    if parts.form is None:
+        is_hash = isinstance(table, HashTable)
+        return (HashValueState if is_hash else TableValueState)(table, parts.context)
+    return TypedValueState(table, parts.context, parts.form)
+
+
+def _list_state(parts: _Parts) -> TableListState:
+    if parts.expiry is not None:
+        return TtlListState(parts.table, parts.context, parts.expiry, parts.form)
+    if parts.form is None:
+        return TableListState(parts.table, parts.context)
+    return TypedListState(parts.table, parts.context, parts.form)
+
+
+def _map_state(parts: _Parts) -> TableMapState:
+    table = parts.ageless_table()
+    if parts.form is None and parts.key_form is None:
+        return TableMapState(table, parts.context)
+    return TypedMapState(table, parts.context, parts.key_form, parts.form)
+
+
+def _reducing_state(parts: _Parts) -> TableReducingState:
+    function = parts.descriptor.get_reduce_function().reduce
+    return TableReducingState(parts.ageless_table(), parts.context, function, parts.form)
+
+
+def _aggregating_state(parts: _Parts) -> TableAggregatingState:
+    function = parts.descriptor.get_agg_function()
+    return TableAggregatingState(parts.ageless_table(), parts.context, function, parts.form)
+
+
+def _broadcast_state(parts: _Parts) -> TableMapState:
+    return broadcast_state(parts.table, parts.key_form, parts.form)
+
+
+_MAKERS: dict[StateKind, Callable[[_Parts], Any]] = {
+    StateKind.VALUE: _value_state,
+    StateKind.LIST: _list_state,
+    StateKind.MAP: _map_state,
+    StateKind.REDUCING: _reducing_state,
+    StateKind.AGGREGATING: _aggregating_state,
+    StateKind.BROADCAST: _broadcast_state,
+}
+"""Kind of every state users ask for to what makes its handle."""

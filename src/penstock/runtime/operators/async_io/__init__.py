@@ -1,0 +1,1 @@
+"""Asynchronous calls of user functions."""

@@ -1,0 +1,215 @@
+"""Calls of one asynchronous function: many at a time, with a time limit and retries each.
+
+All of this runs in the event loop. An error is a value here, so that the first one can end the
+calls that are still under way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from penstock.errors import UserFunctionError
+from penstock.program.async_io import AsyncSpec
+from penstock.types.copying import Copier
+
+Answer = tuple[int, list[Any]]
+"""(position of the record, its results)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A call that failed.
+
+    Attributes:
+        cause: What it raised, or what is wrong with what it returned.
+        may_repeat: A retry strategy may be asked.
+        at: Position of the record.
+    """
+
+    cause: BaseException
+    may_repeat: bool = False
+    at: int = -1
+
+
+class _FailedCallError(Exception):
+    """Ends the other calls; which one failed, and how, is in the wave."""
+
+
+_LATE = Failed(TimeoutError())
+"""An attempt that was cancelled because the time of its record is over."""
+
+
+@dataclass(slots=True)
+class _Wave:
+    """The calls for one list of records.
+
+    Attributes:
+        waiting: Records not called yet, with their positions.
+        answers: In the order in which they came.
+        failure: The first call that failed.
+        cancelled: Tasks that were told to end.
+    """
+
+    waiting: Iterator[tuple[int, Any]]
+    answers: list[Answer] = field(default_factory=list)
+    failure: Failed | None = None
+    cancelled: set[asyncio.Task[Any]] = field(default_factory=set)
+
+
+class AsyncCalls:
+    """Calls a function for many records."""
+
+    def __init__(self, function: Any, spec: AsyncSpec, copy: Copier | None = None) -> None:
+        """Bind.
+
+        Args:
+            function: Has a coroutine `async_invoke` and a plain method `timeout`.
+            spec: Limits and retries.
+            copy: Applied to every result as soon as it is there; None leaves results as they are.
+        """
+        self._copy = copy
+        self._function = function
+        self._spec = spec
+        predicate = spec.retry.get_retry_predicate()
+        self._retry_result = predicate.result_predicate()
+        self._retry_error = predicate.exception_predicate()
+
+    async def run(self, values: list[Any]) -> list[Answer] | Failed:
+        """Call the function for every record and wait for all results.
+
+        No call is under way when this returns. A call that does not let itself be cancelled is
+        waited for.
+
+        Returns:
+            Answers in the order in which they came; or the first call that failed.
+        """
+        wave = _Wave(iter(enumerate(values)))
+        count = min(self._spec.capacity, len(values))
+        workers = [asyncio.create_task(self._work(wave)) for _ in range(count)]
+        try:
+            await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        finally:
+            wave.cancelled.update(workers)
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        if wave.failure is not None:
+            return wave.failure
+        for worker in workers:
+            worker.result()
+        return wave.answers
+
+    async def _work(self, wave: _Wave) -> None:
+        """Make one call after the other until no record is waiting."""
+        for at, value in wave.waiting:
+            outcome = await self._answer(value, wave)
+            if isinstance(outcome, Failed):
+                wave.failure = wave.failure or replace(outcome, at=at)
+                raise _FailedCallError  # not its cause, which may be one that ends the event loop
+            wave.answers.append((at, outcome))
+
+    async def _answer(self, value: Any, wave: _Wave) -> list[Any] | Failed:
+        """Return the results for one record, after as many attempts as it takes."""
+        clock = asyncio.get_running_loop().time
+        limit = self._spec.timeout_ms / 1000
+        deadline = clock() + limit if limit else math.inf
+        attempts = 1
+        while True:
+            outcome = await self._attempt(value, deadline - clock(), wave)
+            if outcome is _LATE:
+                return self._timed_out(value)
+            try:
+                pause = self._pause(outcome, attempts)
+            except BaseException as cause:  # noqa: BLE001 - the operator reports it
+                return Failed(cause)
+            if pause is None:
+                return outcome
+            left = deadline - clock()
+            await asyncio.sleep(min(pause, left))
+            if left <= pause:
+                return self._timed_out(value)
+            attempts += 1
+
+    async def _attempt(self, value: Any, left: float, wave: _Wave) -> list[Any] | Failed:
+        """Call the function once; cancel it after `left` seconds."""
+        if left == math.inf:
+            return await self._call(value, wave)
+        task = asyncio.create_task(self._call(value, wave))
+        try:
+            await asyncio.wait({task}, timeout=max(left, 0))
+            if task.done():
+                return task.result()
+        finally:
+            if not task.done():
+                wave.cancelled.add(task)
+                task.cancel()
+                await asyncio.wait({task})
+        return _LATE
+
+    async def _call(self, value: Any, wave: _Wave) -> list[Any] | Failed:
+        try:
+            result = self._copied(await self._function.async_invoke(value))
+        except asyncio.CancelledError as cause:
+            if asyncio.current_task() in wave.cancelled:
+                raise
+            return Failed(_ended(cause))
+        except Exception as cause:  # noqa: BLE001 - the operator reports it
+            return Failed(cause, may_repeat=True)
+        except BaseException as cause:  # noqa: BLE001 - some of them would end the event loop
+            return Failed(cause)
+        return _checked(result, self._function)
+
+    def _copied(self, result: Any) -> Any:
+        """Return a result as readers get it; what is no list is refused later."""
+        copy = self._copy
+        return (
+            result
+            if copy is None or not isinstance(result, list)
+            else [copy(value) for value in result]
+        )
+
+    def _timed_out(self, value: Any) -> list[Any] | Failed:
+        try:
+            result = self._copied(self._function.timeout(value))
+        except BaseException as cause:  # noqa: BLE001 - the operator reports it
+            return Failed(cause)
+        return _checked(result, self._function)
+
+    def _pause(self, outcome: list[Any] | Failed, attempts: int) -> float | None:
+        """Return the seconds to wait before the next attempt, None if there is none."""
+        if not isinstance(outcome, Failed):
+            again = self._retry_result is not None and self._retry_result(outcome)
+        elif outcome.may_repeat:
+            assert isinstance(outcome.cause, Exception), "only these are asked for"
+            again = self._retry_error is not None and self._retry_error(outcome.cause)
+        else:
+            again = False
+        if not again or not self._spec.retry.can_retry(attempts):
+            return None
+        return max(self._spec.retry.get_backoff_time_millis(attempts), 0) / 1000
+
+
+def _checked(result: Any, function: Any) -> list[Any] | Failed:
+    """Return what a function returned, if it is a list."""
+    if isinstance(result, list):
+        return result
+    problem = "cannot be none" if result is None else "should be of list type"
+    return Failed(
+        UserFunctionError(
+            f"The result of AsyncFunction {problem}, please check the methods 'async_invoke' and "
+            f"'timeout' of class '{type(function)}'.",
+            hint="Return a list: [result] for one result, [] for none.",
+        )
+    )
+
+
+def _ended(cause: BaseException) -> UserFunctionError:
+    error = UserFunctionError(
+        f"async_invoke was ended by {type(cause).__name__}",
+        hint="Raise an exception of your own, or return [] for no result.",
+    )
+    return error.with_traceback(cause.__traceback__)

@@ -1,0 +1,93 @@
+"""Asynchronous input and output: one coroutine per record, many at a time.
+
+Records wait until there are enough of them to keep `capacity` calls under way, or until a
+watermark or the end of the micro-batch is due; then all are called and waited for. So no call
+is under way when a micro-batch is committed, and a watermark never overtakes a result.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.program.async_io import AsyncSpec
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import OperatorContext
+from penstock.runtime.operators.async_io.async_calls import Answer, AsyncCalls, Failed
+from penstock.runtime.operators.async_io.event_loop import EventLoop
+from penstock.runtime.operators.base import Operator
+
+_WAITING_PER_CALL = 4
+_WAITING = 1024
+
+
+class AsyncOperator(Operator):
+    """Calls `async_invoke` on every record. What follows a key_by keeps no state by key."""
+
+    def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
+        super().__init__(spec, output, context)
+        assert isinstance(spec.async_io, AsyncSpec)
+        self._ordered = spec.async_io.ordered
+        self._enough = max(_WAITING, _WAITING_PER_CALL * spec.async_io.capacity)
+        self._calls = AsyncCalls(spec.function, spec.async_io, self.emission.copy)
+        self._loop = EventLoop(f"penstock-async-{spec.uid}")
+        self._values: list[Any] = []
+        self._stamps: list[int] | None = []
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Let a batch wait, with those before it, until enough is there."""
+        if self._values and (timestamps is None) != (self._stamps is None):
+            self._complete()
+        if not self._values:
+            self._stamps = None if timestamps is None else []
+        self._values.extend(values)
+        if self._stamps is not None:
+            self._stamps.extend(timestamps or ())
+        if len(self._values) >= self._enough:
+            self._complete()
+
+    def on_watermark(self, watermark: int) -> None:
+        """Give all results before the watermark passes."""
+        self._complete()
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Give all results first: an idle stream holds no watermark back."""
+        self._complete()
+        super().set_idle(idle)
+
+    def finish_batch(self) -> None:
+        """Give all results of the task or micro-batch."""
+        self._complete()
+
+    def close(self) -> None:
+        """Close the user's function, then the event loop its connections belong to."""
+        try:
+            super().close()
+        finally:
+            self._loop.close()
+
+    def _complete(self) -> None:
+        """Make the calls for all that waits, and pass their results on."""
+        values, self._values = self._values, []
+        if not values:
+            return
+        answers = self._loop.run(self._calls.run(values))
+        if isinstance(answers, Failed):
+            raise self._failure(answers, values) from answers.cause
+        if self._ordered:
+            answers.sort(key=_position)
+        results = [result for _, produced in answers for result in produced]
+        marks = self._stamps
+        stamps = None if marks is None else [marks[at] for at, made in answers for _ in made]
+        if results:
+            self.output.collect(results, stamps)
+
+    def _failure(self, failed: Failed, values: list[Any]) -> Exception:
+        value = values[failed.at]
+        selectors = self.spec.key_selectors
+        key = selectors[0](value) if selectors and selectors[0] is not None else None
+        return self.failed(failed.cause, values, iter(values[failed.at + 1 :]), key=key)
+
+
+def _position(answer: Answer) -> int:
+    return answer[0]

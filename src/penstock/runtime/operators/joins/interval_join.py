@@ -1,0 +1,189 @@
+"""interval_join: pairs of records of one key whose times are close, in event time.
+
+A pair is joined if `left time + lower <= right time <= left time + upper`. Each side keeps its
+records as long as a record of the other side that is not late can still meet them:
+
+    left record of time t     needed up to t + max(upper, 0)
+    right record of time t    needed up to t + max(-lower, 0)
+
+Event-time timers of those times forget them. A record is late, and joined with nothing, if its
+time is before the watermark. In a batch run no record is late, the records of a key are joined in
+order of time, and only what the next run may still need becomes state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import compress, repeat
+from typing import Any
+
+from penstock.errors import PenstockError, TypeMismatchError
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.side_outputs import send_sides
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import Collect
+from penstock.runtime.operators.joins.interval_buffer import IntervalBuffer
+from penstock.runtime.operators.joins.join_context import JoinContext
+from penstock.runtime.operators.joins.two_sides import lists_by_key
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.user_failure import short
+from penstock.wire.elements import MIN_TIMESTAMP
+
+Batch = tuple[list[Any], list[int] | None]
+"""(values, timestamps)."""
+
+Entry = tuple[int, int, Any]
+"""(time, input, record)."""
+
+_SIDES = ("left", "right")
+
+
+class IntervalJoinOperator(KeyedOperator):
+    """Calls the function for every pair, as soon as both records are there."""
+
+    may_tag = True
+    takes_keys_in_parts = True
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.interval is not None
+        interval = self._interval = spec.interval
+        self.late_records: int = 0
+        reaches = (max(interval.upper, 0), max(-interval.lower, 0))
+        self._buffers = [
+            IntervalBuffer(spec.uid, f"_interval_{side}", scope, element, reach)
+            for side, element, reach in zip(_SIDES, interval.types, reaches, strict=True)
+        ]
+        # What a record of each input has to add to its time for the reach of the other's.
+        self._reach = (
+            (interval.lower, interval.upper),
+            (-interval.upper, -interval.lower),
+        )
+        self._context = JoinContext(self.emission.copy)
+        self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
+
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`; they wait for the other input."""
+
+        def hold(values: list[Any], timestamps: list[int] | None) -> None:
+            self.records_in += len(values)
+            self._waiting[number].append((values, timestamps))
+
+        return hold
+
+    def inputs_complete(self) -> None:
+        """Join what has arrived, key by key."""
+        waiting, self._waiting = self._waiting, ([], [])
+        keys: list[Any] = []
+        entries: list[Entry] = []
+        for number, batches in enumerate(waiting):
+            for values, timestamps in batches:
+                stamps = self._timestamps(number, values, timestamps)
+                records, times = self._in_time(number, values, stamps)
+                keys += self.keys_of(number, records)
+                entries += zip(times, repeat(number), records, strict=False)
+        for key, of_key in lists_by_key(keys, entries).items():
+            self.start_key(key)
+            if self._by_time:
+                of_key.sort(key=_time)  # stable: of equal times the left ones go first
+            self._join_entries(of_key)
+            self._store()
+        self.flush()
+
+    def start_key(self, key: Any) -> None:
+        """Begin with the records of a key."""
+        super().start_key(key)
+        for buffer in self._buffers:
+            buffer.start_key()
+
+    def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Join some records of a key, which come in order of time (batch run)."""
+        self.records_in += len(values)
+        stamps = self._timestamps(number, values, timestamps)
+        self._join_entries(zip(stamps, repeat(number), values, strict=False))
+        assert self._final_watermark is not None
+        for buffer in self._buffers:
+            buffer.drop(stamps[-1], self._final_watermark)
+
+    def complete_key(self) -> None:
+        """Store what the next run needs of the key."""
+        self._store()
+        self.flush()
+
+    def on_watermark(self, watermark: int) -> None:
+        """Forget the records that are not needed any more (live run)."""
+        if self._final_watermark is None:
+            for buffer in self._buffers:
+                buffer.forget(watermark)
+
+    def _join_entries(self, entries: Iterable[Entry]) -> None:
+        for time, number, value in entries:
+            self._buffers[number].add(time, value)
+            first, last = self._reach[number]
+            found = self._buffers[1 - number].between(time + first, time + last)
+            for other_time, others in found:
+                self._join(number, (time, value), other_time, others)
+
+    def _store(self) -> None:
+        final = self._final_watermark
+        for buffer in self._buffers:
+            buffer.write(MIN_TIMESTAMP if final is None else final)
+
+    def _join(self, number: int, own: tuple[int, Any], other_time: int, others: list[Any]) -> None:
+        """Join one record with those of the other side that have one time."""
+        call, context, (time, value) = self.call, self._context, own
+        context.left, context.right = (other_time, time) if number else (time, other_time)
+        results, stamps = self.waiting_results(with_timestamps=True)
+        for other in others:
+            left, right = (other, value) if number else (value, other)
+            try:
+                produced = call(left, right, context)
+                if produced is not None:
+                    results.extend(produced)
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                where = f"the pair {short(left)}, {short(right)} of key {short(self.keys.key)}"
+                raise self.failed_in(where, cause) from cause
+            if context.aside:
+                results += context.aside
+                context.aside.clear()
+        stamps += repeat(max(time, other_time), len(results) - len(stamps))
+        self.flush_if_many()
+
+    def _timestamps(
+        self, number: int, values: list[Any], timestamps: list[int] | None
+    ) -> list[int]:
+        if timestamps is not None and MIN_TIMESTAMP not in timestamps:
+            return timestamps
+        record = values[0 if timestamps is None else timestamps.index(MIN_TIMESTAMP)]
+        raise TypeMismatchError(
+            f"the {_SIDES[number]} record {short(record)} of {self.spec.name!r} has no timestamp, "
+            "and an interval join needs one",
+            hint="Call assign_timestamps_and_watermarks with a timestamp assigner on both streams.",
+            origin=self.spec.origin,
+        )
+
+    def _in_time(
+        self, number: int, values: list[Any], stamps: list[int]
+    ) -> tuple[list[Any], list[int]]:
+        """Return the records that are not late; the others are dropped or sent aside."""
+        watermark = self.watermark
+        if self._final_watermark is not None or not stamps or min(stamps) >= watermark:
+            return values, stamps
+        is_late = [stamp < watermark for stamp in stamps]
+        is_in_time = [not late for late in is_late]
+        late = list(compress(values, is_late)), list(compress(stamps, is_late))
+        tag = self._interval.late_tags[number]
+        if tag is None:
+            self.late_records += len(late[0])
+        else:
+            send_sides(self._sides, {tag: late})
+        return list(compress(values, is_in_time)), list(compress(stamps, is_in_time))
+
+
+def _time(entry: Entry) -> int:
+    return entry[0]

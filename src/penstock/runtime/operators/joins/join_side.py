@@ -1,0 +1,226 @@
+"""One side of a regular join: the rows of each key, with how often each occurs.
+
+State, per key; a row is found by its digest (`serde.typed_digest` of declared types, else
+`serde.record_digest`):
+
+    left, right                digest -> row      rows that are there
+    left-counts, right-counts  digest -> count    of rows that are there more than once; below zero,
+                                                  of rows that were deleted before they were there
+    left-seen, right-seen      True               with a time-to-live: the other side, padded
+                                                  without a match, was told that there are rows
+
+So the usual row, which is there once, costs one entry, and a change of its count does not write
+it again.
+
+A deletion may arrive before the insertion it is about: the two may come by different ways, and a
+batch run reads a key in order of time. Its count is below zero then, until the insertion comes. So
+what a side holds depends on which changes arrived and never on their order: of a row inserted
+`i` times and deleted `d` times there are `max(0, i - d)`.
+
+With a time-to-live no count is below zero: a row that is deleted and not there has expired. Rows
+go unnoticed then; therefore it is remembered what the other side was told, by which it has its
+rows padded or not. Without one that is the same as whether there are rows, unless there was one
+before: what was told is asked for all the same, and forgotten at the next change.
+
+The type of the rows may change between two versions of a program, and with it the content of rows
+kept. A row to be deleted that is not found by its digest is looked for among all rows of the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
+from penstock.runtime.functions.state_handles import KeyedScope
+from penstock.state.backends.base import ABSENT, Table
+from penstock.state.handles.parts import Parts
+from penstock.state.handles.ttl import Expiry, TimeToLive, TtlTable
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.types import TypeInformation, Types
+from penstock.types.row import Row, RowKind
+from penstock.types.value_serializer import StoredForm
+from penstock.wire.canonical.record_digest import record_digest
+from penstock.wire.canonical.typed_digest import typed_digest
+
+DIGESTS = Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+Change = tuple[Any, int, int]
+"""(row, how often it was there, how often it is there now): the two differ."""
+
+_EFFECT = {
+    RowKind.INSERT: 1,
+    RowKind.UPDATE_AFTER: 1,
+    RowKind.UPDATE_BEFORE: -1,
+    RowKind.DELETE: -1,
+}
+
+
+_PLAIN_COUNTS = frozenset({0, 1})
+"""Counts that a row which is not there, or is there, has by itself."""
+
+
+class JoinSide:
+    """Rows of one side, for the current key."""
+
+    def __init__(
+        self,
+        operator: str,
+        name: str,
+        record_type: TypeInformation,
+        scope: KeyedScope,
+        ttl_ms: int | None,
+    ) -> None:
+        """Claim the state.
+
+        Args:
+            operator: Uid of the operator.
+            name: Name of the state.
+            record_type: Type of the rows.
+            scope: Where the state lives.
+            ttl_ms: Age at which rows expire; None is never.
+
+        Raises:
+            StateMigrationError: Stored rows cannot be read as `record_type`.
+        """
+        self._context = scope.context
+        self._may_migrate = record_type.need_conversion()
+        self._expires = ttl_ms is not None
+        schemas = {
+            name: StateSchema(StateKind.MAP, record_type, DIGESTS, self._expires),
+            f"{name}-counts": StateSchema(StateKind.MAP, Types.LONG(), DIGESTS, self._expires),
+            f"{name}-seen": StateSchema(StateKind.VALUE, Types.BOOLEAN(), None, self._expires),
+        }
+        tables: list[Table] = []
+        for state, schema in schemas.items():
+            table: Table = scope.store.table(operator, state, schema)
+            if ttl_ms is not None:
+                expiry = Expiry(TimeToLive(ttl_ms), scope.now_ms)
+                scope.sweeper.add(table, expiry)
+                table = TtlTable(table, expiry)
+            tables.append(table)
+        self._rows, self._counts, self._seen = map(Parts, tables)
+        self._typed = typed_digest(record_type)
+        # Their coded rows are what is stored, so they are not encoded once more.
+        self._keeps_coded = not self._expires and tables[0].schema.form is StoredForm.CODED
+
+    def is_empty(self) -> bool:
+        """Return whether the key has no rows."""
+        context = self._context
+        return bool(self._rows[context.group].is_empty(context.key))
+
+    def was_empty(self) -> bool:
+        """Return whether the key had no rows when the other side last heard of it."""
+        context = self._context
+        return not self._seen[context.group].get(context.key) and self.is_empty()
+
+    def tell(self, *, is_empty: bool) -> None:
+        """Remember what the other side hears now; to be called after every change of the key.
+
+        Also after changes of the other side's rows: this must not expire before any of them.
+        """
+        context = self._context
+        seen = self._seen[context.group]
+        if self._expires and not is_empty:
+            seen.put(context.key, True)  # noqa: FBT003 - a stored value
+        elif seen.get(context.key):
+            seen.remove(context.key)
+
+    def rows(self) -> list[tuple[bytes, Any, int]]:
+        """Return (digest, row, count) of all rows of the key, in no defined order."""
+        context = self._context
+        key, group = context.key, context.group
+        found = self._rows[group].items(key)
+        part = self._counts[group]
+        counts = {} if part.is_empty(key) else dict(part.items(key))
+        return [(digest, row, counts.get(digest, 1)) for digest, row in found]
+
+    def fold(self, records: Iterable[Any]) -> dict[bytes, Change]:
+        """Take changes of the key's rows and return their net effect, by digest.
+
+        Args:
+            records: A `Row` says by its kind whether it is added or taken away; anything else is
+                added.
+
+        Raises:
+            KeyTypeError: A record's content cannot be told, so it could not be found again.
+        """
+        counts: dict[bytes, list[Any]] = {}
+        for record in records:
+            effect = 1
+            if isinstance(record, Row):
+                kind = record.get_row_kind()
+                if kind is not RowKind.INSERT:
+                    effect = _EFFECT[kind]
+                    record = copy(record)  # noqa: PLW2901 - state knows rows, not changes
+                    record.set_row_kind(RowKind.INSERT)
+            digest, coded = self._digest(record)
+            found = counts.get(digest)
+            if found is None:
+                found = counts[digest] = [*self._counted(digest, record, effect), coded]
+            found[2] += effect
+            if self._expires and found[2] < 0:
+                found[2] = 0
+        changed = ((digest, found) for digest, found in counts.items() if found[1] != found[2])
+        return {
+            digest: (row, max(before, 0), max(now, 0))
+            for digest, (row, before, now, coded) in changed
+            if self._write(digest, row, before, now, coded)
+        }
+
+    def _digest(self, record: Any) -> tuple[bytes, bytes | None]:
+        """Return the digest of a record, and its coded row if that is what is stored."""
+        typed = self._typed
+        if typed is None:
+            return record_digest(record), None
+        coded = typed.encode(record)
+        return typed.of_coded(coded), coded if self._keeps_coded else None
+
+    def _counted(self, digest: bytes, record: Any, effect: int) -> list[Any]:
+        """Return (row, count, count) as state has it."""
+        context = self._context
+        key, group = context.key, context.group
+        row = self._rows[group].get(key, digest, ABSENT)
+        if row is ABSENT and effect < 0 and self._may_migrate:
+            row = self._found_by_content(digest)
+        count = self._counts[group].get(key, digest)
+        if row is ABSENT:
+            if count is not None and count > 0:  # its row has expired, a moment before it
+                self._counts[group].remove(key, digest)
+                count = None
+            return [record, count or 0, count or 0]
+        count = 1 if count is None else count
+        return [row, count, count]
+
+    def _found_by_content(self, digest: bytes) -> Any:
+        """Return a row that was stored with other content and has this digest now; and move it."""
+        for old, row, count in self.rows():
+            if self._digest(row)[0] == digest:
+                self._store(old, row, count, 0)
+                self._store(digest, row, 0, count)
+                return row
+        return ABSENT
+
+    def _write(self, digest: bytes, row: Any, before: int, now: int, coded: bytes | None) -> bool:
+        """Store a count and return whether there are more or fewer rows than before."""
+        self._store(digest, row, before, now, coded)
+        return now > 0 or before > 0
+
+    def _store(
+        self, digest: bytes, row: Any, before: int, now: int, coded: bytes | None = None
+    ) -> None:
+        context = self._context
+        key, group = context.key, context.group
+        if now > 0:
+            if before <= 0 or self._expires:
+                if coded is None:  # parts with a time-to-live take no more
+                    self._rows[group].put(key, digest, row)
+                else:
+                    self._rows[group].put(key, digest, row, coded)
+        elif before > 0:
+            self._rows[group].remove(key, digest)
+        # After the row, so that it does not expire before it.
+        if now not in _PLAIN_COUNTS:
+            self._counts[group].put(key, digest, now)
+        elif before not in _PLAIN_COUNTS:
+            self._counts[group].remove(key, digest)

@@ -1,0 +1,190 @@
+"""Regular join: two changelogs joined on a key, without a window, as a changelog.
+
+Per key, all changes of a micro-batch (live run) or of all input (batch run) are taken together,
+and what comes out is the difference between the join before and after: taken-away rows (`-D`)
+first, then new ones (`+I`). With `l -> r` rows per side and a row that has no match padded:
+
+    state before         change          result
+    left {}  right {}    +I l1           +I (l1, None)                     left join
+    left {l1}            +I r1           -D (l1, None)  +I (l1, r1)
+    left {l1} right {r1} +I r2           +I (l1, r2)
+    ...                  -D r1, -D r2    -D (l1, r1)  -D (l1, r2)  +I (l1, None)
+
+So the result is a function of what both sides hold: neither the order in which changes arrive
+nor the cut into micro-batches shows in it, only in how many steps it is reached. What cancels
+out inside a micro-batch never comes out, and a batch run from scratch emits insertions only.
+
+Results have no timestamps: a row of a join belongs to no moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.base import Collect
+from penstock.runtime.operators.joins.join_side import Change, JoinSide
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.types.row import Row, RowKind, row_factory
+
+FIELDS = ("left", "right")
+"""Names of the fields of a result."""
+
+_AT_ONCE = 4096
+_rows = row_factory(FIELDS)
+
+Pair = tuple[Any, Any, int]
+"""(left, right, how often it is added; below zero, taken away)."""
+
+Changes = dict[bytes, Change]
+
+
+class RegularJoinOperator(KeyedOperator):
+    """Gathers both inputs, then joins key by key."""
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.join is not None
+        self._kind = spec.join.kind
+        left, right = (
+            JoinSide(spec.uid, name, record_type, scope, spec.join.ttl_ms)
+            for name, record_type in zip(FIELDS, spec.join.record_types, strict=True)
+        )
+        self._rows_of = (left, right)
+        self._waiting: list[list[list[Any]]] = [[], []]
+
+    def collector(self, number: int) -> Collect:
+        """Return what takes the records of input `number`; they wait for the other input."""
+
+        def hold(values: list[Any], _: list[int] | None) -> None:
+            self.records_in += len(values)
+            self._waiting[number].append(values)
+
+        return hold
+
+    def inputs_complete(self) -> None:
+        """Join every key of what has arrived."""
+        waiting, self._waiting = self._waiting, [[], []]
+        group_of = self._group_of
+        for key, (lefts, rights) in self._by_key(waiting).items():
+            self.keys.key = key
+            self.keys.group = group_of(key)
+            self._join(lefts, rights, can_match=not _is_null(key))
+        self.flush()
+
+    def _by_key(self, waiting: list[list[list[Any]]]) -> dict[Any, tuple[list[Any], list[Any]]]:
+        groups: dict[Any, tuple[list[Any], list[Any]]] = {}
+        for number, batches in enumerate(waiting):
+            for values in batches:
+                for key, value in zip(self.keys_of(number, values), values, strict=True):
+                    found = groups.get(key)
+                    if found is None:
+                        found = groups[key] = ([], [])
+                    found[number].append(value)
+        return groups
+
+    def _join(self, lefts: list[Any], rights: list[Any], *, can_match: bool) -> None:
+        """Take the changes of the current key and emit what they change in the join."""
+        left, right = self._rows_of
+        had = [watched and not side.was_empty() for side, watched in self._watched(can_match)]
+        changes = (left.fold(lefts), right.fold(rights))
+        if not changes[0] and not changes[1]:
+            return
+        has = [watched and not side.is_empty() for side, watched in self._watched(can_match)]
+        for (side, watched), present in zip(self._watched(can_match), has, strict=True):
+            if watched:
+                side.tell(is_empty=not present)
+        may_take_away = had != has or any(
+            now < before for side in changes for _, before, now in side.values()
+        )
+        for sign in (-1, 1) if may_take_away else (1,):
+            self._emit_sign(sign, self._difference(changes, had, has, can_match=can_match))
+
+    def _watched(self, can_match: bool) -> Iterator[tuple[JoinSide, bool]]:  # noqa: FBT001
+        """Yield each side with whether it matters that it has rows: the other side is padded."""
+        left, right = self._rows_of
+        yield left, can_match and self._kind.pads(1)
+        yield right, can_match and self._kind.pads(0)
+
+    def _difference(
+        self,
+        changes: tuple[Changes, Changes],
+        had: list[bool],
+        has: list[bool],
+        *,
+        can_match: bool,
+    ) -> Iterator[Pair]:
+        """Yield what changed in the join; the state is that after the changes."""
+        if can_match:
+            yield from self._pairs(*changes)
+        if self._kind.pads(0):
+            for row, times in self._padded(0, changes[0], had[1], has[1]):
+                yield row, None, times
+        if self._kind.pads(1):
+            for row, times in self._padded(1, changes[1], had[0], has[0]):
+                yield None, row, times
+
+    def _pairs(self, lefts: Changes, rights: Changes) -> Iterator[Pair]:
+        """Yield changed pairs: every pair of which at least one row changed, once."""
+        left, right = self._rows_of
+        for row, other, times in _with_unchanged(lefts, right, rights):
+            yield row, other, times
+        for row, other, times in _with_unchanged(rights, left, lefts):
+            yield other, row, times
+        for row, before, now in lefts.values():
+            for right_row, right_before, right_now in rights.values():
+                yield row, right_row, now * right_now - before * right_before
+
+    def _padded(
+        self,
+        side: int,
+        changes: Changes,
+        had_match: bool,  # noqa: FBT001
+        has_match: bool,  # noqa: FBT001
+    ) -> Iterator[tuple[Any, int]]:
+        """Yield what changed among the rows of a side that have no match."""
+        for row, before, now in changes.values():
+            yield row, (0 if has_match else now) - (0 if had_match else before)
+        if had_match is not has_match:
+            sign = -1 if has_match else 1
+            for digest, row, count in self._rows_of[side].rows():
+                if digest not in changes:
+                    yield row, sign * count
+
+    def _emit_sign(self, sign: int, pairs: Iterator[Pair]) -> None:
+        """Emit the pairs that are added, or those that are taken away."""
+        waiting: list[list[Any]] = []
+        for left, right, times in pairs:
+            for _ in range(sign * times):
+                waiting.append([left, right])
+                if len(waiting) >= _AT_ONCE:
+                    self._emit_rows(sign, waiting)
+                    waiting = []
+        if waiting:
+            self._emit_rows(sign, waiting)
+
+    def _emit_rows(self, sign: int, values: list[list[Any]]) -> None:
+        rows = _rows(values)
+        if sign < 0:
+            for row in rows:
+                row.set_row_kind(RowKind.DELETE)
+        self.emit(rows, None)
+
+
+def _with_unchanged(changes: Changes, other: JoinSide, changed: Changes) -> Iterator[Pair]:
+    """Yield (row, row of the other side, times) for changes beside rows that stay as they are."""
+    if changes:
+        for digest, other_row, count in other.rows():
+            if digest not in changed:
+                for row, before, now in changes.values():
+                    yield row, other_row, (now - before) * count
+
+
+def _is_null(key: Any) -> bool:
+    """Return whether a key matches nothing, as in SQL: it is None, or has a field that is."""
+    return key is None or (isinstance(key, (tuple, Row)) and None in tuple(key))

@@ -1,0 +1,200 @@
+"""What is kept of the records of a window: their combination, an accumulator, or all of them.
+
+All classes work on the entry of the current key of a context, which is (key, form of the
+window) or (key, start of a pane).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from functools import reduce
+from itertools import chain
+from typing import Any, Protocol
+
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.window_operation import Fold, WindowSpec
+from penstock.runtime.fold.fold_by_key import aggregate_by_key, reduce_by_key
+from penstock.runtime.functions.state_handles import KeyedScope
+from penstock.runtime.operators.windows.lists import CONTENTS, ListContents, StampedContents
+from penstock.runtime.operators.windows.two_lists import TwoListContents, two_lists
+from penstock.state.backends.base import ABSENT
+from penstock.state.schema.declared_form import declared_form
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.types import TypeInformation, Types
+
+_ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
+
+
+class Contents(Protocol):
+    """Contents of windows."""
+
+    def add(self, value: Any, timestamp: int) -> None:
+        """Add a record."""
+
+    def add_all(self, values: Iterator[Any]) -> bool:
+        """Add records, one at least; return whether there were none before."""
+
+    def elements(self, *, stays: bool) -> list[Any] | None:
+        """Return what the window function sees, None if there is nothing.
+
+        Args:
+            stays: The contents are needed later on.
+        """
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def merge(self, sources: Iterable[Any]) -> None:
+        """Take over the contents of other windows, given by their keys."""
+
+    def combined(self, keys: Iterable[Any]) -> list[Any] | None:
+        """Return what the function sees of several panes, None if all are empty."""
+
+    def any_of(self, keys: Iterable[Any]) -> bool:
+        """Return whether one of several panes has contents."""
+
+
+class FoldedContents:
+    """One value: a combination or an accumulator."""
+
+    def __init__(self, spec: OperatorSpec, scope: KeyedScope, kept: TypeInformation) -> None:
+        window = spec.window
+        assert window is not None
+        self._space = scope.context
+        self._table = scope.store.table(spec.uid, CONTENTS, StateSchema(StateKind.VALUE, kept))
+        self._form = declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
+        make = _Combination if window.fold is Fold.REDUCE else _Accumulation
+        self._fold: _Combination | _Accumulation = make(window.fold_function)
+
+    def add(self, value: Any, timestamp: int) -> None:
+        """Add a record."""
+        self.add_all(iter((value,)))
+
+    def add_all(self, values: Iterator[Any]) -> bool:
+        """Add records; return whether there were none before."""
+        part = self._table[self._space.group]
+        before = part.get(self._space.key, ABSENT)
+        after = self._fold.fold(before, values)
+        part.put(self._space.key, after if self._form is None else self._form(after))
+        return before is ABSENT
+
+    def elements(self, *, stays: bool) -> list[Any] | None:
+        """Return the result as the only element."""
+        found = self._table[self._space.group].get(self._space.key, ABSENT)
+        if found is ABSENT:
+            return None
+        result = self._fold.result(found)
+        return [detached(result) if stays and self._fold.may_change else result]
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._table[self._space.group].remove(self._space.key)
+
+    def merge(self, sources: Iterable[Any]) -> None:
+        """Take over what other windows have."""
+        part, target = self._table[self._space.group], self._space.key
+        own = part.get(target, ABSENT)
+        for source in sources:
+            found = part.get(source, ABSENT)
+            if found is not ABSENT:
+                part.remove(source)
+                own = found if own is ABSENT else self._fold.merge(own, found)
+        if own is not ABSENT:
+            part.put(target, own if self._form is None else self._form(own))
+
+    def combined(self, keys: Iterable[Any]) -> list[Any] | None:
+        """Return the result of several panes as the only element; they stay as they are."""
+        part = self._table[self._space.group]
+        found = [kept for key in keys if (kept := part.get(key, ABSENT)) is not ABSENT]
+        if not found:
+            return None
+        if self._fold.may_change:
+            found = [detached(value) for value in found]
+        return [self._fold.result(reduce(self._fold.merge, found))]
+
+    def any_of(self, keys: Iterable[Any]) -> bool:
+        """Return whether one of several panes has a value."""
+        part = self._table[self._space.group]
+        return any(part.get(key, ABSENT) is not ABSENT for key in keys)
+
+
+class _Combination:
+    """Of a reduce function, which must not change its arguments."""
+
+    may_change = False
+
+    def __init__(self, function: Any) -> None:
+        self.merge: Callable[[Any, Any], Any] = function.reduce
+
+    def fold(self, before: Any, values: Iterator[Any]) -> Any:
+        return reduce(self.merge, values if before is ABSENT else chain((before,), values))
+
+    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
+        reduce_by_key(folded, keys, values, self.merge)
+
+    def result(self, kept: Any) -> Any:
+        return kept
+
+
+class _Accumulation:
+    """Of an aggregate function, which may change accumulators and return them as results."""
+
+    may_change = True
+
+    def __init__(self, function: Any) -> None:
+        self._create = function.create_accumulator
+        self._add = function.add
+        self.merge: Callable[[Any, Any], Any] = function.merge
+        self.result: Callable[[Any], Any] = function.get_result
+
+    def fold(self, before: Any, values: Iterator[Any]) -> Any:
+        add = self._add
+        accumulator = self._create() if before is ABSENT else before
+        for value in values:
+            accumulator = add(value, accumulator)
+        return accumulator
+
+    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
+        aggregate_by_key(folded, keys, values, self._create, self._add)
+
+
+def detached(value: Any) -> Any:
+    """Return a value that nobody else can change."""
+    return value if type(value) in _ATOMS else deepcopy(value)
+
+
+def stored_type(declared: TypeInformation) -> TypeInformation:
+    """Return the type values are stored with: any object if they need no conversion."""
+    return declared if declared.need_conversion() else Types.PICKLED_BYTE_ARRAY()
+
+
+def make_contents(spec: OperatorSpec, scope: KeyedScope) -> Contents:
+    """Return the contents an operator keeps of its windows."""
+    window: WindowSpec | None = spec.window
+    assert window is not None
+    if window.evictor is not None:
+        return StampedContents(spec, scope, Types.PICKLED_BYTE_ARRAY())
+    kept = stored_type(window.kept_type)
+    if window.fold is Fold.LIST:
+        return ListContents(spec, scope, kept)
+    if window.second_type is not None:
+        return TwoListContents(spec, scope, (kept, stored_type(window.second_type)))
+    return FoldedContents(spec, scope, kept)
+
+
+def fold_once(window: WindowSpec, values: list[Any]) -> list[Any]:
+    """Return what the function of a window sees, from all its records at once."""
+    if window.fold is Fold.LIST:
+        return list(values)
+    if window.fold is Fold.TWO_LISTS:
+        return two_lists(values)
+    fold = make_fold(window)
+    return [fold.result(fold.fold(ABSENT, iter(values)))]
+
+
+def make_fold(window: WindowSpec) -> _Combination | _Accumulation:
+    """Return how a window of REDUCE or AGGREGATE folds its records."""
+    make = _Combination if window.fold is Fold.REDUCE else _Accumulation
+    fold: _Combination | _Accumulation = make(window.fold_function)
+    return fold

@@ -1,0 +1,122 @@
+"""Calling the function of a window that fires."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.errors import GraphError
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.window_operation import Evaluation
+from penstock.program.windows import Window
+from penstock.runtime.flow.record_copies import Emission
+from penstock.runtime.operators.windows.scoped_states import ScopedStates
+from penstock.runtime.time.timers import TimerService
+from penstock.types.list_key import thawed
+
+
+class FunctionContext:
+    """Implements `WindowContext` of the API.
+
+    Attributes:
+        current: The window.
+    """
+
+    def __init__(
+        self,
+        timers: TimerService,
+        window_states: Callable[[], ScopedStates],
+        global_states: Any,
+    ) -> None:
+        """Bind.
+
+        Args:
+            timers: Tells the time.
+            window_states: Returns the state of the current key and window.
+            global_states: State of the current key.
+        """
+        self._timers = timers
+        self._window_states = window_states
+        self._global_states = global_states
+        self.current: Window | None = None
+
+    def window(self) -> Any:
+        """Return the window."""
+        return self.current
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+        return self._timers.current_processing_time()
+
+    def current_watermark(self) -> int:
+        """Return the watermark in epoch milliseconds."""
+        return self._timers.current_watermark()
+
+    def window_state(self) -> ScopedStates:
+        """Return the state of the current key and window.
+
+        Raises:
+            GraphError: The windows merge.
+        """
+        return self._window_states()
+
+    def global_state(self) -> Any:
+        """Return the state of the current key."""
+        return self._global_states
+
+
+class WindowCall:
+    """Calls the user's function, whatever its kind, with one shape of arguments."""
+
+    def __init__(self, spec: OperatorSpec, context: FunctionContext, emission: Emission) -> None:
+        window = spec.window
+        assert window is not None
+        self._context = context
+        self._emission = emission
+        self._has_context = window.evaluation in _WITH_CONTEXT
+        self._function = window.function
+        self._call = _CALLS[window.evaluation]
+
+    def __call__(self, key: Any, window: Window, elements: Any) -> Iterable[Any]:
+        """Return the results for a window; they may be made one by one while they are read."""
+        self._context.current = window
+        produced = self._call(self._function, thawed(key), self._context, elements)
+        return () if produced is None else self._emission.of(produced)
+
+    def clear(self, window: Window) -> None:
+        """Tell the function that a window is over."""
+        if self._has_context:
+            self._context.current = window
+            self._function.clear(self._context)
+
+
+def no_window_state() -> ScopedStates:
+    """Refuse.
+
+    Raises:
+        GraphError: Always: the windows merge.
+    """
+    raise GraphError(
+        "a function of merging windows asked for state of its window",
+        hint="Use global_state(), or windows that do not merge.",
+    )
+
+
+_WITH_CONTEXT = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})
+
+_CALLS: dict[Evaluation, Callable[[Any, Any, FunctionContext, list[Any]], Any]] = {
+    Evaluation.NONE: lambda _, __, ___, elements: elements,
+    Evaluation.APPLY: lambda function, key, context, elements: function.apply(
+        key, context.current, elements
+    ),
+    Evaluation.APPLY_ALL: lambda function, _, context, elements: function.apply(
+        context.current, elements
+    ),
+    Evaluation.PROCESS: lambda function, key, context, elements: function.process(
+        key, context, elements
+    ),
+    Evaluation.PROCESS_ALL: lambda function, _, context, elements: function.process(
+        context, elements
+    ),
+    Evaluation.CO_GROUP: lambda function, _, __, elements: function.co_group(*elements),
+}

@@ -1,0 +1,174 @@
+"""Windows of any assigner, trigger and evictor: contents, timers and state per window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.errors import StateError
+from penstock.program.windows import MAX_TIMESTAMP, TriggerResult
+from penstock.runtime.operators.windows.contents import Contents, fold_once
+from penstock.runtime.operators.windows.forms import form_of, window_of
+from penstock.runtime.operators.windows.host import WindowHost
+from penstock.runtime.operators.windows.lists import StampedContents
+from penstock.runtime.operators.windows.merging import MergingWindows
+from penstock.runtime.operators.windows.scoped_states import ScopedStates
+from penstock.runtime.operators.windows.trigger_context import AssignerContext, TriggerContext
+from penstock.state.backends.base import ABSENT
+
+TRIGGER_PREFIX = "_window_trigger/"
+"""The states of triggers are kept under their names behind this."""
+
+
+class GeneralEngine:
+    """Keeps every window by itself."""
+
+    def __init__(self, host: WindowHost, contents: Contents) -> None:
+        self._host = host
+        self._space = host.scope.context
+        self._contents = contents
+        window = host.window
+        self._assigner, self._trigger = window.assigner, window.trigger
+        self._by_event_time = window.assigner.is_event_time()
+        self._lateness = window.allowed_lateness if self._by_event_time else 0
+        self._merging = MergingWindows(host) if window.is_merging else None
+        states = ScopedStates(host.spec, host.scope, TRIGGER_PREFIX)
+        self._trigger_context = TriggerContext(host.timers, states, host.context)
+        self._assigner_context = AssignerContext(host.timers, host.context)
+        timers = host.timers
+        self._register_cleanup, self._delete_cleanup = (
+            (timers.register_event_time_timer, timers.delete_event_time_timer)
+            if self._by_event_time
+            else (timers.register_processing_time_timer, timers.delete_processing_time_timer)
+        )
+
+    def process(self, values: list[Any], stamps: list[int]) -> None:
+        """Add records of the current key to their windows."""
+        if self._merging is not None:
+            self._merging.load()
+        position = iter(values)
+        try:
+            for stamp, value in zip(stamps, position, strict=False):
+                self._add(value, stamp)
+        except BaseException as cause:
+            raise self._host.failed(cause, values, position) from cause
+
+    def on_event_time(self, form: Any, time: int) -> None:
+        """Ask the trigger, and end the window if its time is over."""
+        # The end of the input ends windows of all kinds.
+        self._on_time(
+            form, time, self._trigger.on_event_time, self._by_event_time or time == MAX_TIMESTAMP
+        )
+
+    def on_processing_time(self, form: Any, time: int) -> None:
+        """Ask the trigger, and end the window if its time is over."""
+        self._on_time(form, time, self._trigger.on_processing_time, not self._by_event_time)
+
+    def _add(self, value: Any, stamp: int) -> None:
+        key, is_taken = self._host.keys.key, False
+        for assigned in self._assigner.assign_windows(value, stamp, self._assigner_context):
+            window = assigned
+            if self._merging is not None:
+                window = self._merging.add(assigned, self._merged)
+            if self._is_over(window):
+                if self._merging is not None:
+                    self._merging.end(window)
+                continue
+            is_taken = True
+            form = form_of(window)
+            home = form if self._merging is None else self._merging.home_of(window)
+            self._space.key = (key, home)
+            self._contents.add(value, stamp)
+            self._space.key = (key, form)
+            result = self._trigger.on_element(value, stamp, window, self._trigger_context)
+            if result is not TriggerResult.CONTINUE:
+                self._act(result, window, home, stays=True)
+                self._space.key = (key, form)
+            cleanup = self._cleanup_time(window)
+            if cleanup < MAX_TIMESTAMP:
+                self._register_cleanup(cleanup)
+        if is_taken or not self._by_event_time:
+            return
+        if min(stamp + self._lateness, MAX_TIMESTAMP) <= self._watermark:
+            self._host.late.append((stamp, value))
+
+    def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
+        key = self._host.keys.key
+        home = form if self._merging is None else self._merging.home(form)
+        if home is ABSENT:
+            return
+        window = window_of(form)
+        self._space.key = (key, form)
+        result = ask(time, window, self._trigger_context)
+        is_end = may_end and time == self._cleanup_time(window)
+        if result is not TriggerResult.CONTINUE:
+            self._act(result, window, home, stays=not is_end)
+        if is_end:
+            self._space.key = (key, home)
+            self._contents.clear()
+            self._space.key = (key, form)
+            self._trigger.clear(window, self._trigger_context)
+            self._host.call.clear(window)
+            if self._merging is not None:
+                self._merging.end(window)
+
+    def _act(self, result: TriggerResult, window: Any, home: Any, *, stays: bool) -> None:
+        """Do what a trigger decided."""
+        key = self._host.keys.key
+        self._space.key = (key, home)
+        if result.is_fire():
+            elements = self._contents.elements(stays=stays and not result.is_purge())
+            if elements is not None:
+                if self._host.window.evictor is None:
+                    self._space.key = (key, form_of(window))
+                    self._host.fire(window, elements)
+                else:
+                    self._fire_evicting(window, home, elements)
+        if result.is_purge():
+            self._space.key = (key, home)
+            self._contents.clear()
+
+    def _fire_evicting(self, window: Any, home: Any, stamped: list[Any]) -> None:
+        evictor, context = self._host.window.evictor, self._trigger_context
+        evictor.evict_before(stamped, len(stamped), window, context)
+        if stamped:
+            elements = fold_once(self._host.window, [value for _, value in stamped])
+            self._space.key = (self._host.keys.key, form_of(window))
+            self._host.fire(window, elements)
+        evictor.evict_after(stamped, len(stamped), window, context)
+        self._space.key = (self._host.keys.key, home)
+        assert isinstance(self._contents, StampedContents)
+        self._contents.replace(stamped)
+
+    def _merged(self, result: Any, parts: list[Any], home: Any, others: list[Any]) -> None:
+        """Move timers, state of triggers and contents of windows that became one."""
+        now = self._watermark
+        if not self._by_event_time:
+            now = self._host.timers.current_processing_time()
+        if self._cleanup_time(result) <= now:
+            raise StateError(
+                f"{self._assigner!r} merged windows into {result!r}, which ended before "
+                f"{now}, the current time",
+                hint="Merge windows into one that holds all of them.",
+            )
+        key = self._host.keys.key
+        self._space.key = (key, form_of(result))
+        self._trigger_context.merged = [(key, form_of(part)) for part in parts]
+        self._trigger.on_merge(result, self._trigger_context)
+        self._trigger_context.merged = []
+        for part in parts:
+            self._space.key = (key, form_of(part))
+            self._trigger.clear(part, self._trigger_context)
+            self._delete_cleanup(self._cleanup_time(part))
+        self._space.key = (key, form_of(home))
+        self._contents.merge([(key, form_of(other)) for other in others])
+
+    @property
+    def _watermark(self) -> int:
+        return self._host.timers.watermark
+
+    def _cleanup_time(self, window: Any) -> int:
+        time: int = min(window.max_timestamp() + self._lateness, MAX_TIMESTAMP)
+        return time
+
+    def _is_over(self, window: Any) -> bool:
+        return self._by_event_time and self._cleanup_time(window) <= self._watermark

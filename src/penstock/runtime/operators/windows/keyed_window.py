@@ -1,0 +1,362 @@
+"""window and window_all: records are cut into windows, and windows are evaluated.
+
+| how windows are kept                | when                                                    |
+|-------------------------------------|---------------------------------------------------------|
+| at once, without state              | batch run, one window that fires at the end of input    |
+| the same (`windows.complete`)       | batch run, at regular distances, of those that end in it |
+| in panes (`windows.panes`)          | at regular distances, firing when their time has come   |
+| one by one (`windows.general`)      | everything else                                         |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+from penstock.errors import PenstockError
+from penstock.program.life_cycle import has_life_cycle
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.window_operation import Evaluation, Fold, WindowSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.side_outputs import send_sides
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
+from penstock.runtime.operators.windows.complete import CompleteWindows
+from penstock.runtime.operators.windows.contents import fold_once, make_contents, make_fold
+from penstock.runtime.operators.windows.evaluation import (
+    FunctionContext,
+    WindowCall,
+    no_window_state,
+)
+from penstock.runtime.operators.windows.general import GeneralEngine
+from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
+from penstock.runtime.operators.windows.in_parts import Parts, in_parts
+from penstock.runtime.operators.windows.panes import PaneEngine
+from penstock.runtime.operators.windows.scoped_states import ScopedStates
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
+from penstock.state.handles.key_context import KeyContext
+from penstock.user_failure import raise_interrupt, short
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+
+FUNCTION_PREFIX = "_window_function/"
+"""State per window of functions is kept under its name behind this."""
+
+
+_ONE_VALUE = frozenset({Fold.REDUCE, Fold.AGGREGATE})
+
+
+class KeyedWindowOperator(KeyedOperator):
+    """Keeps the windows of every key, and calls the user's function when they fire.
+
+    Time is as in `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the
+    records of a key are added, so that none is late, and its windows fire after the last one. Of a
+    key whose records come in parts, in order of time, those that are complete fire between parts,
+    if only the end of a window fires it: then nobody can tell, and they need no memory.
+    """
+
+    takes_keys_in_parts = True
+    has_keys_of_its_own = False  # but pairs of a key and a window
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.window is not None
+        self._window: WindowSpec = spec.window
+        self.late_records: int = 0
+        self.may_tag = spec.window.evaluation is not Evaluation.NONE
+        self._space = KeyContext()
+        self._timers = TimerService(
+            scope.store.timers(spec.uid, TABLE),
+            scope.store.timers(spec.uid, PROCESSING_TABLE),
+            self._space,
+            scope.now_ms,
+        )
+        space = replace(scope, context=self._space)
+        states = ScopedStates(spec, space, FUNCTION_PREFIX)
+        seen = FunctionContext(
+            self._timers,
+            no_window_state if self._window.is_merging else lambda: states,
+            context,
+        )
+        self._host = WindowHost(
+            spec=spec,
+            window=self._window,
+            keys=self.keys,
+            scope=space,
+            context=context,
+            timers=self._timers,
+            call=WindowCall(spec, seen, self.emission),
+            send=self._send,
+            failed=self._failed,
+        )
+        self._engine: WindowEngine
+        self._held: list[Any] = []
+        self._parts: Parts | None = None
+        # A function with an `open` of its own may look at the state of the current key.
+        self._folds_at_once = (
+            spec.window.evaluation is Evaluation.NONE
+            and spec.window.fold in _ONE_VALUE
+            and not has_life_cycle(spec.window.fold_function)
+        )
+        self._fires_between = False
+        self._complete: CompleteWindows | None = None
+        self._comes_in_parts = False
+
+    def open(self) -> None:
+        """Open the user's functions, then decide how windows are kept."""
+        for function in self._functions():
+            self._tell("open", getattr(function, "open", None), self.context)
+        contents = make_contents(self.spec, self._host.scope)
+        panes = self._window.panes
+        if panes is not None and (panes.slide == panes.size or self._can_combine()):
+            self._engine = PaneEngine(self._host, panes, contents)
+            if self._window.assigner.is_event_time():
+                self._complete = CompleteWindows(self._host, panes)
+        else:
+            self._engine = GeneralEngine(self._host, contents)
+
+    def close(self) -> None:
+        """Close the user's functions."""
+        for function in self._functions():
+            self._tell("close", getattr(function, "close", None))
+
+    def start_epoch(self) -> None:
+        """Make void what state handles remember."""
+        super().start_epoch()
+        self._space.epoch += 1
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Take a batch; if each key has one result, and its records no order in time, at once."""
+        if timestamps is None and self._folds_at_once and self._is_dam:
+            keys, values = self._keyed(values)
+            self._fold(keys, values)
+        else:
+            super().process(values, timestamps)
+
+    @property
+    def folds_frames(self) -> bool:
+        """Records that come with their keys have no order in time."""
+        return self.spec.takes_pairs and self._folds_at_once and self._is_dam
+
+    def start_key(self, key: Any) -> None:
+        """Begin with a key whose records come in parts."""
+        super().start_key(key)
+        self._comes_in_parts = True
+        if self._is_dam:
+            self._parts = in_parts(self._window, self.spilled_values)
+        else:
+            self._fires_between = self._window.ends_behind_records
+
+    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
+        """Add the records of one key."""
+        if self._parts is not None:
+            self._add_part(self._parts, values)
+            return
+        if self._is_dam:
+            self._held += values
+            return
+        final = self._final_watermark
+        if self._complete and final is not None and timestamps and not self._comes_in_parts:
+            taken = self._complete.hold(values, timestamps, final)
+            if taken == len(values):
+                return
+            values, timestamps = values[taken:], timestamps[taken:]
+        self._space.group = self.keys.group
+        self._engine.process(values, timestamps or list(repeat(MIN_TIMESTAMP, len(values))))
+        self._send_late()
+        if self._fires_between and timestamps:
+            self._fire_complete(timestamps[-1])
+
+    def end_key(self, watermark: int) -> None:
+        """Fire the windows of a key whose records are complete (batch run)."""
+        self._fires_between = False
+        self._timers.watermark = watermark
+        if self._parts is not None:
+            self._fire_parts(self._parts)
+        elif self._is_dam:
+            self._fire_at_once()
+        else:
+            if self._complete is not None and not self._comes_in_parts:
+                self._fire_whole(self._complete)
+            # What is due belongs to this key: earlier ones have fired theirs.
+            self._timers.fire_all_keys(watermark, self._on_event_time)
+            if self._is_last_run:
+                self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
+        self._timers.watermark = MIN_TIMESTAMP
+        self._comes_in_parts = False
+
+    def on_watermark(self, watermark: int) -> None:
+        """Fire the windows of all keys that are due (live run)."""
+        if self._final_watermark is not None:
+            return  # a batch run has fired them key by key
+        self._timers.watermark = watermark
+        self._timers.fire_all_keys(watermark, self._on_event_time)
+
+    def on_processing_time(self, now_ms: int) -> None:
+        """Fire the windows of all keys that the clock has reached (live run)."""
+        self._timers.fire_processing_time(now_ms, self._on_processing_time)
+        self.flush()
+
+    def next_processing_time(self) -> int | None:
+        """Return when the earliest window by the clock is due."""
+        return self._timers.next_processing_time()
+
+    def restore_watermark(self, watermark: int) -> None:
+        """Set the watermark to what it was before a restart; no window fires."""
+        self._timers.watermark = watermark
+        super().restore_watermark(watermark)
+
+    @property
+    def _is_dam(self) -> bool:
+        """Whether all records of a key are at hand, for a window that fires when they are."""
+        final, window = self._final_watermark, self._window.end_of_stream
+        return final is not None and window is not None and final >= window.max_timestamp()
+
+    def _fire_complete(self, time: int) -> None:
+        """Fire the windows of a key that end at `time`, the last record's, or before.
+
+        A session that ends there is none of them: the record has prolonged it.
+        """
+        final = self._final_watermark
+        assert final is not None, "keys come in parts in a batch run only"
+        self._timers.watermark = final
+        self._timers.fire_all_keys(min(final, time - 1), self._on_event_time)
+        self._timers.watermark = MIN_TIMESTAMP
+
+    def _fire_whole(self, complete: CompleteWindows) -> None:
+        try:
+            complete.fire(self._send_whole)
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            where = f"timer {complete.time} of key {short(self.keys.key)}"
+            raise self.failed_in(where, cause) from cause
+
+    def _send_whole(self, results: list[Any], times: list[int]) -> None:
+        self.emit(list(self.emission.of(results)), times)
+
+    def _fire_at_once(self) -> None:
+        values, self._held = self._held, []
+        if values:
+            self._fire_with(lambda: fold_once(self._window, values))
+
+    def _fold(self, keys: list[Any], values: list[Any]) -> None:
+        folded = self.folded
+        assert folded is not None, "only a batch run knows the final watermark"
+        position = iter(values)
+        try:
+            make_fold(self._window).fold_by_key(folded.table, keys, position)
+        except BaseException as cause:
+            key = keys[len(values) - length_hint(position) - 1]
+            raise self.failed(cause, values, position, key=key) from cause
+        folded.records += len(values)
+
+    def end_group(self) -> None:
+        """Give one result per key, of windows that were folded as records came."""
+        window = self._window.end_of_stream
+        if self.folded is None or not self.folded.records or window is None:
+            return
+        folded = self.folded.take()
+        fold = make_fold(self._window)
+        results: list[Any] = []
+        try:
+            for key, kept in folded.items():  # noqa: B007 - named in the error
+                results.append(fold.result(kept))
+        except BaseException as cause:
+            raise self.failed_in(f"window {window!r} of key {short(key)}", cause) from cause
+        for at in range(0, len(results), FLUSH_RECORDS):
+            some = list(self.emission.of(results[at : at + FLUSH_RECORDS]))
+            self._send(some, window.max_timestamp())
+        self.flush()
+
+    def _add_part(self, parts: Parts, values: list[Any]) -> None:
+        position = iter(values)
+        try:
+            parts.extend(position)
+        except BaseException as cause:
+            raise self._failed(cause, values, position) from cause
+
+    def _fire_parts(self, parts: Parts) -> None:
+        self._fire_with(parts.elements)
+        parts.close()
+        self._parts = None
+
+    def _fire_with(self, elements: Callable[[], Any]) -> None:
+        window = self._window.end_of_stream
+        assert window is not None
+        self._space.group, self._space.key = self.keys.group, (self.keys.key, None)
+        with_user = self._guarded(f"window {window!r}")
+        with_user(lambda: self._host.fire(window, elements()))
+        with_user(lambda: self._host.call.clear(window))
+
+    def _on_event_time(self, time: int) -> None:
+        self._on_timer(time, self._engine.on_event_time)
+
+    def _on_processing_time(self, time: int) -> None:
+        self._on_timer(time, self._engine.on_processing_time)
+
+    def _on_timer(self, time: int, react: Callable[[Any, int], None]) -> None:
+        self.keys.key, form = self._space.key
+        self.keys.group = self._space.group
+        self._guarded(f"timer {time}")(lambda: react(form, time))
+
+    def _guarded(self, where: str) -> Callable[[Callable[[], None]], None]:
+        """Return what calls something of the user's and says on what it failed."""
+
+        def run(call: Callable[[], None]) -> None:
+            try:
+                call()
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                raise self.failed_in(f"{where} of key {short(self.keys.key)}", cause) from cause
+
+        return run
+
+    def _send(self, results: list[Any], timestamp: int) -> None:
+        self.emit(results, [timestamp] * len(results))
+
+    def _send_late(self) -> None:
+        late, self._host.late = self._host.late, []
+        tag = self._window.late_tag
+        if late and tag is None:
+            self.late_records += len(late)
+        elif late and tag is not None:
+            stamps, values = zip(*late, strict=True)
+            send_sides(self._sides, {tag: (list(values), list(stamps))})
+
+    def _failed(
+        self, cause: BaseException, values: list[Any], position: Iterator[Any]
+    ) -> PenstockError:
+        return self.failed(cause, values, position, key=self.keys.key)
+
+    def _functions(self) -> list[Any]:
+        """Return the user's function objects, each once."""
+        found = [self._window.fold_function, self._window.function]
+        return [function for function in found if function is not None]
+
+    def _tell(self, what: str, method: Callable[..., None] | None, *arguments: Any) -> None:
+        if method is None:
+            return
+        try:
+            method(*arguments)
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            raise self.failed_in(what, cause) from cause
+
+    def _can_combine(self) -> bool:
+        """Return whether accumulators can be merged, which sharing panes takes."""
+        if self._window.fold is not Fold.AGGREGATE:
+            return True
+        function = self._window.fold_function
+        try:
+            left, right = function.create_accumulator(), function.create_accumulator()
+            return function.merge(left, right) is not None or left is None
+        except BaseException as cause:  # noqa: BLE001 - whatever it is, windows are kept one by one
+            raise_interrupt(cause)
+            return False

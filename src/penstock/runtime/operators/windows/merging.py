@@ -1,0 +1,129 @@
+"""Windows that become one, as sessions do.
+
+The contents of a window stay where they are when it is merged: a window has a *home*, the window
+under which its contents are stored, and the merged window takes the home of one of its parts.
+Only the contents of the other parts move.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from penstock.runtime.operators.windows.forms import form_of, window_of
+from penstock.runtime.operators.windows.host import WindowHost
+from penstock.state.backends.base import ABSENT
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.types import Types
+
+MERGES = "_window_merges"
+"""Name of the state: per key, form of a window to form of its home."""
+
+Merged = Callable[[Any, list[Any], Any, list[Any]], None]
+"""Told of every merge: (result, windows in it, home, other homes)."""
+
+
+class MergingWindows:
+    """The windows of the current key that have not ended."""
+
+    def __init__(self, host: WindowHost) -> None:
+        pickled = Types.PICKLED_BYTE_ARRAY()
+        schema = StateSchema(StateKind.MAP, pickled, pickled)
+        self._host = host
+        self._table = host.scope.store.table(host.spec.uid, MERGES, schema)
+        self._assigner = host.window.assigner
+        self._homes: dict[Any, Any] = {}
+        self._sorted: list[Any] | None = None
+
+    def load(self) -> None:
+        """Begin with the records of a key."""
+        keys = self._host.keys
+        items = self._table[keys.group].items(keys.key)
+        self._homes = {window_of(form): window_of(home) for form, home in items}
+        if self._host.window.merges_neighbours:
+            self._sorted = sorted(self._homes)
+
+    def home(self, form: Any) -> Any:
+        """Return the form of the home of a window of the current key, `ABSENT` if it ended."""
+        keys = self._host.keys
+        return self._table[keys.group].get(keys.key, form, ABSENT)
+
+    def home_of(self, window: Any) -> Any:
+        """Return the form of the home of a window that was added since `load`."""
+        return form_of(self._homes[window])
+
+    def end(self, window: Any) -> None:
+        """Forget a window."""
+        keys = self._host.keys
+        self._table[keys.group].remove(keys.key, form_of(window))
+        if self._homes.pop(window, None) is not None and self._sorted is not None:
+            del self._sorted[bisect_left(self._sorted, window)]
+
+    def add(self, window: Any, merged: Merged) -> Any:
+        """Add the window of a record and return the one it has become.
+
+        Args:
+            window: As assigned.
+            merged: Told of every merge.
+        """
+        if window in self._homes:
+            return window
+        candidates = self._candidates(window)
+        if not candidates:
+            self._put(window, window)
+            return window
+        decided = _Decisions()
+        self._assigner.merge_windows([*candidates, window], decided)
+        actual, is_absorbed = window, False
+        for result, parts in decided.merges:
+            old = [part for part in dict.fromkeys(parts) if part in self._homes]
+            if window in parts:
+                actual, is_absorbed = result, True
+            if not old:
+                self._put(result, result)
+                continue
+            homes = [self._homes[part] for part in old]
+            for part in old:
+                self.end(part)
+            self._put(result, homes[0])
+            gone = [part for part in old if part != result]
+            if gone:
+                merged(result, gone, homes[0], homes[1:])
+        if not is_absorbed:
+            self._put(window, window)
+        return actual
+
+    def _candidates(self, window: Any) -> list[Any]:
+        """Return the windows that `window` could be merged with.
+
+        Sessions are disjoint, so only neighbours can touch: a key may have many of them, all
+        those of its history in a batch run.
+        """
+        if self._sorted is None:
+            return list(self._homes)
+        at = bisect_left(self._sorted, window)
+        first, last = at, at
+        while first and self._sorted[first - 1].intersects(window):
+            first -= 1
+        while last < len(self._sorted) and self._sorted[last].intersects(window):
+            last += 1
+        return self._sorted[first:last]
+
+    def _put(self, window: Any, home: Any) -> None:
+        keys = self._host.keys
+        self._table[keys.group].put(keys.key, form_of(window), form_of(home))
+        self._homes[window] = home
+        if self._sorted is not None:
+            insort(self._sorted, window)
+
+
+class _Decisions:
+    """Implements `MergeCallback` of the API."""
+
+    def __init__(self) -> None:
+        self.merges: list[tuple[Any, list[Any]]] = []
+
+    def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
+        """Take note."""
+        self.merges.append((merge_result, list(to_be_merged)))

@@ -1,0 +1,119 @@
+"""State of one key and window: for triggers, and for process window functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, cast
+
+from penstock.errors import StateError
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.state.backends.base import ABSENT, StateBackend, Table
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+
+
+class _PrefixedStore:
+    """A store in which the names of states begin with a prefix."""
+
+    def __init__(self, store: StateBackend, prefix: str) -> None:
+        self._store = store
+        self._prefix = prefix
+
+    def table(self, operator: str, state: str, schema: StateSchema) -> Table:
+        return self._store.table(operator, self._prefix + state, schema)
+
+
+class ScopedStates:
+    """Implements `KeyedStateStore` of the API for the current key and window.
+
+    Args:
+        spec: The operator.
+        scope: Its state; the key of `scope.context` is (key, form of the window).
+        prefix: Keeps the names apart from those of other states of the operator.
+    """
+
+    def __init__(self, spec: OperatorSpec, scope: KeyedScope, prefix: str) -> None:
+        self._store = _PrefixedStore(scope.store, prefix)
+        self._space = scope.context
+        self._uid = spec.uid
+        prefixed = replace(scope, store=cast("StateBackend", self._store))
+        self._handles = StateHandles(spec, prefixed)
+        self._found: dict[str, tuple[Any, Any]] = {}
+
+    def of(self, descriptor: Any) -> Any:
+        """Return the state of a descriptor of any kind.
+
+        Raises:
+            ArgumentError: It is no descriptor, or its name is taken by another state.
+        """
+        known = self._found.get(getattr(descriptor, "get_name", str)())
+        if known is not None and known[0] is descriptor:
+            return known[1]
+        handle = self._handles.keyed(getattr(descriptor, "kind", StateKind.VALUE), descriptor)
+        self._found[descriptor.get_name()] = (descriptor, handle)
+        return handle
+
+    def merge(self, descriptor: Any, sources: Iterable[Any]) -> None:
+        """Bring the state of other windows into that of the current one.
+
+        Args:
+            descriptor: Of reducing, list or aggregating state.
+            sources: Their (key, form).
+
+        Raises:
+            StateError: It is value or map state, which cannot be merged.
+        """
+        handle, kind = self.of(descriptor), descriptor.kind
+        if kind not in _MERGEABLE:
+            raise StateError(
+                f"a trigger merges {descriptor!r}, which is {kind.value} state",
+                hint="Use reducing, list or aggregating state in triggers of merging windows.",
+            )
+        target = self._space.key
+        for source in sources:
+            if kind is StateKind.AGGREGATING:
+                self._merge_accumulators(descriptor, source)
+                continue
+            self._space.key = source
+            found = handle.get()
+            handle.clear()
+            self._space.key = target
+            if kind is StateKind.LIST:
+                handle.add_all(found)
+            elif found is not None:
+                handle.add(found)
+
+    def _merge_accumulators(self, descriptor: Any, source: Any) -> None:
+        table = self._store.table(self._uid, descriptor.get_name(), descriptor.schema())
+        part = table[self._space.group]
+        found = part.get(source, ABSENT)
+        if found is ABSENT:
+            return
+        part.remove(source)
+        own = part.get(self._space.key, ABSENT)
+        merged = found if own is ABSENT else descriptor.get_agg_function().merge(own, found)
+        part.put(self._space.key, merged)
+
+    def get_state(self, state_descriptor: Descriptor) -> Any:
+        """Return value state of the key and window."""
+        return self._handles.keyed(StateKind.VALUE, state_descriptor)
+
+    def get_list_state(self, state_descriptor: Descriptor) -> Any:
+        """Return list state of the key and window."""
+        return self._handles.keyed(StateKind.LIST, state_descriptor)
+
+    def get_map_state(self, state_descriptor: Descriptor) -> Any:
+        """Return map state of the key and window."""
+        return self._handles.keyed(StateKind.MAP, state_descriptor)
+
+    def get_reducing_state(self, state_descriptor: Descriptor) -> Any:
+        """Return reducing state of the key and window."""
+        return self._handles.keyed(StateKind.REDUCING, state_descriptor)
+
+    def get_aggregating_state(self, state_descriptor: Descriptor) -> Any:
+        """Return aggregating state of the key and window."""
+        return self._handles.keyed(StateKind.AGGREGATING, state_descriptor)
+
+
+_MERGEABLE = frozenset({StateKind.REDUCING, StateKind.LIST, StateKind.AGGREGATING})

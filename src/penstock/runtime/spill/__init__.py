@@ -1,0 +1,1 @@
+"""What does not fit in memory, on disk."""

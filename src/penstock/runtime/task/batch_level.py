@@ -1,0 +1,321 @@
+"""A level in a batch run: one key group after the other.
+
+Rows arrive sorted by route and frame: first the control frames for this task (negative
+routes), then the frames of each key group in the order they were written. Memory holds one
+key group at a time; where records come with their keys, to be folded, what those gave so far; of an
+operator without a key, or of a broadcast input, one frame. A key group that does not fit in memory is spilled
+(`spilled_group`). Frames for later levels and sinks pass through unread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from penstock.metrics.task_clock import DECODE, OTHER, TaskClock, level_place
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.level import LevelProgram
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.level_input import LevelInput
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.runtime.task.chain import OperatorChain
+from penstock.runtime.task.report import Report, encode_report
+from penstock.runtime.task.spilling.held_memory import HeldMemory
+from penstock.runtime.task.spilling.large_key import LargeKey
+from penstock.runtime.task.spilling.spilled_group import SpilledGroup
+from penstock.runtime.task.spilling.spilled_portions import Portion
+from penstock.runtime.task.subtask_program import of_subtask
+from penstock.runtime.time.level_backlog import LevelBacklog
+from penstock.runtime.time.level_watermarks import LevelWatermarks
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.level_state import CurrentGroup, LevelState
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.wire.canonical.key_groups import KeyGroups
+from penstock.wire.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
+from penstock.wire.frame import (
+    FrameHeader,
+    FrameKind,
+    encode_parts,
+    encode_payload,
+    read_header,
+)
+from penstock.wire.record_parts import pack_part
+
+_YIELD_FRAMES = 64
+
+Row = tuple[int, bytes]
+"""(route, frame)."""
+
+
+class BatchLevel:
+    """One task of one level of a batch run."""
+
+    def __init__(
+        self,
+        program: LevelProgram,
+        task: int,
+        local_directory: Path | None = None,
+        clock: TaskClock | None = None,
+    ) -> None:
+        """Build, without opening.
+
+        Args:
+            program: The level's program.
+            task: Index of the task.
+            local_directory: Where to spill; None is the directory for temporary files.
+            clock: Of the task; None makes one.
+        """
+        self._program = program = of_subtask(program, task)
+        self._task = task
+        self._space = SpillSpace(program.settings.sorted_inputs_bytes, local_directory)
+        self._held = HeldMemory(program.settings.sorted_inputs_bytes)
+        self._store = HashBackend()
+        self._store.format = program.settings.state_format()
+        self._group = CurrentGroup()
+        self._out: list[Row] = []
+        self._sequence = FrameSequence(task, clock)
+        self._clock = self._sequence.clock
+        ids = [spec.id for spec in program.operators]
+        entries = sorted({spec.target_operator for spec in program.inputs})
+        self._chain = OperatorChain(
+            program,
+            ids,
+            entries,
+            self._sequence,
+            self._emit,
+            LevelState(self._store, self._group_of()),
+            task,
+        )
+        self._watermarks = LevelWatermarks(program)
+        self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
+        self._targets = {spec.id: spec.target_operator for spec in program.inputs}
+        self._statuses: list[tuple[int, BacklogStatus]] = []
+        self._keyed = {
+            key: op for key, op in self._chain.operators.items() if isinstance(op, KeyedOperator)
+        }
+        for operator in self._keyed.values():
+            operator.spill_space = self._space
+
+    def _group_of(self) -> Callable[[Any], int]:
+        """Return key to key group: the route, unless a channel has fewer subtasks than tasks."""
+        settings = self._program.settings
+        squeezed = any(
+            spec.subtasks is not None and spec.subtasks < settings.parallelism
+            for spec in self._program.inputs
+        )
+        return KeyGroups(settings.max_parallelism).__getitem__ if squeezed else self._group
+
+    def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+        """Process all rows of the task and yield what it writes.
+
+        Raises:
+            PenstockError: A user function failed, a frame is damaged, or a local disk is full.
+        """
+        try:
+            yield from self._run(rows)
+        finally:
+            self._space.close()
+
+    def _run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
+        self._chain.open()
+        self._clock.switch(OTHER)
+        for spec in self._program.inputs:
+            if spec.source_level == 0:
+                for source in self._program.settings.ended_sources & set(spec.sources):
+                    self._watermarks.accept(spec.id, EndOfInput(source))
+        by_route = groupby(rows, key=itemgetter(0))
+        ordered = False
+        for route, group in by_route:
+            if route >= 0 and not ordered:
+                self._use_batch_order()
+                ordered = True
+            yield from self._process_route(route, map(itemgetter(1), group))
+        if not ordered:
+            self._use_batch_order()
+        self._finish()
+        yield self._take()
+
+    def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
+        keyed = LevelInput(self._program)
+        spilled: SpilledGroup | None = None
+        # A broadcast input is read as it comes, and what is folded as well.
+        hold = {key for key, op in self._keyed.items() if route >= 0 and not op.folds_frames}
+        self._group.group = route
+        self._held.start_group()
+        for frame in frames:
+            operator = self._add(keyed, frame, hold)
+            if operator is not None:
+                self._feed(keyed, operator)
+                hold |= self._take_back(keyed, operator, frame)
+            elif spilled is not None:
+                spilled.take(keyed)
+            elif self._held.is_exceeded_by(keyed):
+                spilled = SpilledGroup(self._keyed, self._space, route)
+                spilled.take(keyed)
+            self._out += [(route, passing) for passing in keyed.take_passing()]
+            if len(self._out) >= _YIELD_FRAMES:
+                yield self._take()
+        for channel, element in keyed.control():
+            self._watermarks.accept(channel, element)
+        if self._backlog is not None:
+            self._statuses += keyed.statuses()
+        if spilled is not None:
+            yield from self._process_spilled(spilled, route)
+            return
+        for operator in keyed.operators():
+            self._feed(keyed, operator)
+        self._end_keys(route)
+        yield self._take()
+
+    def _add(self, keyed: LevelInput, frame: bytes, hold: set[int]) -> int | None:
+        operator = keyed.add(frame, hold=hold)
+        if said := keyed.take_punctuation():
+            self._tell_between(said)
+        return operator
+
+    def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
+        """Hold what an operator has folded of a key group, if memory is used up.
+
+        Args:
+            keyed: Where it is held, before the records that follow.
+            operator: Its id.
+            frame: The last one it was fed; what it has folded takes its place in order.
+
+        Returns:
+            The operator, if its records are to be held from now on.
+        """
+        found = self._keyed.get(operator)
+        if found is None or found.folded is None or not found.folded.is_full:
+            return set()
+        table = found.folded.take()
+        header = replace(read_header(frame), count=len(table))
+        part = pack_part(list(table.keys()), list(table.values()))
+        keyed.add(encode_parts(header, [part], keyed=True))
+        return {operator}
+
+    def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:
+        for operator, portion in spilled.portions():
+            fits = portion.memory_bytes <= self._space.memory_bytes
+            if fits or not operator.takes_keys_in_parts:
+                arrived = LevelInput(self._program, portion.stamped)
+                for frame in portion.file:
+                    arrived.add(frame)
+                self._feed(arrived, operator.spec.id)
+            else:
+                yield from self._process_in_parts(operator, portion)
+            self._end_keys(route)
+            yield self._take()
+
+    def _process_in_parts(self, operator: KeyedOperator, portion: Portion) -> Iterator[list[Row]]:
+        large = LargeKey(portion, self._space, operator.spilled)
+        number, record = large.first_record()
+        (key,) = operator.keys_of(number, [record])
+        operator.start_key(key)
+        for batch in large.batches(by_time=operator.wants_parts_by_time):
+            with self._chain.timing(operator.spec.id):
+                operator.continue_key(*batch)
+            if len(self._out) >= _YIELD_FRAMES:
+                yield self._take()
+        with self._chain.timing(operator.spec.id):
+            operator.complete_key()
+
+    def _end_keys(self, route: int) -> None:
+        """Hand over and forget the state of keys that are complete: all there are."""
+        keyed = self._keyed.values()
+        if route >= 0:
+            for key, operator in self._keyed.items():
+                with self._chain.timing(key):
+                    operator.end_group()
+        if route >= 0 and self._program.settings.hands_over:
+            for operator in keyed:
+                operator.sweep((), everything=True)
+            for group in self._store.groups():
+                if group != BROADCAST_GROUP:
+                    self._write_state(route, self._store.snapshot_group(group))
+        self._store.forget_keys()
+        for operator in keyed:
+            operator.start_epoch()
+
+    def _feed(self, arrived: LevelInput, operator: int) -> None:
+        before = self._clock.switch(DECODE)
+        batches = arrived.take(operator)
+        self._clock.switch(before)
+        self._chain.feed(operator, batches)
+
+    def _write_state(self, route: int, blobs: Iterable[bytes]) -> None:
+        level = self._program.level
+        for blob in blobs:
+            number = self._sequence.take()
+            header = FrameHeader(self._task, number, level, SINK_LEVEL, FrameKind.STATE, 1)
+            self._emit(route, encode_payload(header, blob))
+
+    def _use_batch_order(self) -> None:
+        """Tell keyed operators the final watermark: all control frames have been read."""
+        marks = self._watermarks.of_operators()
+        is_last_run = not self._program.settings.hands_over
+        for key, operator in self._chain.operators.items():
+            if isinstance(operator, KeyedOperator):
+                operator.use_batch_order(marks[key], is_last_run=is_last_run)
+                if operator.speaks_for_itself:
+                    for target, number in self._watermarks.ended_inputs():
+                        if target == key:
+                            operator.input_ended(number)
+        if self._backlog is not None:
+            self._backlog.accept(said for said in self._statuses if said[1].before_records)
+            self._tell_backlog(self._backlog)
+
+    def _tell_between(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
+        """Tell what came between records; operators whose records wait hear it at the end."""
+        if self._backlog is None:
+            return
+        waits = [said for said in statuses if self._targets[said[0]] in self._keyed]
+        self._statuses += waits
+        self._backlog.accept(said for said in statuses if said not in waits)
+        self._tell_backlog(self._backlog)
+
+    def _tell_backlog(self, backlog: LevelBacklog) -> None:
+        for told in backlog.of_inputs():
+            self._chain.set_backlog(*told)
+
+    def _end_inputs(self) -> None:
+        """Tell that backlog is over, then the ends, before the watermarks."""
+        if self._backlog is not None:
+            self._backlog.accept(said for said in self._statuses if not said[1].before_records)
+            if self._program.settings.hands_over:
+                self._backlog.end()
+            self._tell_backlog(self._backlog)
+        for operator, number in self._watermarks.ended_inputs():
+            self._chain.end_input(operator, number)
+
+    def _finish(self) -> None:
+        self._end_inputs()
+        for operator, mark in self._watermarks.of_operators().items():
+            self._chain.entries[operator].advance_watermark(mark)
+        self._chain.finish_batch()
+        for writer in self._chain.writers.values():
+            ended = writer.timeline.greatest == MAX_WATERMARK
+            writer.send_watermark(self._task, 0, finished=ended)
+        self._chain.close()
+        report = Report(
+            metrics=self._chain.take_metrics(),
+            operator_records=self._chain.take_counts(),
+            watermarks=self._watermarks.for_hand_over(),
+            memory=self._chain.memory(),
+            times=self._clock.take(level_place(self._program.level)),
+        )
+        route = -self._task - 1
+        if self._task == 0 and self._program.settings.hands_over:
+            self._write_state(route, self._store.snapshot_group(BROADCAST_GROUP))
+        self._emit(route, encode_report(report, self._task, self._sequence.take()))
+
+    def _take(self) -> list[Row]:
+        out, self._out = self._out, []
+        return out
+
+    def _emit(self, route: int, frame: bytes) -> None:
+        self._out.append((route, frame))

@@ -1,0 +1,380 @@
+"""Turns a program into connected operators.
+
+Operators of one level that need no exchange between them call each other directly, or through a
+local channel if they are not to be chained. An operator with several inputs advances to the minimum
+of their watermarks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from penstock.errors import PenstockError, UserFunctionError
+from penstock.metrics.task_clock import TaskClock, operator_section
+from penstock.metrics.values import MetricValue, merge_metrics
+from penstock.program.level import LevelProgram
+from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.runtime.exchange.channel_writer import Emit
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.exchange.level_input import Batch
+from penstock.runtime.exchange.local_channel import LocalChannel
+from penstock.runtime.exchange.value_channel_writer import make_channel_writer
+from penstock.runtime.flow.coercion import CoercingOutput
+from penstock.runtime.flow.output import Output, TaggedOutput
+from penstock.runtime.flow.record_copies import readers_output
+from penstock.runtime.operators import make_operator
+from penstock.runtime.operators.base import Collect, Operator
+from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.task.input_speakers import InputSpeakers
+from penstock.runtime.task.latency import LatencyTracker
+from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
+from penstock.runtime.time.timeless import UntimedOutput, check_watermark, no_watermarks
+from penstock.runtime.time.watermarks import combined_watermark
+from penstock.state.level_state import LevelState
+from penstock.types import TypeInformation
+from penstock.user_failure import failing_as
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+
+_MAKING = "Correct what the operator asks of its function before it opens it."
+
+CODE = "\0code"
+"""Behind a uid: what stands for the functions whose keys its state is stored by, in the memory of a chain."""
+
+
+class _Inputs:
+    """The watermarks of an operator's inputs, and what they say about their records."""
+
+    def __init__(self, operator: Operator, clock: TaskClock) -> None:
+        self.operator = operator
+        self.clock = clock
+        self.section = operator_section(operator.spec.uid)
+        self.watermarks: list[int] = []
+        self.idle: list[bool] = []
+        self.speakers = InputSpeakers(operator)
+
+    def add(self, number: int = 0, *, speaks: bool = True) -> _Input:
+        """Return an output that feeds input `number`; several may feed the same one.
+
+        Args:
+            number: The input.
+            speaks: It says itself when it ends and whether its records are stale.
+        """
+        self.watermarks.append(MIN_TIMESTAMP)
+        self.idle.append(False)
+        speaker = self.speakers.add(number) if speaks else None
+        at = len(self.watermarks) - 1
+        make = _TimelessInput if self.operator.spec.is_timeless else _Input
+        return make(self, at, self.timed(self.operator.collector(number)), speaker)
+
+    def timed(self, collect: Collect) -> Collect:
+        """Return what takes records and charges the operator for the time."""
+        switch, section, operator = self.clock.switch, self.section, self.operator
+
+        def take(values: list[Any], timestamps: list[int] | None) -> None:
+            before = switch(section)
+            try:
+                collect(values, timestamps)
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                raise operator.failed_unawares(cause) from cause
+            switch(before)
+
+        return take
+
+    def combined(self) -> int:
+        """Return the watermark of the operator."""
+        return combined_watermark(zip(self.watermarks, self.idle, strict=True))
+
+
+class _Input:
+    """One input of an operator: an `Output` for whoever feeds it."""
+
+    __slots__ = ("_index", "_inputs", "_speaker", "collect")
+
+    def __init__(self, inputs: _Inputs, index: int, collect: Collect, speaker: int | None) -> None:
+        self._inputs = inputs
+        self._index = index
+        self._speaker = speaker
+        self.collect = collect
+
+    def advance_watermark(self, watermark: int) -> None:
+        self._inputs.watermarks[self._index] = watermark
+        if watermark == MAX_WATERMARK and self._speaker is not None:
+            self._inputs.speakers.end(self._speaker)
+        before = self._inputs.clock.switch(self._inputs.section)
+        self._inputs.operator.advance_watermark(self._inputs.combined())
+        self._inputs.clock.switch(before)
+
+    def restore_watermark(self, watermark: int) -> None:
+        self._inputs.watermarks[self._index] = watermark
+        if watermark == MAX_WATERMARK and self._speaker is not None:
+            self._inputs.speakers.end(self._speaker, again=True)
+        self._inputs.operator.restore_watermark(self._inputs.combined())
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        inputs = self._inputs
+        inputs.idle[self._index] = idle
+        all_idle = all(inputs.idle)
+        if not all_idle:
+            inputs.operator.set_idle(False)
+        inputs.operator.advance_watermark(inputs.combined())
+        if all_idle:
+            inputs.operator.set_idle(True)
+
+    def separate(self) -> None:
+        self._inputs.operator.separate()
+
+    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
+        assert self._speaker is not None, "level 0 says nothing"
+        self._inputs.speakers.say(self._speaker, backlog)
+
+
+class _TimelessInput(_Input):
+    """One input of an operator of a job without time: takes the end of input, nothing else."""
+
+    __slots__ = ()
+
+    def advance_watermark(self, watermark: int) -> None:
+        spec = self._inputs.operator.spec
+        check_watermark(watermark, f"operator {spec.name!r}", spec.origin)
+        super().advance_watermark(watermark)
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
+        spec = self._inputs.operator.spec
+        status = f"the watermark status {'idle' if idle else 'active'}"
+        raise no_watermarks(status, f"operator {spec.name!r}", spec.origin)
+
+
+class OperatorChain:
+    """The operators and channel writers of one level in one task.
+
+    Attributes:
+        operators: id to operator, upstream first.
+        writers: Channel id to writer.
+        latency: Leads latency markers through.
+    """
+
+    def __init__(
+        self,
+        program: LevelProgram,
+        only: Iterable[int],
+        entries: Iterable[int],
+        sequence: FrameSequence,
+        emit: Emit,
+        state: LevelState,
+        subtask: int,
+    ) -> None:
+        """Build, without opening.
+
+        Args:
+            program: The level's program.
+            only: Ids of the operators to build; the others are not fed by this task.
+            entries: Ids of the operators fed from outside the chain.
+            sequence: Numbers the frames of the task.
+            emit: Takes (route, frame).
+            state: Keyed state of the subtask.
+            subtask: Index for the runtime context.
+        """
+        wanted = set(only)
+        settings = program.settings
+        self.writers = {
+            spec.id: make_channel_writer(spec, settings, sequence, emit) for spec in program.outputs
+        }
+        self._local = {spec.id: spec for spec in program.local_channels}
+        self._settings = settings
+        self._sequence = sequence
+        built: dict[int, _Inputs] = {}
+        self._counting: dict[int, CountingOutput] = {}
+        for spec in reversed(program.operators):
+            if spec.id in wanted:
+                output = self._output(spec, built)
+                with failing_as(
+                    UserFunctionError, f"operator {spec.name!r} failed", spec.origin, hint=_MAKING
+                ):
+                    operator = make_operator(spec, output, settings, subtask, state)
+                built[spec.id] = _Inputs(operator, sequence.clock)
+        self.operators = {key: built[key].operator for key in reversed(built)}
+        self._clock = sequence.clock
+        self._sections = {key: built[key].section for key in self.operators}
+        self._metrics = [
+            OperatorMetrics(operator, self._counting[key])
+            for key, operator in self.operators.items()
+        ]
+        specs = {key: operator.spec for key, operator in self.operators.items()}
+        local = {number: spec.target_operator for number, spec in self._local.items()}
+        self.latency = LatencyTracker(specs, self.writers, local, subtask)
+        self.entries: dict[int, Output] = {key: built[key].add(speaks=False) for key in entries}
+        self._speakers = {
+            (key, number): (built[key].speakers, built[key].speakers.add(number))
+            for key, number in sorted(
+                {(spec.target_operator, spec.target_input) for spec in program.inputs}
+            )
+        }
+
+    def start_epoch(self) -> None:
+        """Begin a micro-batch, or the next key group of a batch run."""
+        for operator in self.operators.values():
+            operator.start_epoch()
+        for writer in self.writers.values():
+            writer.start_epoch()
+
+    def open(self) -> None:
+        """Open every operator, downstream first, so that none emits into a closed one."""
+        for operator in reversed(self.operators.values()):
+            operator.open()
+
+    def feed(self, operator: int, batches: Iterable[Batch]) -> None:
+        """Give an operator records from outside, for any of its inputs."""
+        fed = self.operators[operator]
+        with self.timing(operator):
+            for number, values, timestamps in batches:
+                fed.collector(number)(values, timestamps)
+            fed.inputs_complete()
+
+    @contextmanager
+    def timing(self, operator: int) -> Iterator[None]:
+        """Charge an operator for what is done meanwhile; its failures name it."""
+        before = self._clock.switch(self._sections[operator])
+        try:
+            yield
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            raise self.operators[operator].failed_unawares(cause) from cause
+        self._clock.switch(before)
+
+    def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001
+        """Tell an operator whether the records from outside for an input are stale."""
+        speakers, speaker = self._speakers[operator, number]
+        speakers.say(speaker, backlog)
+
+    def end_input(self, operator: int, number: int, *, again: bool = False) -> None:
+        """Tell an operator that nothing more comes from outside for an input.
+
+        Args:
+            operator: Its id.
+            number: The input.
+            again: It was told before a restart.
+        """
+        speakers, speaker = self._speakers[operator, number]
+        speakers.end(speaker, again=again)
+
+    def close(self) -> None:
+        """Close every operator, upstream first."""
+        for operator in self.operators.values():
+            operator.close()
+
+    def finish_batch(self) -> None:
+        """End a task or micro-batch: last results, then whatever waits in the writers."""
+        for key, operator in self.operators.items():
+            with self.timing(key):
+                operator.finish_batch()
+        for operator in self.operators.values():
+            if operator.emission.ledger is not None:
+                operator.emission.ledger.turn()
+        for writer in self.writers.values():
+            writer.flush()
+
+    def memory(self) -> dict[str, int]:
+        """Return what operators remember beside keyed state, by uid."""
+        found = {op.spec.uid: op.memory() for op in self.operators.values()}
+        code = self._settings.code
+        if code is not None:
+            found |= {op.spec.uid + CODE: op.remember_code(code) for op in self._keyed()}
+        return {uid: memory for uid, memory in found.items() if memory is not None}
+
+    def restore_memory(self, memory: dict[str, int]) -> None:
+        """Give operators back what `memory` returned."""
+        for operator in self.operators.values():
+            if operator.spec.uid in memory:
+                operator.restore_memory(memory[operator.spec.uid])
+        code = self._settings.code
+        if code is not None:
+            for keyed in self._keyed():
+                keyed.restore_code(code, memory.get(keyed.spec.uid + CODE))
+
+    def _keyed(self) -> Iterator[KeyedOperator]:
+        return (op for op in self.operators.values() if isinstance(op, KeyedOperator))
+
+    def take_counts(self) -> dict[str, int]:
+        """Return records received per uid since the last call."""
+        counts: Counter[str] = Counter()
+        for operator in self.operators.values():
+            counts[operator.spec.uid] += operator.records_in
+            operator.records_in = 0
+        return dict(counts)
+
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what metrics say since the last call, by full name; before `take_counts`.
+
+        Raises:
+            PenstockError: The function of a gauge failed.
+        """
+        taken = {name: value for metrics in self._metrics for name, value in metrics.take().items()}
+        for writer in self.writers.values():
+            merge_metrics(taken, writer.take_metrics())
+        return taken | self.latency.take()
+
+    def _channel(self, number: int, built: dict[int, _Inputs]) -> Output:
+        spec = self._local.get(number)
+        if spec is None:
+            return self.writers[number]
+        return LocalChannel(
+            lambda emit: make_channel_writer(spec, self._settings, self._sequence, emit),
+            built[spec.target_operator].add(),
+            self._sequence.clock,
+        )
+
+    def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
+        """Return where the results of an operator go."""
+        subject = f"operator {spec.name!r}"
+
+        def to(
+            chained_to: Iterable[int],
+            channels: Iterable[int],
+            declared: TypeInformation | None,
+            copies: Copies,
+        ) -> Output:
+            output = readers_output(
+                [(target, built[target].add()) for target in chained_to],
+                [(channel, self._channel(channel, built)) for channel in channels],
+                copies,
+                subject,
+                spec.origin,
+            )
+            if spec.drops_timestamps:
+                output = UntimedOutput(output)
+            if declared is None:
+                return output
+            return CoercingOutput(output, declared, subject, spec.origin)
+
+        main = CountingOutput(to(spec.chained_to, spec.channels, spec.result_type, spec.copies))
+        self._counting[spec.id] = main
+        if not spec.side_outputs:
+            return main
+        sides = {
+            s.tag: to(s.chained_to, s.channels, s.result_type, s.copies) for s in spec.side_outputs
+        }
+        return TaggedOutput(main, sides)
+
+
+def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
+    """Return ids of the operators of this level behind `start`, itself included."""
+    specs: dict[int, Any] = {spec.id: spec for spec in program.operators}
+    local = {spec.id: spec.target_operator for spec in program.local_channels}
+    found: set[int] = set()
+    todo = list(start)
+    while todo:
+        current = todo.pop()
+        if current not in found:
+            found.add(current)
+            todo += specs[current].chained_to
+            sides = specs[current].side_outputs
+            todo += [target for side in sides for target in side.chained_to]
+            channels = (*specs[current].channels, *(n for side in sides for n in side.channels))
+            todo += [local[number] for number in channels if number in local]
+    return found

@@ -1,0 +1,254 @@
+"""Level 0: reads sources, runs what is chained to them, and writes channels.
+
+One instance serves one task, in a live run micro-batch after micro-batch for as long as the worker
+process lives. It knows nothing of where the records come from: the caller feeds batches per source
+and says when a split ends. Nothing here is state, so a function sees `current_watermark` = Long.MIN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.metrics.task_clock import ARROW, OTHER, START, WAIT, TaskClock, level_place
+from penstock.metrics.values import merge_metrics
+from penstock.program.level import LevelProgram
+from penstock.program.operator_spec import NO_COPIES
+from penstock.program.routing import destination_routes
+from penstock.runtime.exchange.channel_writer import ChannelWriter
+from penstock.runtime.exchange.frame_sequence import FrameSequence
+from penstock.runtime.flow.coercion import CoercingOutput
+from penstock.runtime.flow.output import Output
+from penstock.runtime.flow.record_copies import readers_output
+from penstock.runtime.task.chain import OperatorChain, reachable
+from penstock.runtime.task.latency import SourceLatency
+from penstock.runtime.task.report import Report, encode_report
+from penstock.runtime.task.shared_function import with_shared_functions
+from penstock.state.level_state import NO_STATE
+from penstock.state.schema.evolution import wall_clock_ms
+from penstock.wire.elements import MIN_TIMESTAMP, EndOfInput
+from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
+from penstock.wire.row_columns import rows_of
+
+
+class _SourceChain:
+    """What one source feeds."""
+
+    def __init__(
+        self, program: LevelProgram, source: int, sequence: FrameSequence, out: Any, task: int
+    ) -> None:
+        entries = program.source_operators.get(source, ())
+        self.chain = OperatorChain(
+            program, reachable(program, entries), entries, sequence, out, NO_STATE, task
+        )
+        direct = program.source_channels.get(source, ())
+        copies = program.source_copies.get(source, NO_COPIES)
+        self.output: Output = readers_output(
+            [(operator, self.chain.entries[operator]) for operator in entries],
+            [(channel, self.chain.writers[channel]) for channel in direct],
+            copies,
+            f"source {source}",
+            None,
+            at_once=copies.at_emission,
+        )
+        declared = program.source_types.get(source)
+        if declared is not None:
+            subject = f"source {declared.name!r}"
+            self.output = CoercingOutput(self.output, declared.type_info, subject, declared.origin)
+        self.fed = [
+            self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
+        ]
+        only = self.output  # a channel itself, if nobody else gets the records, and as they are
+        self.column_writer = only if isinstance(only, ChannelWriter) else None
+        self.latency = SourceLatency(source, program, task, wall_clock_ms)
+        self.is_open = False
+
+    def open(self) -> None:
+        """Open the functions, if they are not: the task reads the source."""
+        if not self.is_open:
+            self.is_open = True
+            self.chain.open()
+
+    def close(self) -> None:
+        """Close the functions, if they were opened."""
+        if self.is_open:
+            self.chain.close()
+
+    def takes_columns(self, schema: Any) -> bool:
+        return self.column_writer is not None and self.column_writer.takes_columns(schema)
+
+    def start_split(self) -> None:
+        for operator in self.chain.operators.values():
+            operator.start_split()
+        for writer in self.fed:
+            writer.start_split()
+
+
+class LevelZero:
+    """Level 0 in one task.
+
+    Attributes:
+        clock: Says where the time of the task goes; waits unless somebody says otherwise.
+    """
+
+    def __init__(self, program: LevelProgram, task: int, clock: TaskClock | None = None) -> None:
+        """Build, without opening.
+
+        Args:
+            program: The level's program.
+            task: Index of the task.
+            clock: Of the task; None makes one.
+        """
+        self.clock = TaskClock(WAIT) if clock is None else clock
+        self._program = with_shared_functions(program)
+        self._task = task
+        self._sequence = FrameSequence(task, self.clock)
+        self._chains: dict[int, _SourceChain] = {}
+        self._out: list[tuple[int, bytes]] = []
+        self._counts: dict[int, int] = {}
+        self._refused: set[str] = set()
+
+    def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
+        """Process a non-empty batch of `source`."""
+        self._counts[source] = self._counts.get(source, 0) + len(values)
+        if source in self._program.untimed_sources:
+            timestamps = None
+        chain = self._chain(source)
+        before = self.clock.switch(OTHER)
+        chain.latency.record()
+        chain.output.collect(values, timestamps)
+        self.clock.switch(before)
+
+    def collect_columns(self, source: int, batch: Any) -> None:
+        """Process a non-empty Arrow batch of `source`, whose records are rows without time.
+
+        Rows are made here only if something has to be done with them in this process.
+
+        Raises:
+            TypeMismatchError: A column holds a value that Python cannot.
+        """
+        chain = self._chain(source)
+        if not chain.takes_columns(batch.schema):
+            before = self.clock.switch(ARROW)
+            rows = rows_of(batch)
+            self.clock.switch(before)
+            self.collect(source, rows, None)
+            return
+        self._counts[source] = self._counts.get(source, 0) + batch.num_rows
+        before = self.clock.switch(OTHER)
+        chain.latency.record()
+        assert chain.column_writer is not None, "it takes them"
+        chain.column_writer.collect_columns(batch)
+        self.clock.switch(before)
+
+    def count_combined(self, source: int, records: int) -> None:
+        """Count records of `source` that were combined into others before they came."""
+        self._counts[source] = self._counts.get(source, 0) + records
+
+    def refuse_columns(self, name: str) -> None:
+        """Report that a column cannot be combined: nothing of this run counts."""
+        self._refused.add(name)
+
+    def start_split(self, source: int, split: int) -> None:
+        """Say whose records follow, so that watermarks can take effect between them.
+
+        Without it, watermarks count after the records of the task.
+        """
+        for writer in self._chain(source).fed:
+            writer.start_split(source, split)
+
+    def finish_split(self, source: int, split: int, *, finished: bool) -> None:
+        """End what this task reads of a split.
+
+        Args:
+            source: The source.
+            split: Index of the split.
+            finished: The split is exhausted, not merely paused until the next micro-batch.
+        """
+        chain = self._chain(source)
+        chain.chain.finish_batch()
+        for writer in chain.fed:
+            writer.send_watermark(source, split, finished=finished)
+        chain.start_split()
+
+    def advance_watermark(self, source: int, watermark: int) -> None:
+        """Send a watermark of split 0 of a source that nobody reads: a test speaks for it."""
+        chain = self._chain(source)
+        chain.output.advance_watermark(watermark)
+        self.finish_split(source, 0, finished=False)
+
+    def end_source(self, source: int) -> None:
+        """Tell every receiver that `source` has ended.
+
+        Whoever says so need not read the source, so no function is opened for it.
+        """
+        for writer in self._chain(source, opens=False).fed:
+            if not writer.is_to_sink:
+                writer.send_control((EndOfInput(source),))
+
+    def signal(self, levels: int, word: bytes) -> None:
+        """Send a word to every subtask of every level above this one."""
+        for level in range(1, levels):
+            for route in destination_routes(self._program.settings):
+                number = self._sequence.take()
+                header = FrameHeader(self._task, number, 0, level, FrameKind.SIGNAL, 0)
+                self._emit(route, encode_payload(header, word))
+
+    def end_batch(self) -> None:
+        """End a micro-batch: report what was read. Functions stay open for the next one."""
+        for source, chain in self._chains.items():
+            marker = chain.latency.take()
+            if marker is not None:
+                chained = self._program.source_operators.get(source, ())
+                channels = self._program.source_channels.get(source, ())
+                chain.chain.latency.pass_on(marker, chained, channels, wall_clock_ms())
+        self._report()
+        for chain in self._chains.values():
+            chain.chain.start_epoch()
+
+    def close(self) -> None:
+        """Close the functions and report what was read."""
+        for chain in self._chains.values():
+            chain.close()
+        self._report()
+
+    def _report(self) -> None:
+        report = Report(
+            source_records=self._counts,
+            times=self.clock.take(level_place(0)),
+            refused_columns=frozenset(self._refused),
+        )
+        self._counts = {}
+        for chain in self._chains.values():
+            merge_metrics(report.metrics, chain.chain.take_metrics())
+            for uid, count in chain.chain.take_counts().items():
+                report.operator_records[uid] = report.operator_records.get(uid, 0) + count
+            marks = [w.timeline.greatest for w in chain.fed]
+            report.merge(Report(greatest_timestamp_ms=max(marks, default=MIN_TIMESTAMP)))
+        if report.greatest_timestamp_ms == MIN_TIMESTAMP:
+            report.greatest_timestamp_ms = None
+        settings = self._program.settings
+        route = settings.routes[0] if settings.routes else 0
+        self._out.append((route, encode_report(report, self._task, self._sequence.take())))
+
+    def take_output(self) -> list[tuple[int, bytes]]:
+        """Return (route, frame) pairs written since the last call."""
+        out = self._out[:]
+        self._out.clear()
+        return out
+
+    def _chain(self, source: int, *, opens: bool = True) -> _SourceChain:
+        chain = self._chains.get(source)
+        if chain is not None and (chain.is_open or not opens):
+            return chain
+        before = self.clock.switch(START)
+        if chain is None:
+            chain = self._chains[source] = _SourceChain(
+                self._program, source, self._sequence, self._emit, self._task
+            )
+        if opens:
+            chain.open()
+        self.clock.switch(before)
+        return chain
+
+    def _emit(self, route: int, frame: bytes) -> None:
+        self._out.append((route, frame))

@@ -1,0 +1,1 @@
+"""Key groups of a batch run that do not fit in memory."""

@@ -1,0 +1,35 @@
+"""What one subtask of a level runs: operators with fewer subtasks than their level have the first ones.
+
+So an operator is made, opened and closed in as many subtasks as it has. What is chained to an operator
+has no fewer (`plan.levels`), and a channel is only written to where its reader is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from penstock.program.level import LevelProgram
+
+
+def of_subtask(program: LevelProgram, subtask: int) -> LevelProgram:
+    """Return the part of a program that a subtask runs.
+
+    Args:
+        program: Of a level that is not the first.
+        subtask: Its index.
+    """
+    own = tuple(
+        spec for spec in program.operators if spec.parallelism is None or subtask < spec.parallelism
+    )
+    if len(own) == len(program.operators):
+        return program
+    ids = {spec.id for spec in own}
+    written = {channel for spec in own for channel in spec.channels}
+    written |= {channel for spec in own for side in spec.side_outputs for channel in side.channels}
+    return replace(
+        program,
+        operators=own,
+        inputs=tuple(spec for spec in program.inputs if spec.target_operator in ids),
+        outputs=tuple(spec for spec in program.outputs if spec.id in written),
+        local_channels=tuple(spec for spec in program.local_channels if spec.id in written),
+    )

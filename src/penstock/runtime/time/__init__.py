@@ -1,0 +1,1 @@
+"""Watermarks, timers and backlog: what subtasks know of time."""

@@ -1,0 +1,76 @@
+"""What a channel has said about time, and what it has still to say."""
+
+from __future__ import annotations
+
+from penstock.wire.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
+    ControlElement,
+    Watermark,
+    WatermarkStatus,
+)
+
+
+class ChannelTimeline:
+    """Watermark and idleness of one channel in one task.
+
+    Attributes:
+        greatest: Greatest watermark over all splits so far.
+        speaker: (group, split) whose records come now, None if that is not known.
+    """
+
+    def __init__(self) -> None:
+        """Begin: nothing is known, nothing was sent."""
+        self.greatest = MIN_TIMESTAMP
+        self.speaker: tuple[int, int] | None = None
+        self._watermark = self._sent_watermark = MIN_TIMESTAMP
+        self._idle: bool | None = None
+        self._sent_idle: bool | None = None
+
+    def start_split(self, speaker: tuple[int, int] | None) -> None:
+        """Forget the watermark: another split begins."""
+        self._watermark = self._sent_watermark = MIN_TIMESTAMP
+        self._idle = self._sent_idle = None
+        self.speaker = speaker
+
+    def advance(self, watermark: int) -> None:
+        """Remember a watermark."""
+        self._watermark = max(watermark, self._watermark)
+        self.greatest = max(watermark, self.greatest)
+
+    def restore(self, watermark: int) -> None:
+        """Set the watermark that was already sent."""
+        self._watermark = self._sent_watermark = watermark
+
+    def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
+        """Remember whether records are expected."""
+        self._idle = idle
+
+    def take_news(self, group: int, split: int, *, finished: bool) -> list[ControlElement]:
+        """Return what has to be said for a split; it counts as sent.
+
+        Args:
+            group: Who speaks: a source, or a subtask of the level.
+            split: Which split of the source.
+            finished: It is exhausted: then its watermark is said in any case.
+        """
+        news: list[ControlElement] = []
+        if self._watermark != self._sent_watermark or finished:
+            news.append(Watermark(group, split, self._watermark, finished))
+            self._sent_watermark = self._watermark
+        if self._idle is not None and self._idle != self._sent_idle and not finished:
+            news.append(WatermarkStatus(group, split, self._idle))
+            self._sent_idle = self._idle
+        return news
+
+    def take_end(self, *, finished: bool) -> bool:
+        """Return whether the end of input has to be said, in a job without time; it counts as sent.
+
+        Args:
+            finished: The split is exhausted: then it is said again.
+        """
+        if self._watermark != MAX_WATERMARK:
+            return False
+        is_news = finished or self._sent_watermark != MAX_WATERMARK
+        self._sent_watermark = MAX_WATERMARK
+        return is_news

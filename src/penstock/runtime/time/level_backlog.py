@@ -1,0 +1,99 @@
+"""What the inputs of a level say about their records: are they stale, as history is?
+
+Of channels of level 0 it is derived here, from what the receiver knows anyway, so nothing has to be
+sent and nothing is ever stored:
+
+    the run reads a part of the source that is followed by another     in backlog
+    or what an operator gave that ended a run of its own               until it has been read
+    its watermark lags more than the threshold                         until it does not, for good
+    else                                                               not in backlog
+
+Behind other levels every subtask says it (`BacklogStatus`): before its records, in each micro-batch
+anew, and between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from penstock.program.channel import ChannelSpec
+from penstock.program.level import LevelProgram
+from penstock.program.record_attributes import combined_backlog
+from penstock.program.run_settings import RunKind
+from penstock.runtime.time.level_watermarks import LevelWatermarks
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, BacklogStatus
+
+Told = tuple[int, int, bool]
+"""(operator, input, its records are stale)."""
+
+
+class LevelBacklog:
+    """Combines what is known per input of the operators of a level."""
+
+    def __init__(self, program: LevelProgram) -> None:
+        self._settings = program.settings
+        self._inputs: dict[tuple[int, int], list[ChannelSpec]] = {}
+        for spec in program.inputs:
+            key = spec.target_operator, spec.target_input
+            self._inputs.setdefault(key, []).append(spec)
+        self._said: dict[int, dict[int, bool | None]] = {
+            spec.id: {group: self._at_first(group, spec) for group in self._groups(spec)}
+            for spec in program.inputs
+        }
+
+    def of_inputs(self) -> Iterator[Told]:
+        """Yield what is known of each input; those that are to wait are left out."""
+        for (operator, number), channels in self._inputs.items():
+            said = (value for spec in channels for value in self._said[spec.id].values())
+            backlog = combined_backlog(said)
+            if backlog is not None:
+                yield operator, number, backlog
+
+    def accept(self, statuses: Iterable[tuple[int, BacklogStatus]]) -> None:
+        """Take what subtasks said, in order."""
+        for channel, status in statuses:
+            self._said[channel][status.group] = status.backlog
+
+    def remember(self) -> dict[int, dict[int, bool | None]]:
+        """Return what `restore` needs in another worker."""
+        return {channel: dict(groups) for channel, groups in self._said.items()}
+
+    def restore(self, memory: dict[int, dict[int, bool | None]]) -> None:
+        """Know what was known when `remember` was called."""
+        for channel, groups in memory.items():
+            self._said[channel].update(groups)
+
+    def notice(self, watermarks: LevelWatermarks, now_ms: int) -> None:
+        """Look at the end of a micro-batch how far sources have come (live run)."""
+        threshold = self._settings.backlog_lag_ms
+        for channel, groups in self._said.items():
+            if channel not in watermarks.from_sources:
+                continue
+            for source, (mark, idle) in watermarks.of_groups(channel).items():
+                if mark == MAX_WATERMARK or groups[source] is False:
+                    groups[source] = False
+                elif source not in self._settings.backlog_sources and threshold is not None:
+                    known = mark != MIN_TIMESTAMP
+                    lags = known and now_ms - mark > threshold and not idle
+                    groups[source] = lags if known or idle else groups[source]
+
+    def end(self) -> None:
+        """The run that reads history ends: nothing from sources is stale any more."""
+        for channels in self._inputs.values():
+            for spec in channels:
+                if spec.source_level == 0:
+                    self._said[spec.id] = dict.fromkeys(spec.sources, False)
+
+    def _groups(self, spec: ChannelSpec) -> Iterable[int]:
+        if spec.source_level == 0:
+            return spec.sources
+        subtasks = self._settings.parallelism
+        return range(min(spec.senders or subtasks, subtasks))
+
+    def _at_first(self, group: int, spec: ChannelSpec) -> bool | None:
+        if spec.source_level > 0:
+            return None
+        if group in self._settings.backlog_sources:
+            return True
+        lag_counts = self._settings.kind is RunKind.LIVE and self._settings.backlog_lag_ms
+        return None if lag_counts and group in self._settings.timed_sources else False

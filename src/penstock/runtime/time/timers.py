@@ -1,0 +1,133 @@
+"""Timers of one keyed operator, in event time and in processing time.
+
+Timers are state: entries (key, timestamp), so they are logged, snapshotted and handed over like
+any other state, and the backend keeps them in order of time.
+
+| | event time | processing time |
+|---|---|---|
+| live run | when the watermark reaches them | when the clock does, at micro-batches; the driver |
+| | | starts one when a timer is due and nothing arrives |
+| batch run | after the last record of their key | BATCH mode: likewise, whatever the clock says; |
+| | | history: left to the live run |
+| end of a live input | all of them | dropped |
+
+Time ends at Long.MAX, the last watermark: a timer for later is one for then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from penstock.errors import TypeMismatchError
+from penstock.state.backends.base import TimerTable
+from penstock.state.handles.key_context import KeyContext
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+
+TABLE = "_event_time_timers"
+PROCESSING_TABLE = "_processing_time_timers"
+"""Names of the states the timers of an operator are kept under."""
+
+Fire = Callable[[int], None]
+"""Called with the timestamp while the current key is the timer's."""
+
+
+class TimerService:
+    """Implements `TimerService` of the API.
+
+    Attributes:
+        watermark: What `current_watermark` returns.
+    """
+
+    def __init__(
+        self,
+        event_time: TimerTable,
+        processing_time: TimerTable,
+        keys: KeyContext,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._event_time = event_time
+        self._processing_time = processing_time
+        self._keys = keys
+        self._now_ms = now_ms
+        self.watermark = MIN_TIMESTAMP
+
+    def current_processing_time(self) -> int:
+        """Return the wall clock in epoch milliseconds."""
+        return self._now_ms()
+
+    def current_watermark(self) -> int:
+        """Return the watermark in epoch milliseconds, Long.MIN before the first.
+
+        While history is read as a batch it stays Long.MIN until the key's timers fire.
+        """
+        return self.watermark
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Fire for the current key once the watermark reaches `timestamp`.
+
+        What is beyond Long fires at its end, and is told that end. Registering the same timestamp again for a key changes nothing.
+
+        Raises:
+            TypeMismatchError: `timestamp` is not an int.
+        """
+        keys = self._keys
+        self._event_time.add(keys.group, keys.key, _checked(timestamp))
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Forget the timer of the current key at `timestamp`, if there is one."""
+        self._event_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """Fire for the current key once the wall clock reaches `timestamp`.
+
+        Registering the same timestamp again for a key changes nothing.
+
+        Raises:
+            TypeMismatchError: `timestamp` is not an int.
+        """
+        keys = self._keys
+        self._processing_time.add(keys.group, keys.key, _checked(timestamp))
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """Forget the timer of the current key at `timestamp`, if there is one."""
+        self._processing_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
+
+    def fire_current_key(self, watermark: int, fire: Fire) -> None:
+        """Fire the event-time timers of the current key up to `watermark`, in order."""
+        self._fire_key(self._event_time, watermark, fire)
+
+    def fire_current_key_whatever_the_clock(self, fire: Fire) -> None:
+        """Fire all processing-time timers of the current key, in order."""
+        self._fire_key(self._processing_time, MAX_WATERMARK, fire)
+
+    def fire_all_keys(self, watermark: int, fire: Fire) -> None:
+        """Fire the event-time timers of all keys up to `watermark`, in order of time."""
+        self._fire_due(self._event_time, watermark, fire)
+
+    def fire_processing_time(self, now_ms: int, fire: Fire) -> None:
+        """Fire the processing-time timers of all keys up to `now_ms`, in order of time."""
+        self._fire_due(self._processing_time, now_ms, fire)
+
+    def next_processing_time(self) -> int | None:
+        """Return when the earliest processing-time timer is due, None if there is none."""
+        return self._processing_time.next_due()
+
+    def _fire_key(self, timers: TimerTable, until: int, fire: Fire) -> None:
+        group, key = self._keys.group, self._keys.key
+        while (pending := timers.of_key(group, key)) and pending[0] <= until:
+            timers.remove(group, key, pending[0])
+            fire(pending[0])
+
+    def _fire_due(self, timers: TimerTable, until: int, fire: Fire) -> None:
+        while (due := timers.pop_due(until)) is not None:
+            timestamp, self._keys.group, self._keys.key = due
+            fire(timestamp)
+
+
+def _checked(timestamp: int) -> int:
+    if type(timestamp) is not int:
+        raise TypeMismatchError(
+            f"a timer was registered for {timestamp!r}",
+            hint="Pass epoch milliseconds as an int.",
+        )
+    return min(max(timestamp, MIN_TIMESTAMP), MAX_WATERMARK)

@@ -1,0 +1,232 @@
+"""The receiving end of watermarks: minimum over the groups of a channel.
+
+A group is a source (channels of level 0) or a subtask. Within a group, splits that are still
+being read hold it back; a finished split only leaves its watermark behind as the floor:
+
+    group watermark   = min over active splits, or the floor when none is active
+                        (not before every expected split has spoken)
+    channel watermark = min over groups
+
+Who is idle holds nothing back: a split that says so, or one that was silent for the idle time
+of its group. Where all are idle the greatest of their watermarks counts, as in Flink, and the
+next one up does not wait either. Silence is measured by the clock of the receiver and noticed
+at the end of a micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+from penstock.program.channel import WatermarkGroup
+from penstock.wire.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
+    ControlElement,
+    EndOfInput,
+    Watermark,
+    WatermarkStatus,
+)
+
+_REST = -1
+"""Stands for the splits that have not spoken yet, and for all where splits come and go."""
+
+
+def combined_watermark(marks: Iterable[tuple[int, bool]]) -> int:
+    """Return the watermark of (watermark, idle) pairs: the least of those waited for.
+
+    What has ended is not waited for; if all the others are idle, the greatest of theirs counts.
+    """
+    idle_mark: int | None = None
+    least: int | None = None
+    for mark, idle in marks:
+        if idle:
+            idle_mark = mark if idle_mark is None else max(idle_mark, mark)
+        elif mark != MAX_WATERMARK:
+            least = mark if least is None else min(least, mark)
+    if least is not None:
+        return least
+    return MAX_WATERMARK if idle_mark is None else idle_mark
+
+
+@dataclass(slots=True)
+class _Said:
+    """What one group said so far; all of it is remembered.
+
+    Attributes:
+        handed: Its watermark at the hand-over from an earlier run.
+        floor: The greatest watermark of a finished split.
+        active: Split to watermark, of those that are being read.
+        finished: Splits that are not.
+        idle: Splits that are not waited for.
+        spoke_at: Split to when it was last heard of, in epoch milliseconds; only where
+            silence matters.
+    """
+
+    handed: int
+    floor: int = MIN_TIMESTAMP
+    active: dict[int, int] = field(default_factory=dict)
+    finished: set[int] = field(default_factory=set)
+    idle: set[int] = field(default_factory=set)
+    spoke_at: dict[int, int] = field(default_factory=dict)
+
+
+class _Group:
+    """One speaker of a channel."""
+
+    def __init__(self, spec: WatermarkGroup, handed: int) -> None:
+        self._expected = spec.splits
+        self._idle_ms = spec.idle_ms
+        self.said = _Said(handed)
+
+    def accept(self, element: Watermark | WatermarkStatus, now_ms: int) -> None:
+        said = self.said
+        split = element.split
+        if isinstance(element, WatermarkStatus):
+            said.active.setdefault(split, MIN_TIMESTAMP)
+            (said.idle.add if element.idle else said.idle.discard)(split)
+        elif element.finished:
+            said.active.pop(split, None)
+            said.floor = max(said.floor, element.timestamp_ms)
+            if self._expected:
+                said.finished.add(split)
+        else:
+            known = said.active.get(split, MIN_TIMESTAMP)
+            said.active[split] = max(known, element.timestamp_ms)
+            said.idle.discard(split)
+        self._heard_of(split, now_ms)
+
+    def watermark(self) -> tuple[int, bool]:
+        """Return the watermark, and whether the group is idle."""
+        said = self.said
+        silent = self._silent()
+        if silent and _REST not in said.idle:
+            return said.handed, False
+        if not self._expected and _REST in said.idle:
+            waited = []
+        else:
+            waited = [mark for split, mark in said.active.items() if split not in said.idle]
+        if waited:
+            return max(said.handed, min(waited)), False
+        is_idle = bool(said.active) or _REST in said.idle
+        return max(said.handed, said.floor, *said.active.values(), MIN_TIMESTAMP), is_idle
+
+    def notice_silence(self, now_ms: int) -> None:
+        """Mark as idle what was silent for too long."""
+        if self._idle_ms is None:
+            return
+        for split in self._waited_for():
+            if now_ms - self.said.spoke_at.setdefault(split, now_ms) >= self._idle_ms:
+                self.said.idle.add(split)
+
+    def next_silence(self) -> int | None:
+        """Return when the next one will have been silent for too long."""
+        if self._idle_ms is None:
+            return None
+        known = self.said.spoke_at
+        heard = [known[split] for split in self._waited_for() if split in known]
+        return min(heard) + self._idle_ms if heard else None
+
+    def _heard_of(self, split: int, now_ms: int) -> None:
+        if self._idle_ms is None:
+            return
+        said = self.said
+        if not self._expected:
+            said.spoke_at[_REST] = now_ms
+            said.idle.discard(_REST)
+        elif split in said.active:
+            said.spoke_at[split] = now_ms
+        else:
+            said.spoke_at.pop(split, None)
+            said.idle.discard(split)
+
+    def _silent(self) -> bool:
+        """Return whether a split that is expected has never spoken."""
+        return len(self.said.active) + len(self.said.finished) < self._expected
+
+    def _waited_for(self) -> list[int]:
+        rest = [_REST] if self._silent() or not self._expected else []
+        splits = [*self.said.active, *rest] if self._expected else rest
+        return [split for split in splits if split not in self.said.idle]
+
+
+class ChannelWatermarks:
+    """Watermark of one channel at one receiver.
+
+    Attributes:
+        current: The watermark; never goes back.
+        idle: Nobody at the other end is waited for.
+        now_ms: Time at which elements are accepted, in epoch milliseconds.
+    """
+
+    def __init__(self, groups: Iterable[WatermarkGroup], initial: dict[int, int]) -> None:
+        self._groups = {g.group: _Group(g, initial.get(g.group, MIN_TIMESTAMP)) for g in groups}
+        self._ended: set[int] = set()
+        self.current = MIN_TIMESTAMP
+        self.idle = False
+        self.now_ms = 0
+        self._update()
+
+    def accept(self, element: ControlElement) -> None:
+        """Take one control element; `current` may advance, never goes back."""
+        if isinstance(element, EndOfInput):
+            self._ended.add(element.group)
+        else:
+            self._groups[element.group].accept(element, self.now_ms)
+        self._update()
+
+    def notice_silence(self) -> None:
+        """Do not wait any longer for who has been silent for too long."""
+        for group in self._groups.values():
+            group.notice_silence(self.now_ms)
+        self._update()
+
+    def next_silence(self) -> int | None:
+        """Return when somebody will have been silent for too long, None if nobody will."""
+        found = (
+            group.next_silence() for key, group in self._groups.items() if key not in self._ended
+        )
+        return min((time for time in found if time is not None), default=None)
+
+    def by_group(self) -> dict[int, int]:
+        """Return the watermark of each group, for a hand-over."""
+        return {group: self._of(group)[0] for group in self._groups}
+
+    def of_groups(self) -> dict[int, tuple[int, bool]]:
+        """Return the watermark of each group, and whether it is idle."""
+        return {group: self._of(group) for group in self._groups}
+
+    def remember(self) -> Any:
+        """Return everything needed by `restore`, in plain picklable form."""
+        return (
+            {group: astuple(known.said) for group, known in self._groups.items()},
+            set(self._ended),
+            self.current,
+        )
+
+    def restore(self, memory: Any) -> None:
+        """Continue where `remember` left off."""
+        groups, self._ended, self.current = memory
+        for group, said in groups.items():
+            if group not in self._groups:
+                continue  # a subtask that does not speak any more
+            handed, floor, active, finished, idle, spoke_at = said
+            self._groups[group].said = _Said(
+                handed, floor, dict(active), set(finished), set(idle), dict(spoke_at)
+            )
+        self._update()
+
+    def _of(self, group: int) -> tuple[int, bool]:
+        if group in self._ended:
+            return MAX_WATERMARK, False
+        return self._groups[group].watermark()
+
+    def _update(self) -> None:
+        if not self._groups:
+            return
+        marks = [self._of(group) for group in self._groups]
+        self.idle = any(idle for _, idle in marks) and all(
+            idle or mark == MAX_WATERMARK for mark, idle in marks
+        )
+        self.current = max(self.current, combined_watermark(marks))

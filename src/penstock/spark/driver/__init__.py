@@ -1,0 +1,1 @@
+"""Driver side of a job: its runs, their sinks, its starts."""

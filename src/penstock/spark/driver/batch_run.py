@@ -1,0 +1,272 @@
+"""A batch run: one Spark job over history, levels in a row, sinks staged at its end.
+
+Steps, each recorded before the next begins (see `job_directory`):
+
+    pinned   what is read is decided
+    staged   the Spark job is done; output staged, state written; nothing visible
+    done     sinks committed
+
+A driver killed before `staged` reads history from its beginning again; no output of the lost
+attempt is visible. Killed after it, only the commits are repeated.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+import pickle
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pyspark import StatusTracker
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.api.environment.job import RunSummary
+from penstock.errors import PenstockError
+from penstock.failpoint import failpoint
+from penstock.metrics.listener import BatchProgress
+from penstock.metrics.values import CounterValue
+from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import RunPlan
+from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.lost_output import LostOutput
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.driver.sink_stage import StagedEpoch
+from penstock.spark.failures.final_failures import FinalFailure
+from penstock.spark.failures.java_causes import java_causes
+from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.sources.bad_records import read_failure
+from penstock.spark.sources.source_reads import Pinned, ReadContext, batch_frames
+from penstock.spark.worker.batch_costs import make_batch_costs
+from penstock.spark.worker.frames import DDL
+from penstock.spark.worker.level_tasks import BatchLevelTask
+from penstock.spark.worker.payload import Payload
+from penstock.user_failure import words_of
+
+_POLL_SECONDS = 0.2
+_logger = logging.getLogger("penstock")
+
+
+class BatchRun:
+    """Executes one batch run of a job.
+
+    Attributes:
+        report: What its tasks reported; empty until it is complete.
+    """
+
+    def __init__(self, job: JobContext, run: RunPlan) -> None:
+        self._job = job
+        self._run = run
+        self.report = Report()
+        cores = job.session.sparkContext.defaultParallelism
+        wanted = job.plan.options.parallelism
+        if not job.plan.exact_subtasks:
+            wanted = max(cores, wanted)
+        self._combines_columns = True
+        self._tasks = min(wanted, job.plan.options.max_parallelism)
+
+    def execute(self) -> RunSummary:
+        """Run to the end, or finish what an earlier driver began.
+
+        Raises:
+            PenstockError: It failed; nothing of it is visible unless it was staged before.
+        """
+        started = time.monotonic()
+        recorded = self._job.directory.step(f"run-{self._run.index}.staged")
+        if recorded is None:
+            recorded = self._stage()
+        staged = self._staged_from(recorded)
+        self._job.sinks.commit(f"{self._run.index}-0", staged)
+        failpoint("batch.committed")
+        self.report = staged.report
+        self._job.report_metrics(self._run.index, 0, staged.report)
+        self._log_spilled(staged.report)
+        records = staged.report.records_read
+        done = {
+            **describe_hand_over(staged.report, staged.state_files),
+            "records": records,
+        }
+        self._job.directory.record(f"run-{self._run.index}.done", done)
+        failpoint("batch.done")
+        seconds = time.monotonic() - started
+        return RunSummary(self._run.name, "batch", records, seconds)
+
+    def _log_spilled(self, report: Report) -> None:
+        """Say what did not fit in memory; workers log it where nobody looks."""
+        files, size = (
+            sum(
+                value.count
+                for name, value in report.metrics.items()
+                if name.endswith(f".{end}") and isinstance(value, CounterValue)
+            )
+            for end in (SPILLED_FILES, SPILLED_BYTES)
+        )
+        if files:
+            _logger.info(
+                "run %d (%s): key groups that did not fit in %d bytes spilled %d bytes to %d files",
+                self._run.index,
+                self._run.name,
+                self._job.plan.options.sorted_inputs_bytes,
+                size,
+                files,
+            )
+
+    def _stage(self) -> dict[str, Any]:
+        job, run = self._job, self._run
+        pinned = job.pin(run)
+        failpoint("batch.pinned")
+        lost = LostOutput(job.events)
+        while True:
+            try:
+                staged = self._attempt(pinned)
+            except PenstockError as failure:
+                if not lost.is_cause_of(failure):
+                    raise
+            else:
+                if not staged.report.refused_columns:
+                    break
+                self._refuse(staged.report.refused_columns)
+            job.sinks.recover()  # what the attempt staged
+        failpoint("batch.ran")
+        job.check_pinned(run, pinned)
+        recorded = self._staged_to(staged)
+        job.directory.record(f"run-{run.index}.staged", recorded)
+        failpoint("batch.staged")
+        return recorded
+
+    def _refuse(self, columns: Iterable[str]) -> None:
+        _logger.info(
+            "run %d (%s) begins again and reads records: Spark SQL cannot combine the column %s, "
+            "which holds NULL, or sums of more than 64 bits",
+            self._run.index,
+            self._run.name,
+            ", ".join(sorted(columns)),
+        )
+        self._combines_columns = False
+
+    def _staged_to(self, staged: StagedEpoch) -> dict[str, Any]:
+        """Return the recorded form; committables are objects of the sinks, hence the pickle."""
+        packed = pickle.dumps((staged.committables, staged.report), 5)
+        return {
+            "committed": base64.b64encode(packed).decode(),
+            "digest": self._job.directory.digest_of(packed),
+            "state_files": staged.state_files,
+        }
+
+    def _staged_from(self, recorded: dict[str, Any]) -> StagedEpoch:
+        packed = base64.b64decode(recorded["committed"])
+        name = f"run-{self._run.index}.staged.json"
+        self._job.directory.check_digest(packed, recorded.get("digest"), name)
+        committables, report = pickle.loads(packed)
+        assert isinstance(report, Report)
+        return StagedEpoch(committables, recorded["state_files"], report)
+
+    def _attempt(self, pinned: Pinned) -> StagedEpoch:
+        job, run = self._job, self._run
+        job.directory.forget_run_files(run.index, "snapshot")
+        snapshot = job.directory.run_directory(run.index, "snapshot")
+        programs = job.programs(run, self._tasks, HandOver(), pinned)
+        times = make_batch_costs(job.session.sparkContext)
+        reads = replace(
+            job.read_context(run, programs, pinned), combines_columns=self._combines_columns
+        )
+        frames = batch_frames(reads, times)
+        level: BatchLevelTask | None = None
+        for program in programs[1:]:
+            if level is not None:
+                frames = frames.mapInArrow(level, DDL)
+            frames = self._exchanged(frames)
+            level = BatchLevelTask(Payload.of(program, job.workers), times)
+        staged = self._run_spark_job(reads, frames, snapshot, level)
+        staged.report.merge(Report(times=times.value))
+        return staged
+
+    def _exchanged(self, frames: DataFrame) -> DataFrame:
+        """Bring frames to their task, one key group after the other, in order of writing."""
+        groups = self._job.plan.options.max_parallelism
+        destination = sf.expr(
+            f"IF(route < 0, -route - 1, CAST(route * {self._tasks} DIV {groups} AS INT))"
+        )
+        return frames.repartitionById(self._tasks, destination).sortWithinPartitions(
+            "route", "frame"
+        )
+
+    def _run_spark_job(
+        self,
+        reads: ReadContext,
+        frames: DataFrame,
+        snapshot: Path,
+        last_level: BatchLevelTask | None,
+    ) -> StagedEpoch:
+        failures = self._job.directory.run_directory(self._run.index, "failures")
+        with FinalFailure(self._job.session.sparkContext, failures) as final:
+            tracker = _ProgressThread(self._job, final)
+            tracker.start()
+            try:
+                return self._job.sinks.stage(frames, snapshot, last_level)
+            except Exception as cause:
+                self._job.check_cancelled()
+                final.check()
+                name = f"run {self._run.index} ({self._run.name})"
+                raise read_failure(reads, cause, name) from cause
+            finally:
+                tracker.finish()
+
+
+class _ProgressThread(threading.Thread):
+    """Watches Spark's tasks, publishes progress, and cancels the job when asked to or in vain."""
+
+    def __init__(self, job: JobContext, final: FinalFailure) -> None:
+        super().__init__(name="penstock-progress", daemon=True)
+        self._job = job
+        self._final = final
+        self._finished = threading.Event()
+        self._begin = time.monotonic()
+        context = job.session.sparkContext
+        self._group = f"penstock-{job.directory.job_id}"
+        context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
+
+    def run(self) -> None:
+        """Poll until finished.
+
+        Progress that cannot be found out is told once: cancelling the job is up to this thread.
+        """
+        context = self._job.session.sparkContext
+        told = False
+        while not self._finished.wait(_POLL_SECONDS):
+            try:
+                # Who waits with a final failure goes on when the job has ended, not now: Spark
+                # cancels when it gets round to it, and may have begun another attempt before.
+                if self._job.cancelled.is_set() or self._final.seen() is not None:
+                    context.cancelJobGroup(self._group)
+                self._publish(context.statusTracker())
+            except Exception as cause:
+                if not told and not self._finished.is_set():
+                    said = java_causes(cause)[-1:]
+                    why = said[0].line if said else words_of(cause)
+                    _logger.warning("the progress of %s is not known: %s", self._group, why)
+                    _logger.debug("because", exc_info=True)
+                told = True
+
+    def _publish(self, tracker: StatusTracker) -> None:
+        done = total = 0
+        for job_id in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job_id)
+            for stage_id in info.stageIds if info else ():
+                stage = tracker.getStageInfo(stage_id)
+                if stage is not None:
+                    done += stage.numCompletedTasks
+                    total += stage.numTasks
+        seconds = time.monotonic() - self._begin
+        self._job.events.publish(BatchProgress(done, total, seconds))
+
+    def finish(self) -> None:
+        """Stop polling."""
+        self._finished.set()
+        self.join()

@@ -1,0 +1,249 @@
+"""Driver side of the Python dependencies of a job: one bundle, shipped by Spark as an archive.
+
+Files, requirements and archives go into one tar file whose name holds the digest of its
+content, so that jobs of one session may bring different files of the same name. See
+`worker_environment` for what is in it and how workers use it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark import SparkFiles
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.config.option import ConfigOption
+from penstock.config.python_options import (
+    PYTHON_ARCHIVES,
+    PYTHON_EXECUTABLE,
+    PYTHON_FILES,
+    PYTHON_REQUIREMENTS,
+)
+from penstock.errors import ConfigError
+from penstock.spark.driver.requirements import installed_requirements
+from penstock.spark.session.job_settings import untold_interpreter
+from penstock.spark.worker.worker_environment import WorkerEnvironment
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A path that a setting names.
+
+    Attributes:
+        option: The setting.
+        path: The path; it exists.
+        detail: What stands behind its `#`, None if nothing does.
+    """
+
+    option: ConfigOption[str | None]
+    path: Path
+    detail: str | None
+
+
+def ship_dependencies(
+    session: SparkSession, configuration: Configuration
+) -> WorkerEnvironment | None:
+    """Ship what a job needs beside its program; return it, None if nothing.
+
+    The driver can import the files as well: it unpickles records of their classes.
+
+    Raises:
+        ConfigError: A path does not exist, or is no archive.
+        EnvironmentSetupError: The requirements cannot be installed.
+    """
+    files = _named(configuration, PYTHON_FILES)
+    requirements = _named(configuration, PYTHON_REQUIREMENTS)
+    archives = _named(configuration, PYTHON_ARCHIVES)
+    if not files and not requirements and not archives:
+        return None
+    made = Path(tempfile.mkdtemp(prefix="penstock-bundle-"))
+    staged = made / "content"
+    for number, file in enumerate(files):
+        _stage_file(file.path, staged / "paths" / str(number))
+    for number, wanted in enumerate(requirements, len(files)):
+        packages = None if wanted.detail is None else Path(wanted.detail).absolute()
+        site = installed_requirements(wanted.path, packages)
+        shutil.copytree(site, staged / "paths" / str(number), symlinks=True)
+    for archive in archives:
+        _unpack(archive, staged / "archives" / (archive.detail or archive.path.name))
+    name = f"penstock-{_digest(staged)}"
+    environment = WorkerEnvironment(name, len(files) + len(requirements), bool(archives))
+    root = Path(SparkFiles.getRootDirectory())
+    if not (root / name).exists():
+        # Executors fetch it whenever they start, so it has to last as long as the session.
+        packed = Path(str(session.sparkContext._temp_dir)) / f"{name}.tgz"  # noqa: SLF001
+        with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
+            tar.add(staged, arcname=".")
+        session.sparkContext.addArchive(f"{packed}#{name}")
+    shutil.rmtree(made, ignore_errors=True)
+    for directory in environment.directories(root / name):
+        if directory not in sys.path:
+            sys.path.append(directory)
+    return environment
+
+
+def worker_executable(
+    session: SparkSession, configuration: Configuration, environment: WorkerEnvironment | None
+) -> str | None:
+    """Return the interpreter the workers of a job shall have, None for that of the session.
+
+    Without an option it is that of this process, if nobody told Spark another.
+    """
+    wanted = configuration.get(PYTHON_EXECUTABLE)
+    if wanted is None:
+        return untold_interpreter(session)
+    if Path(wanted).is_absolute():
+        return wanted
+    is_local = str(session.sparkContext.master).startswith("local")
+    if environment is not None:
+        shipped = Path(environment.name) / "archives" / wanted
+        unpacked = Path(SparkFiles.getRootDirectory()) / shipped
+        if unpacked.exists():
+            return str(unpacked if is_local else shipped)
+    if is_local and Path(wanted).exists():
+        return str(Path(wanted).absolute())
+    return wanted
+
+
+def _named(configuration: Configuration, option: ConfigOption[str | None]) -> list[_Named]:
+    found = []
+    for text in (configuration.get(option) or "").split(","):
+        if not text.strip():
+            continue
+        path_text, _, detail = text.strip().partition("#")
+        path = Path(path_text.removeprefix("file://")).absolute()
+        if not path.exists():
+            raise ConfigError(
+                f"{option.key} names {path_text}, which does not exist",
+                hint="Correct the path; it is looked up on the machine that runs the program.",
+            )
+        found.append(_Named(option, path, detail or None))
+    return found
+
+
+def _stage_file(path: Path, target: Path) -> None:
+    """Put what can be imported into a directory for the search path."""
+    if path.is_dir():
+        shutil.copytree(path, target, symlinks=True)
+        if (path / "__init__.py").exists():
+            shutil.copytree(path, target / path.name, symlinks=True)
+        return
+    target.mkdir(parents=True)
+    if zipfile.is_zipfile(path):
+        _unzip(path, target)
+    else:
+        shutil.copy(path, target)
+
+
+def _unpack(archive: _Named, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    if archive.path.is_dir():
+        shutil.copytree(archive.path, target, symlinks=True, dirs_exist_ok=True)
+    elif zipfile.is_zipfile(archive.path):
+        _unzip(archive.path, target)
+    elif tarfile.is_tarfile(archive.path):
+        _untar(archive.path, target)
+    else:
+        raise ConfigError(
+            f"{archive.option.key} names {archive.path}, which is neither a zip nor a tar file",
+            hint="Pass an archive, or add a single file with add_python_file.",
+        )
+
+
+def _untar(path: Path, target: Path) -> None:
+    """Unpack under the rules of `_unzip`.
+
+    Raises:
+        ConfigError: A member would be written elsewhere, or is a link that leads out.
+    """
+
+    def checked(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo:
+        at = "" if member.islnk() else f"{Path(member.name).parent}/"
+        if (member.islnk() or member.issym()) and not (
+            (member.issym() and member.linkname.startswith("/"))
+            or _is_inside(f"{at}{member.linkname}")
+        ):
+            raise _leads_out(path, f"{member.name} -> {member.linkname}")
+        if not _is_inside(member.name) or member.isdev():
+            raise _leads_out(path, member.name)
+        return tarfile.tar_filter(member, destination)
+
+    try:
+        with tarfile.open(path) as tar:
+            tar.extractall(target, filter=checked)  # noqa: S202 - the filter checks names and links
+    except tarfile.FilterError as cause:
+        raise _leads_out(path, cause.tarinfo.name) from cause
+
+
+def _unzip(path: Path, target: Path) -> None:
+    """Unpack with permissions and symbolic links, which `extractall` drops.
+
+    Links come last, so that nothing is written through them. A link may lead to an absolute path,
+    as `bin/python` of a virtual environment does, but not out of the archive by `..`.
+
+    Raises:
+        ConfigError: A member would be written elsewhere, or is a link that leads out.
+    """
+    with zipfile.ZipFile(path) as packed:
+        links = []
+        for member in packed.infolist():
+            mode = member.external_attr >> 16
+            if not _is_inside(member.filename):
+                raise _leads_out(path, member.filename)
+            if stat.S_ISLNK(mode):
+                links.append(member)
+                continue
+            made = Path(packed.extract(member, target))
+            if mode and not member.is_dir():
+                # As tarfile's filters: no set-user-id, nothing that others may write.
+                made.chmod((stat.S_IMODE(mode) & 0o755) | stat.S_IRUSR)
+        for member in links:
+            link = target / member.filename
+            to = os.fsdecode(packed.read(member))
+            if not to.startswith("/") and not _is_inside(f"{Path(member.filename).parent}/{to}"):
+                raise _leads_out(path, f"{member.filename} -> {to}")
+            if not link.parent.resolve().is_relative_to(target.resolve()):
+                raise _leads_out(path, member.filename)
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(to)
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether a relative path stays below where it begins."""
+    found = os.path.normpath(name)
+    return not os.path.isabs(found) and found.split(os.sep, 1)[0] != os.pardir  # noqa: PTH117
+
+
+def _leads_out(path: Path, member: str) -> ConfigError:
+    return ConfigError(
+        f"{path} has the member {member}, which leads out of the archive",
+        hint="Pack the archive anew, with relative names and without links to what is not in it.",
+    )
+
+
+def _digest(directory: Path) -> str:
+    found = hashlib.sha256()
+    for path in _walk(directory):
+        found.update(f"{path.relative_to(directory)} {path.lstat().st_mode}\n".encode())
+        if path.is_symlink():
+            found.update(os.fsencode(path.readlink()))
+        elif path.is_file():
+            found.update(hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()[:16]
+
+
+def _walk(directory: Path) -> Iterator[Path]:
+    for parent, folders, files in os.walk(directory):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        yield from (Path(parent) / name for name in sorted([*folders, *files]))

@@ -1,0 +1,354 @@
+"""Starting from a savepoint: what of it goes where in the plan of the new job.
+
+Everything is matched by uid. What the program no longer has is refused, unless the user says
+that it may be left out; what it has in addition starts empty, or at its beginning. What fits only
+by its number among operators (or sources) that nothing else tells apart is refused always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.errors import CallSite, SavepointMismatchError
+from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
+from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
+from penstock.program.run_settings import RunKind
+from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
+from penstock.spark.job.run_outline import StreamKind, stream_kind
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
+
+_IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
+_IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
+_EVERY_SUBTASK = -1
+
+Files = dict[tuple[int, int], PinnedFiles]
+Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a new job takes over.
+
+    Attributes:
+        savepoint: Path of the savepoint.
+        run: Index of the run that goes on; earlier runs are not executed.
+        handed: Watermarks and memory.
+        state_files: Names of the state files in the directory `restored`.
+        splits: (source id, part) to position and end of every split.
+        left: (source id, part) to the bounded files still to read.
+        read: (source id, part) to the files read already.
+        read_frames: Sources whose batch DataFrame was read already.
+    """
+
+    savepoint: str
+    run: int
+    handed: HandOver
+    state_files: tuple[str, ...] = ()
+    splits: Splits = field(default_factory=dict)
+    left: Files = field(default_factory=dict)
+    read: Files = field(default_factory=dict)
+    read_frames: frozenset[int] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that is recorded."""
+        return {
+            "savepoint": self.savepoint,
+            "run": self.run,
+            "handed": {
+                "watermarks": describe_watermarks(self.handed.watermarks),
+                "memory": self.handed.memory,
+            },
+            "state_files": list(self.state_files),
+            "splits": [[*key, splits] for key, splits in self.splits.items()],
+            "left": [[*key, files.to_json()] for key, files in self.left.items()],
+            "read": [[*key, files.to_json()] for key, files in self.read.items()],
+            "read_frames": sorted(self.read_frames),
+        }
+
+    @classmethod
+    def from_json(cls, recorded: dict[str, Any]) -> Restored:
+        """Return what `to_json` gave."""
+        left, read = (
+            {(source, part): PinnedFiles.from_json(files) for source, part, files in recorded[name]}
+            for name in ("left", "read")
+        )
+        return cls(
+            savepoint=recorded["savepoint"],
+            run=recorded["run"],
+            handed=read_hand_over(recorded["handed"]),
+            state_files=tuple(recorded["state_files"]),
+            splits={
+                (source, part): [(at, end) for at, end in splits]
+                for source, part, splits in recorded["splits"]
+            },
+            left=left,
+            read=read,
+            read_frames=frozenset(recorded["read_frames"]),
+        )
+
+
+def match_savepoint(
+    plan: PhysicalPlan,
+    savepoint: Savepoint,
+    path: Path,
+    *,
+    ignore_unclaimed: bool,
+    ignore_positions: bool,
+) -> Restored:
+    """Return what a new job takes over from a savepoint.
+
+    Args:
+        plan: Of the new job.
+        savepoint: The manifest.
+        path: The savepoint.
+        ignore_unclaimed: State and sources that the plan lacks may be left out.
+        ignore_positions: DataFrames that cannot go on where they were are read as given.
+
+    Raises:
+        SavepointMismatchError: It does not fit; names what does not.
+    """
+    if savepoint.max_parallelism != plan.options.max_parallelism:
+        raise SavepointMismatchError(
+            f"the savepoint has {savepoint.max_parallelism} key groups, this job "
+            f"{plan.options.max_parallelism}",
+            hint=f"Set pipeline.max-parallelism to {savepoint.max_parallelism}: it decides which "
+            "key group a key belongs to.",
+        )
+    if not ignore_unclaimed:
+        _check_claimed(plan, savepoint)
+    _check_numbered(plan, savepoint)
+    ids = {uid: source for source, uid in source_uids(plan).items()}
+    records = {ids[each.uid]: each for each in savepoint.sources if each.uid in ids}
+    for source, record in records.items():
+        _check_kinds(plan, source, record)
+    run = _run_that_goes_on(plan, records)
+    splits: Splits = {}
+    left: Files = {}
+    read: Files = {}
+    read_frames = set()
+    for source, record in records.items():
+        read |= {(source, int(part)): PinnedFiles.from_json(f) for part, f in record.read.items()}
+        if record.part is None:
+            continue
+        key = source, record.part
+        kind = stream_kind(plan.source(source).parts[record.part])
+        if kind is StreamKind.SPLITS:
+            splits[key] = [(at, end) for at, end in record.position["splits"]]
+        elif kind is StreamKind.BOUNDED_FILES:
+            left[key] = PinnedFiles.from_json(record.position["left"])
+        elif kind is StreamKind.WRITTEN_FRAME and not record.position["rows_left"]:
+            read_frames.add(source)
+        elif kind is not StreamKind.FILES and not ignore_positions:
+            raise _cannot_go_on(plan, source, record)
+    return Restored(
+        savepoint=str(path),
+        run=run.index,
+        handed=HandOver(_watermarks(plan, savepoint), dict(savepoint.memory)),
+        state_files=tuple(file.name for file in savepoint.files),
+        splits=splits,
+        left=left,
+        read=read,
+        read_frames=frozenset(read_frames),
+    )
+
+
+def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
+    """Refuse state and sources for which the plan has no place.
+
+    Raises:
+        SavepointMismatchError: There are some.
+    """
+    takers = {op.uid for level in plan.levels if level.level > 0 for op in level.operators}
+    without = [uid for uid in savepoint.operators_with_state if uid not in takers]
+    if without:
+        raise SavepointMismatchError(
+            f"the savepoint has state of {_names(savepoint, without)}, which this program does "
+            f"not have; with state by key it has {', '.join(sorted(takers)) or 'none'}",
+            hint=_claim(savepoint, without),
+        )
+    known = source_uids(plan).values()
+    gone = [source.uid for source in savepoint.sources if source.uid not in known]
+    if gone:
+        raise SavepointMismatchError(
+            f"the savepoint has the position of source {_names(savepoint, gone)}, which this "
+            f"program does not have; it has {', '.join(sorted(known))}",
+            hint=f"Give the source its uid or name back, or set {_IGNORE_STATE} to forget where "
+            "it stood.",
+        )
+
+
+def _claim(savepoint: Savepoint, uids: list[str]) -> str:
+    """Return what to do about state nobody takes."""
+    drop = f"or set {_IGNORE_STATE} to drop the state."
+    generated = savepoint.generated_uids
+    if not any(uid in generated for uid in uids):
+        return f"Give the operator that takes the state over this uid, {drop}"
+    shown = next(uid for uid in uids if uid in generated)
+    return (
+        "The operator had no uid, so it is known by its place in the program, which has changed. "
+        f"Give the operator that takes the state over its uid, as in .uid({shown!r}), {drop}"
+    )
+
+
+def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
+    """Refuse state and positions that fit only by number.
+
+    Raises:
+        SavepointMismatchError: There are some.
+    """
+    numbered = numbered_uids(plan)
+    state = [uid for uid in savepoint.operators_with_state if uid in numbered]
+    if state:
+        raise SavepointMismatchError(
+            f"the savepoint has state of {_names(savepoint, state)}, of which this program has "
+            "several at equal places, without a uid: only their order says which state is whose",
+            hint="Give each of them the uid of the state that is its own, as in "
+            f".uid({state[0]!r}); or another one, to begin without state.",
+            origin=_origin_of(plan, state[0]),
+        )
+    uids = source_uids(plan)
+    ids = {uid: source for source, uid in uids.items()}
+    by_name = numbered_sources(plan) | {
+        ids[record.uid] for record in _of_one_name(savepoint) if record.uid in ids
+    }
+    given = {node.id for node in plan.graph.nodes if node.uid is not None}
+    unclear = [record.uid for record in savepoint.sources if ids.get(record.uid) in by_name - given]
+    if unclear:
+        raise SavepointMismatchError(
+            f"the savepoint has the position of source {_names(savepoint, unclear)}, one of "
+            "several of that name: only their order says which position is whose",
+            hint="Give each source the uid of the position that is its own, as in "
+            f"from_source(…, WatermarkStrategy.no_watermarks(), …).uid({unclear[0]!r}), before "
+            "assign_timestamps_and_watermarks; or another name in from_source, to begin at its "
+            "beginning.",
+            origin=plan.source(ids[unclear[0]]).origin,
+        )
+
+
+def _of_one_name(savepoint: Savepoint) -> list[SourceRecord]:
+    """Return the sources without a uid of whose name the savepoint has several."""
+    made = [each for each in savepoint.sources if is_number(each.uid, each.name)]
+    names = [each.name for each in made]
+    return [each for each in made if names.count(each.name) > 1]
+
+
+def _origin_of(plan: PhysicalPlan, uid: str) -> CallSite | None:
+    operators = (op for level in plan.levels for op in level.operators)
+    return next((op.origin for op in operators if op.uid == uid), None)
+
+
+def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:
+    """Refuse another kind of source under the same uid.
+
+    Raises:
+        SavepointMismatchError: The kinds differ.
+    """
+    described = plan.source(source)
+    kinds = tuple(part.kind for part in described.parts)
+    if kinds != record.kinds:
+        raise SavepointMismatchError(
+            f"source {record.uid!r} was {', then '.join(record.kinds)} when the savepoint was "
+            f"taken and is {', then '.join(kinds)} now, so its position says nothing",
+            hint="Give the new source another uid or name, and set "
+            f"{_IGNORE_STATE} to forget where the old one stood.",
+            origin=described.origin,
+        )
+
+
+def _run_that_goes_on(plan: PhysicalPlan, records: dict[int, SourceRecord]) -> RunPlan:
+    """Return the live run that reads what was being read.
+
+    Raises:
+        SavepointMismatchError: There is none, or a source would lose its beginning.
+    """
+    fitting = [
+        run
+        for run in plan.runs
+        if run.kind is RunKind.LIVE and all(_fits(run.readings, s, r) for s, r in records.items())
+    ]
+    if not fitting:
+        runs = ", ".join(f"{run.name} ({run.kind.name.lower()})" for run in plan.runs)
+        parts = "; ".join(
+            f"{r.uid!r} in part {r.part + 1} of {len(r.kinds)}"
+            for r in records.values()
+            if r.part is not None
+        )
+        raise SavepointMismatchError(
+            f"no live run of this job reads what the savepoint was reading ({parts}); its runs "
+            f"are {runs}",
+            hint="Start from a savepoint in STREAMING mode, with the sources it was taken with.",
+        )
+    run = fitting[0]
+    for source in plan.sources:
+        begins = [r.parts[0] for r in run.readings if r.source == source.id]
+        if source.id not in records and begins and begins[0] > 0:
+            raise SavepointMismatchError(
+                f"source {source.name!r} is not in the savepoint, and the job goes on in its run "
+                f"{run.name!r}, behind the history of that source",
+                hint="Add the source without its history, or start the job without a savepoint.",
+                origin=source.origin,
+            )
+    return run
+
+
+def _fits(readings: Iterable[Reading], source: int, record: SourceRecord) -> bool:
+    parts = [reading.parts[0] for reading in readings if reading.source == source]
+    return parts == ([] if record.part is None else [record.part])
+
+
+def _cannot_go_on(plan: PhysicalPlan, source: int, record: SourceRecord) -> SavepointMismatchError:
+    described = plan.source(source)
+    offsets = record.position.get("offsets")
+    if offsets is None:
+        return SavepointMismatchError(
+            f"source {record.uid!r} is a batch DataFrame of which some rows were not read, and "
+            "which rows those are is not known outside of the old checkpoint directory",
+            hint=f"Pass a DataFrame of the rows that are left, and set {_IGNORE_POSITIONS}.",
+            origin=described.origin,
+        )
+    shown = "; ".join("none" if offset is None else offset for offset in offsets)
+    return SavepointMismatchError(
+        f"source {record.uid!r} is a stream of your own; only you can make it go on where it "
+        f"was, at Spark's offset {shown}",
+        hint="Make the DataFrame start there (startingOffsets, for Kafka), and set "
+        f"{_IGNORE_POSITIONS}.",
+        origin=described.origin,
+    )
+
+
+def _watermarks(plan: PhysicalPlan, savepoint: Savepoint) -> dict[int, dict[int, int]]:
+    """Return channel to group to watermark.
+
+    A channel that is new to an operator starts with the least watermark the operator had, so
+    that its time does not go back.
+    """
+    uids = source_uids(plan)
+    known = {(each.sender, each.receiver): each.groups for each in savepoint.watermarks}
+    result: dict[int, dict[int, int]] = {}
+    for channel, ends in channel_ends(plan).items():
+        groups = known.get(ends)
+        if groups is None:
+            heard = [g for (_, receiver), g in known.items() if receiver == ends[1]]
+            marks = [mark for group in heard for mark in group.values()]
+            groups = {EVERY_SUBTASK: min(marks)} if marks else {}
+        if not groups:
+            continue
+        least = min(groups.values())
+        spec = plan.channels[channel]
+        if spec.source_level > 0:
+            result[channel] = {_EVERY_SUBTASK: least}
+        else:
+            result[channel] = {source: groups.get(uids[source], least) for source in spec.sources}
+    return result
+
+
+def _names(savepoint: Savepoint, uids: list[str]) -> str:
+    return ", ".join(
+        repr(uid) if savepoint.name_of(uid) == uid else f"{uid!r} ({savepoint.name_of(uid)})"
+        for uid in uids
+    )

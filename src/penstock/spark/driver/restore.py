@@ -1,0 +1,71 @@
+"""The first start of a job from a savepoint: checked, copied, recorded.
+
+State files are copied into the checkpoint directory, so that the job never needs the savepoint
+again. The step `restored` is recorded after that; without it the next start begins anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from penstock.config.configuration import Configuration
+from penstock.config.options import (
+    IGNORE_SOURCE_POSITIONS,
+    IGNORE_UNCLAIMED_STATE,
+    RECOVERY_PATH,
+)
+from penstock.errors import SavepointError
+from penstock.failpoint import failpoint
+from penstock.metrics.listener import JobEvents, Resumed
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.driver.recovery import Restored, match_savepoint
+from penstock.spark.job.job_directory import JobDirectory
+from penstock.state.savepoint import read_savepoint, restore_state
+
+_STEP = "restored"
+
+
+def restore(
+    directory: JobDirectory, plan: PhysicalPlan, configuration: Configuration, events: JobEvents
+) -> Restored | None:
+    """Return what the job takes over from a savepoint, None if it did not start from one.
+
+    A directory in which the job has begun, from this savepoint or without one, goes its own
+    way: the setting is for new jobs.
+
+    Raises:
+        SavepointError: The savepoint is damaged, or does not fit the program.
+        JobDirectoryError: The checkpoint directory cannot be read or written.
+    """
+    recorded = directory.step(_STEP)
+    if recorded is not None:
+        return Restored.from_json(recorded)
+    configured = configuration.get(RECOVERY_PATH)
+    if configured is None or directory.has_begun:
+        return None
+    path = Path(configured.removeprefix("file://")).absolute()
+    savepoint = read_savepoint(path)
+    restored = match_savepoint(
+        plan,
+        savepoint,
+        path,
+        ignore_unclaimed=configuration.get(IGNORE_UNCLAIMED_STATE),
+        ignore_positions=configuration.get(IGNORE_SOURCE_POSITIONS),
+    )
+    try:
+        restore_state(path, savepoint, directory.path / _STEP)
+    except OSError as cause:
+        raise SavepointError(
+            f"the state of {path} cannot be copied to {directory.path}: {cause}",
+            hint="Make room, and check that both directories can be accessed by this user.",
+        ) from cause
+    failpoint("restore.copied")
+    directory.record(_STEP, restored.to_json())
+    failpoint("restore.recorded")
+    events.publish(Resumed(f"savepoint {path} of job {savepoint.job_name!r}"))
+    return restored
+
+
+def state_files_of(directory: JobDirectory, restored: Restored) -> list[Path]:
+    """Return the copies of the state files."""
+    return [directory.path / _STEP / name for name in restored.state_files]

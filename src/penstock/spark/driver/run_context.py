@@ -1,0 +1,231 @@
+"""What both kinds of run share: the job, its directory, its sinks, and cancellation."""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field, replace
+from time import perf_counter_ns
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.config.configuration import Configuration
+from penstock.config.job_parameters import job_parameters
+from penstock.config.options import FRAME_RECORDS
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import JobCancelledError
+from penstock.graph.endpoints import SplitSource
+from penstock.metrics.job_metrics import JobMetrics
+from penstock.metrics.listener import JobEvents, MetricsReported
+from penstock.metrics.profile import WALL
+from penstock.plan.hand_over import HandOver
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.programs import programs_of
+from penstock.program.level import LevelProgram
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.recovery import Restored
+from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.sources.file_columns import FileColumns
+from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged, pin_files
+from penstock.spark.sources.source_reads import Pinned, ReadContext
+from penstock.spark.worker.worker_environment import WorkerEnvironment
+from penstock.wire import user_code
+
+
+@dataclass(slots=True)
+class JobContext:
+    """One job in this driver.
+
+    Attributes:
+        session: Spark.
+        plan: The job.
+        configuration: Of the job.
+        directory: The checkpoint directory, locked.
+        sinks: The sink stage.
+        cancelled: Set when the job should stop.
+        events: Tells listeners what happens to the job.
+        restored: What the job took over from the savepoint it started from, None if none.
+        earlier: What was read of files before this run, by (source id, part index).
+        metrics: What was reported and committed in this process.
+        attempt: How often the job was restarted in this process.
+        counted: Index of a run to the last of its epochs that is in the metrics.
+        workers: What the job brings along beside its program, None if nothing.
+        reported_ns: When metrics were reported last, or else the job began, on the clock of
+            `perf_counter_ns`.
+    """
+
+    session: SparkSession
+    plan: PhysicalPlan
+    configuration: Configuration
+    directory: JobDirectory
+    sinks: SinkStage
+    cancelled: threading.Event
+    events: JobEvents
+    restored: Restored | None = None
+    earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
+    metrics: JobMetrics = field(default_factory=JobMetrics)
+    attempt: int = 0
+    counted: dict[int, int] = field(default_factory=dict)
+    workers: WorkerEnvironment | None = None
+    reported_ns: int = field(default_factory=perf_counter_ns)
+
+    def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
+        """Add to what was read of files."""
+        for key, more in files.items():
+            known = self.earlier.get(key, PinnedFiles({}, ""))
+            schema = more.schema or known.schema
+            self.earlier[key] = PinnedFiles(known.files | more.files, schema)
+
+    def report_metrics(self, run: int, epoch: int, report: Report) -> None:
+        """Add what a committed batch run or micro-batch reported, and tell listeners.
+
+        Nothing is counted twice, should the epoch be committed again by a job that is restarted.
+
+        Args:
+            run: Index of the run.
+            epoch: Number of the micro-batch, 0 for a batch run.
+            report: What its tasks reported.
+        """
+        if epoch <= self.counted.get(run, -1):
+            return
+        self.counted[run] = epoch
+        now_ns = perf_counter_ns()
+        times = {**report.times, WALL: now_ns - self.reported_ns}
+        self.reported_ns = now_ns
+        metrics = self.metrics
+        metrics.add(report.metrics, report.state, times)
+        reported = MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds())
+        self.events.publish(reported)
+
+    def check_cancelled(self) -> None:
+        """Stop here if somebody asked to.
+
+        Raises:
+            JobCancelledError: Somebody did.
+        """
+        if self.cancelled.is_set():
+            raise JobCancelledError(
+                "the job was cancelled", hint="Start the same command again to resume it."
+            )
+
+    def programs(
+        self, run: RunPlan, tasks: int, handed: HandOver, pinned: Pinned
+    ) -> tuple[LevelProgram, ...]:
+        """Return the programs of a run.
+
+        Args:
+            run: The run.
+            tasks: Number of tasks per level in a batch run.
+            handed: From the run before, or from a savepoint.
+            pinned: What the run reads.
+
+        Raises:
+            UserCodeError: A function cannot be shipped; names its operator.
+        """
+        _check_shippable(self.plan)
+        made = programs_of(
+            self.plan,
+            run,
+            tasks=tasks,
+            max_frame_records=self.configuration.get(FRAME_RECORDS),
+            handed=handed,
+            job_parameters=job_parameters(self.configuration),
+            open_splits=pinned.open_splits(),
+        )
+        return tuple(
+            replace(program, settings=replace(program.settings, attempt=self.attempt))
+            for program in made
+        )
+
+    def read_context(
+        self, run: RunPlan, programs: tuple[LevelProgram, ...], pinned: Pinned
+    ) -> ReadContext:
+        """Return what reading the sources of a run needs."""
+        return ReadContext(
+            session=self.session,
+            plan=self.plan,
+            run=run,
+            program=programs[0],
+            levels=len(programs),
+            pinned=pinned,
+            earlier=self.earlier,
+            read_frames=frozenset() if self.restored is None else self.restored.read_frames,
+            directory=self.directory.path / f"run-{run.index}",
+            configuration=self.configuration,
+            workers=self.workers,
+            fence=self.directory.fence,
+        )
+
+    def pin(self, run: RunPlan) -> Pinned:
+        """Decide what a run reads, or return what was decided earlier.
+
+        Raises:
+            SourceError: A source cannot be read.
+            HistoryChangedError: Files are not what they were when they were pinned.
+        """
+        step = _step(run)
+        if self.directory.step(step) is None:
+            self.directory.record(step, self._decide(run))
+        pinned = self.pinned_by(run)
+        self.check_pinned(run, pinned)
+        return pinned
+
+    def pinned_by(self, run: RunPlan) -> Pinned:
+        """Return what was decided for a run that has begun, whatever became of the files."""
+        recorded = self.directory.step(_step(run))
+        assert recorded is not None, f"run {run.index} was pinned before it began"
+        return Pinned.from_json(recorded)
+
+    def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
+        """Compare pinned files with what is there.
+
+        Raises:
+            HistoryChangedError: Something differs.
+        """
+        for (source, part), files in pinned.files.items():
+            described = self.plan.source(source).parts[part]
+            if isinstance(described, FileSource):
+                check_unchanged(self.session, described, files)
+
+    def _decide(self, run: RunPlan) -> dict[str, Any]:
+        files: dict[str, Any] = {}
+        splits: dict[str, Any] = {}
+        restored = self.restored
+        goes_on = restored is not None and restored.run == run.index
+        for reading in run.readings:
+            source = self.plan.source(reading.source)
+            for part in reading.parts:
+                described = source.parts[part]
+                name, key = f"{reading.source}.{part}", (reading.source, part)
+                if restored is not None and goes_on and key in restored.splits:
+                    splits[name] = restored.splits[key]
+                elif restored is not None and goes_on and key in restored.left:
+                    files[name] = restored.left[key].to_json()
+                elif isinstance(described, SplitSource):
+                    splits[name] = described.exact_splits(self.plan.options.parallelism)
+                elif isinstance(described, FileSource) and described.is_bounded:
+                    pinned = pin_files(self.session, described, source.origin)
+                    schema = StructType.fromJson(json.loads(pinned.schema))
+                    columns = FileColumns(self.session, described, schema, source.origin)
+                    columns.check(pinned.files)
+                    files[name] = pinned.to_json()
+        return {"files": files, "splits": splits}
+
+
+def _check_shippable(plan: PhysicalPlan) -> None:
+    """Refuse functions that cannot be pickled, one by one, so that the error names which.
+
+    Raises:
+        UserCodeError: An operator has such a function.
+    """
+    for level in plan.levels:
+        for op in level.operators:
+            code = (op.function, op.key_selectors, op.timestamps, op.async_io)
+            user_code.dump(code, f"operator {op.name!r}", op.origin)
+
+
+def _step(run: RunPlan) -> str:
+    return f"run-{run.index}.pinned"

@@ -1,0 +1,133 @@
+"""Driver side of the sink stage: runs the last stage of a run or micro-batch, then commits."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import Committer, SinkContext
+from penstock.graph.sink_calls import open_committer
+from penstock.metrics.profile import COMMIT, SPARK_JOB
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.channel import SINK_LEVEL
+from penstock.runtime.task.report import Report
+from penstock.spark.worker.level_tasks import BatchLevelTask
+from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
+from penstock.spark.worker.worker_environment import WorkerEnvironment
+from penstock.wire.fence import Fence
+
+
+@dataclass(slots=True)
+class StagedEpoch:
+    """What all tasks of one epoch prepared.
+
+    Attributes:
+        committables: Sink index to handles, in order of task.
+        state_files: Name of each snapshot file, and its SHA-256.
+        report: Of all tasks.
+    """
+
+    committables: dict[int, list[Any]] = field(default_factory=dict)
+    state_files: dict[str, str] = field(default_factory=dict)
+    report: Report = field(default_factory=Report)
+
+    def add(self, message: SinkMessage) -> None:
+        """Add what one task prepared."""
+        for index, prepared in message.committables.items():
+            self.committables.setdefault(index, []).extend(prepared)
+        self.state_files |= message.state_files
+        self.report.merge(message.report)
+
+
+class SinkStage:
+    """The sinks of one job: stages through Spark, commits here."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        job_id: str,
+        scratch: Path,
+        fence: Fence,
+        workers: WorkerEnvironment | None = None,
+    ) -> None:
+        self._fence = fence
+        self._contexts = tuple(
+            (
+                sink.sink,
+                SinkContext(
+                    job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch, fence
+                ),
+            )
+            for sink in plan.sinks
+        )
+        self._sink_of_channel = {
+            channel.id: channel.target_operator
+            for channel in plan.channels
+            if channel.target_level == SINK_LEVEL
+        }
+        self._payload = Payload.of(self._contexts, workers)
+        self._parallelism = plan.options.parallelism
+        self._committers: list[Committer] = [
+            open_committer(sink, context) for sink, context in self._contexts
+        ]
+
+    def recover(self) -> None:
+        """Let every sink finish interrupted commits and drop what nobody committed.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        for committer in self._committers:
+            self._fence()
+            committer.recover()
+
+    def stage(
+        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
+    ) -> StagedEpoch:
+        """Run everything up to and including the staging of one epoch.
+
+        Nothing is visible afterwards.
+
+        Args:
+            frames: What the last level writes, or reads if it is given.
+            snapshot: Directory for state.
+            last_level: Of a batch run: works in the processes of the sink stage.
+        """
+        task = SinkTask(
+            self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
+        )
+        epoch = StagedEpoch()
+        started_ns = perf_counter_ns()
+        rows = frames.mapInArrow(task, MESSAGE_DDL).collect()
+        epoch.report.times[SPARK_JOB] = perf_counter_ns() - started_ns
+        for row in rows:
+            epoch.add(pickle.loads(bytes(row[0])))
+        return epoch
+
+    def commit(self, epoch: str, staged: StagedEpoch) -> None:
+        """Make an epoch visible in every sink; may be repeated.
+
+        Raises:
+            JobFencedError: Another driver has taken over; what was committed before stays, and
+                is what the other driver finds.
+        """
+        started_ns = perf_counter_ns()
+        failpoint("sinks.before-commit")
+        for index, committer in enumerate(self._committers):
+            self._fence()
+            committer.commit(epoch, staged.committables.get(index, []))
+            failpoint("sinks.one-committed")
+        staged.report.times[COMMIT] = perf_counter_ns() - started_ns
+        failpoint("sinks.committed")
+
+    def close(self) -> None:
+        """Release what the committers hold."""
+        for committer in self._committers:
+            committer.close()

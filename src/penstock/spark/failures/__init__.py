@@ -1,0 +1,1 @@
+"""From what Spark and Java say of a failure to our errors."""

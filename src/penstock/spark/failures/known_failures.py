@@ -1,0 +1,268 @@
+"""Failures with known causes: how each is recognised, what it becomes, and what to do.
+
+By Spark's error condition or the Java class wherever there is one. A pattern is for what has
+neither, such as the words of the operating system. The first row that fits counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pyspark
+
+from penstock.errors import (
+    EnvironmentSetupError,
+    JobFailedError,
+    PenstockError,
+    SinkError,
+    SourceError,
+    StateError,
+)
+from penstock.spark.failures.java_causes import JavaCause
+
+_HADOOP = "<version of Hadoop>"
+"""Stands in a hint for the version that Spark's jars have."""
+
+_RESTORE = "Restore the checkpoint directory from a copy, or start the job in a new one."
+MEMORY = (
+    "Give it more: spark.driver.memory (with a local master everything runs in the driver), "
+    "spark.executor.memory for executors. It is read when the JVM starts."
+)
+_NANOS = (
+    "Spark has microseconds. Write them (pyarrow: coerce_timestamps='us'), or set "
+    "spark.sql.legacy.parquet.nanosAsLong to true and read the column as an integer."
+)
+COLON_IN_NAME = re.compile(
+    r"URISyntaxException: Relative path in absolute URI: [^\n]*"
+    r"|\[?FAILED_READ_FILE[^\n]*/[^/\n]*:[^/\n]*\.\s+SQLSTATE[^\n]*"
+)
+"""What Hadoop, and Spark, say of a file with a colon in its name."""
+
+_FAILED_READ = "FAILED_READ_FILE"
+_ONLY_THE_FILE = frozenset({"FAILED_READ_FILE.NO_HINT", "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER"})
+"""Conditions that say which file, and leave it to their cause to say what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFailure:
+    """A row of the table.
+
+    Attributes:
+        becomes: Our class.
+        hint: What to do.
+        conditions: Names of Spark's, or what they begin with.
+        classes: Last parts of names of Java classes.
+        says: What the message must have besides; None is anything. Of a row without conditions
+            and classes, what the whole text must have, which is then what is told.
+    """
+
+    becomes: type[PenstockError]
+    hint: str
+    conditions: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    says: re.Pattern[str] | None = None
+
+    def error(self, problem: str) -> PenstockError:
+        """Return our error for such a failure."""
+        return self.becomes(problem, hint=self.hint.replace(_HADOOP, _hadoop()))
+
+    def found(self, causes: Sequence[JavaCause], text: str) -> str | None:
+        """Return what is to be told of a failure, None if it is another one."""
+        if not self.conditions and not self.classes:
+            assert self.says is not None
+            match = self.says.search(text)
+            return None if match is None else match[0].strip()
+        fitting = [cause for cause in causes if self._fits(cause)]
+        return _told(fitting[-1], causes) if fitting else None  # the innermost knows most
+
+    def _fits(self, cause: JavaCause) -> bool:
+        named = cause.condition.startswith(self.conditions) if cause.condition else False
+        if not named and cause.java_class.rpartition(".")[2] not in self.classes:
+            return False
+        return self.says is None or bool(self.says.search(cause.message))
+
+
+def has_colon(error: BaseException) -> bool:
+    """Return whether a file could not be named because of a colon."""
+    return COLON_IN_NAME.search(str(error)) is not None
+
+
+def failed_file(causes: Sequence[JavaCause]) -> str | None:
+    """Return the URI of the file that could not be read, None if it was not that."""
+    paths = (c.parameters.get("path") for c in causes if c.condition.startswith(_FAILED_READ))
+    return next(filter(None, paths), None)
+
+
+def _told(cause: JavaCause, causes: Sequence[JavaCause]) -> str:
+    path = failed_file(causes)
+    said = causes[-1].line if cause.condition in _ONLY_THE_FILE else cause.line
+    return said if path is None or path in said else f"{path} cannot be read: {said}"
+
+
+@cache
+def _hadoop() -> str:
+    """Return the version of Hadoop. Only when something failed: it looks at Spark's jars."""
+    jars = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
+    return next((jar.stem.rpartition("-")[2] for jar in jars), _HADOOP)
+
+
+def _package(coordinates: str) -> str:
+    return (
+        f"Start Spark with the package: --conf spark.jars.packages={coordinates}, or put its jars "
+        "into spark.jars. It must be there before the session starts."
+    )
+
+
+_NO_CLASS = ("ClassNotFoundException",)
+
+KNOWN_FAILURES: tuple[KnownFailure, ...] = (
+    KnownFailure(
+        SinkError,
+        "Free some space and start the same command again.",
+        says=re.compile(r"(No space left on device|Disk quota exceeded|File too large)[^\n]*"),
+    ),
+    KnownFailure(
+        SourceError,
+        "Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
+        says=COLON_IN_NAME,
+    ),
+    KnownFailure(
+        EnvironmentSetupError,
+        "Set PYSPARK_PYTHON, or python.executable, to an interpreter that has Penstock.",
+        says=re.compile("ModuleNotFoundError: No module named 'penstock'"),
+    ),
+    KnownFailure(
+        JobFailedError,
+        "The machine is overloaded: a Python worker did not start in time. Run fewer tasks at once "
+        "(parallelism.default, or the cores of spark.master), or less beside the job; "
+        "restart-strategy.type starts it again.",
+        says=re.compile(
+            r"(Python worker failed|Timed out while waiting for the Python worker) to connect back"
+            r"[^\n]*"
+        ),
+    ),
+    KnownFailure(
+        StateError,
+        _RESTORE,
+        conditions=("STATE_STORE", "CANNOT_LOAD_STATE_STORE", "STDS_", "STATEFUL_OPERATOR"),
+    ),
+    KnownFailure(
+        StateError,
+        _RESTORE,
+        classes=("FileNotFoundException",),
+        says=re.compile(r"/spark/state/"),
+    ),
+    KnownFailure(
+        JobFailedError,
+        "Another driver uses this checkpoint directory; stop it first.",
+        conditions=("CONCURRENT_STREAM_LOG_UPDATE",),
+    ),
+    KnownFailure(
+        JobFailedError,
+        MEMORY,
+        conditions=("UNABLE_TO_ACQUIRE_MEMORY",),
+        classes=("OutOfMemoryError", "SparkOutOfMemoryError"),
+    ),
+    KnownFailure(JobFailedError, MEMORY, says=re.compile(r"java\.lang\.OutOfMemoryError[^\n]*")),
+    KnownFailure(
+        SourceError,
+        _NANOS,
+        conditions=("PARQUET_TYPE_ILLEGAL",),
+        says=re.compile("NANOS"),
+    ),
+    KnownFailure(
+        SourceError,
+        f"If the file has nanoseconds: {_NANOS}",
+        conditions=("FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",),
+        says=re.compile(r"Spark type timestamp\w*, actual Parquet type INT64"),
+    ),
+    KnownFailure(
+        SourceError,
+        _package(f"org.apache.hadoop:hadoop-aws:{_HADOOP}"),
+        classes=_NO_CLASS,
+        says=re.compile(r"fs\.s3a\."),
+    ),
+    KnownFailure(
+        SourceError,
+        _package(f"org.apache.hadoop:hadoop-azure:{_HADOOP}"),
+        classes=_NO_CLASS,
+        says=re.compile(r"fs\.azurebfs\."),
+    ),
+    KnownFailure(
+        SourceError,
+        _package("com.google.cloud.bigdataoss:gcs-connector:<version for Hadoop 3>"),
+        classes=_NO_CLASS,
+        says=re.compile(r"fs\.gs\."),
+    ),
+    KnownFailure(
+        SourceError,
+        "Of Amazon's file systems Hadoop has s3a: write s3a:// instead of s3://.",
+        classes=("UnsupportedFileSystemException",),
+        says=re.compile(r'"s3n?"'),
+    ),
+    KnownFailure(
+        SourceError,
+        "Correct the path, or start Spark with the package of this file system "
+        "(spark.jars.packages).",
+        classes=("UnsupportedFileSystemException",),
+    ),
+    KnownFailure(
+        SourceError,
+        "Correct the format, or start Spark with the package that has it "
+        "(spark.jars.packages), for example "
+        f"org.apache.spark:spark-avro_2.13:{pyspark.__version__}.",
+        conditions=("DATA_SOURCE_NOT_FOUND", "AVRO_DATA_SOURCE_NOT_ENABLED"),
+    ),
+    KnownFailure(
+        SourceError,
+        "Spark tells names apart only by their case if spark.sql.caseSensitive is true; set "
+        "it, or rename the column.",
+        conditions=("COLUMN_ALREADY_EXISTS",),
+    ),
+    KnownFailure(
+        SourceError,
+        "Give every file the header of the type, or read columns by their positions: "
+        "options={'enforceSchema': 'true'}.",
+        conditions=("_LEGACY_ERROR_TEMP_3241",),
+    ),
+    KnownFailure(
+        SourceError,
+        "Double quotes inside of quotes (a file with backslashes instead: "
+        "options={'escape': '\\\\'}).",
+        classes=("TextParsingException",),
+    ),
+    KnownFailure(
+        SourceError,
+        "Every file of the source must exist, be complete and not change while the job runs.",
+        conditions=("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND"),
+        classes=("FileNotFoundException",),
+    ),
+    KnownFailure(
+        SourceError,
+        "Correct the file, or declare the type_info that it has.",
+        conditions=(
+            "CANNOT_PARSE",
+            "MALFORMED_CSV_RECORD",
+            "MALFORMED_RECORD_IN_PARSING",
+            "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",
+            "PARQUET_COLUMN_DATA_TYPE_MISMATCH",
+            "PARQUET_TYPE_",
+            "UNABLE_TO_INFER_SCHEMA",
+            "CANNOT_MERGE_",
+        ),
+    ),
+    KnownFailure(
+        SourceError,
+        "Every file of the source must exist, be complete and not change while the job runs.",
+        conditions=(_FAILED_READ,),
+    ),
+    KnownFailure(
+        JobFailedError,
+        "Executors died again and again. Keep them alive, or functions free of clocks and chance.",
+        says=re.compile(r"A shuffle map stage with indeterminate output[^.\n]*"),
+    ),
+)

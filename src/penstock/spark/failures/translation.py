@@ -1,0 +1,135 @@
+"""From Spark's exceptions to ours.
+
+A worker raises a `PenstockError`; Spark wraps it in a Python traceback, a Java stack and often
+several causes, as text. `carrying` puts the error's wire form into that text at the worker's
+end, and `translate` finds it again in the driver. What is not ours is looked up in the table
+`KNOWN_FAILURES`; the rest becomes `JobFailedError` with Spark's first line.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
+from penstock.spark.failures.final_failures import tell_driver
+from penstock.spark.failures.java_causes import java_causes
+from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
+from penstock.spark.session.lost_jvm import lost_jvm
+
+
+class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire form of one
+    """Carries a `PenstockError` out of a worker, as text."""
+
+
+@contextmanager
+def carrying() -> Iterator[None]:
+    """Make what is raised inside survive Spark's wrapping: around all that runs in its workers.
+
+    Spark's worker tells the JVM the text of an exception with all its causes, and if that cannot be
+    encoded it tells nothing, while the JVM waits for ever. So no text with half a character in it
+    may leave, neither that of our errors nor that of others.
+    """
+    try:
+        yield
+    except GeneratorExit:  # whoever reads what is made inside has stopped
+        raise
+    except PenstockError as error:
+        tell_driver(error)
+        raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
+    except BaseException as error:
+        told = "".join(traceback.format_exception(error))
+        if encodable(told) == told:
+            raise
+        raise WorkerFailure(encodable(told)) from None
+
+
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(?:Error|Exception|Failure|Interrupt)\b.*$", re.MULTILINE)
+"""The last line of a Python traceback."""
+
+_FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
+"""A frame of a Python traceback."""
+
+_CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
+"""What py4j puts before what Java says."""
+
+HOW_TO_SEE = "(`penstock run --verbose` shows what Spark said; in a program, `error.details` does)"
+"""Stands behind the error of a job, in place of pages."""
+
+
+def translate(error: BaseException, doing: str) -> PenstockError:
+    """Return our error for whatever Spark raised while `doing` something."""
+    known = recognised(error, doing)
+    if known is not None:
+        return known
+    return JobFailedError(
+        f"{doing} failed: {_essence(str(error)) or repr(error)}",
+        hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log.",
+    )
+
+
+def recognised(error: BaseException, doing: str) -> PenstockError | None:
+    """Return our error for a failure whose cause is known, None for any other."""
+    if isinstance(error, PenstockError):
+        return error
+    gone = lost_jvm(error)
+    if gone is not None:
+        return JobFailedError(f"{doing} failed: {gone}", hint=MEMORY)
+    text = str(error)
+    ours = PenstockError.from_wire(text)
+    if ours is not None:
+        return ours
+    causes = java_causes(error)
+    for known in KNOWN_FAILURES:
+        found = known.found(causes, text)
+        if found is not None:
+            return known.error(f"{doing} failed: {found}")
+    return None
+
+
+def told_first(error: BaseException, doing: str) -> PenstockError:
+    """Return our error for the end of a job, told once.
+
+    What it came from is kept as its `details`. As causes it would be printed before it, and the
+    user's line would be at the end of pages of other people's frames; and so would be the frames of
+    the job's thread. Python prints none of it.
+    """
+    failure = translate(error, doing)
+    cause = error.__cause__ if failure is error else error
+    details = "".join(traceback.format_exception(error))
+    failure.details = without_wire(details).strip()
+    if cause is not None and not isinstance(cause, PenstockError):
+        failure.add_note(HOW_TO_SEE)
+    failure.__cause__ = None  # which hides the context as well
+    failure.problem = with_source_lines(failure.problem)
+    return failure.with_traceback(None)
+
+
+def with_source_lines(text: str) -> str:
+    """Return a traceback with the lines of the program that only this process knows.
+
+    Those of a notebook: a cell is in no file that a worker could read.
+    """
+    lines = text.split("\n")
+    shown: list[str] = []
+    for i, line in enumerate(lines):
+        shown.append(line)
+        found = _FRAME.match(line)
+        if found is None or (i + 1 < len(lines) and lines[i + 1].startswith("    ")):
+            continue
+        source = linecache.getline(found[1], int(found[2])).strip()
+        if source:
+            shown.append(f"    {source}")
+    return "\n".join(shown)
+
+
+def _essence(text: str) -> str:
+    """Return one line of an exception's text: the end of a Python traceback, or the first."""
+    raised = _RAISED.findall(text)
+    if "Traceback (most recent call last)" in text and raised:
+        return str(raised[-1]).strip()
+    said = _CALLING.sub("", text)
+    return next((line.strip() for line in said.splitlines() if line.strip()), "")

@@ -1,0 +1,1 @@
+"""State read from outside of a job."""

@@ -1,0 +1,164 @@
+"""The keyed state of a checkpoint directory or savepoint, read without the job.
+
+A live run keeps its state as change logs inside Spark's state store. They are read with Spark's
+own state data source, as of one committed micro-batch, split into blobs, brought together by
+operator and key group, and replayed. Snapshot files of batch runs and savepoints have blobs
+already. Memory of a worker: the entries of one key group of one operator.
+
+What is guaranteed while a driver runs the job: the micro-batch is chosen when a function here is
+called, and everything in its answer is as of the end of that micro-batch. Spark keeps the last
+ten (`spark.sql.streaming.minBatchesToRetain`); an answer evaluated after the job has passed them
+fails. It never mixes two.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.errors import JobFailedError, PenstockError, SourceError, StateError
+from penstock.spark.failures.translation import translate
+from penstock.spark.inspect.state_location import (
+    QueryCheckpoint,
+    SnapshotFile,
+    StateLocation,
+    locate_state,
+)
+from penstock.spark.worker.level_processor import LOG_VARIABLE
+from penstock.spark.worker.state_sources import (
+    BLOB_DDL,
+    FILE_DDL,
+    STATE_DDL,
+    ReadFiles,
+    SplitLogs,
+)
+from penstock.spark.worker.state_tasks import ReplayGroups, snapshot_rows
+
+_ORDER = ("operator", "key_group", "source", "sequence")
+
+
+def read_state_rows(session: SparkSession, job_directory: Path) -> DataFrame:
+    """Return the state of a checkpoint directory or savepoint as snapshot rows.
+
+    Args:
+        session: Spark; see `get_session` for the settings it must have.
+        job_directory: Checkpoint directory of a job, running or not, or a savepoint.
+
+    Returns:
+        Rows (operator STRING, key_group INT, blob BINARY) of entries only, as of the last
+        committed micro-batch or complete batch run. Broadcast state has key group -1. Damage
+        found while they are computed is a `StateError` inside Spark's exception; `reading`
+        gets it out.
+
+    Raises:
+        JobDirectoryError: It is neither of both, or a record in it is damaged.
+        SavepointError: It is a savepoint with a damaged manifest.
+        StateError: There is no state yet, or it is damaged.
+    """
+    with reading(job_directory):
+        blobs = blob_rows(session, locate_state(job_directory))
+    return grouped(blobs).mapInArrow(ReplayGroups(snapshot_rows), STATE_DDL)
+
+
+def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = None) -> DataFrame:
+    """Return the blobs at a location in rows of `BLOB_DDL`, in no order.
+
+    Args:
+        session: Spark.
+        location: From `locate_state`.
+        uid: The only operator wanted; None for all.
+    """
+    if isinstance(location, QueryCheckpoint):
+        return _log_blobs(session, location, uid)
+    return _file_blobs(session, location, uid)
+
+
+def grouped(blobs: DataFrame) -> DataFrame:
+    """Return blob rows as `ReplayGroups` wants them: key groups together, each in order."""
+    return blobs.repartition("operator", "key_group").sortWithinPartitions(*_ORDER)
+
+
+@contextmanager
+def reading(directory: Path) -> Iterator[None]:
+    """Raise what Spark raises inside as an error of ours.
+
+    Raises:
+        PenstockError: The one a worker raised, or a `StateError`.
+    """
+    try:
+        yield
+    except PenstockError:
+        raise
+    except Exception as cause:
+        if "_stateSchema" in str(cause):
+            raise StateError(
+                f"Spark cannot find the state of {directory} where it was written",
+                hint="Read a checkpoint directory at the path it was written to; Spark's "
+                "checkpoints hold absolute paths. A savepoint can be read anywhere.",
+            ) from cause
+        error = translate(cause, f"reading the state of {directory}")
+        if isinstance(error, (SourceError, JobFailedError)):
+            raise StateError(
+                error.problem,
+                hint="Run again with --verbose (or spark.log.level=INFO) to see Spark's own log. "
+                "If the job runs, try again: it may have dropped this micro-batch.",
+            ) from cause
+        raise error from cause
+
+
+def _file_blobs(
+    session: SparkSession, files: tuple[SnapshotFile, ...], uid: str | None
+) -> DataFrame:
+    if not files:
+        return session.createDataFrame([], BLOB_DDL)
+    rows = [(str(file.path.absolute()), file.sha256) for file in files]
+    listed = session.createDataFrame(rows, FILE_DDL).repartition(len(files))
+    return listed.mapInArrow(ReadFiles(uid), BLOB_DDL)
+
+
+def _log_blobs(session: SparkSession, checkpoint: QueryCheckpoint, uid: str | None) -> DataFrame:
+    operators = _level_operators(session, checkpoint)
+    if not operators:
+        return session.createDataFrame([], BLOB_DDL)
+    logs = reduce(DataFrame.unionAll, (_log_rows(session, checkpoint, op) for op in operators))
+    subtasks = next(iter(operators.values()))
+    ordered = logs.repartition("query_operator", "route").sortWithinPartitions(
+        "query_operator", "route", "number"
+    )
+    return ordered.mapInArrow(SplitLogs(subtasks, uid), BLOB_DDL)
+
+
+def _level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict[int, int]:
+    """Return the stateful operators of the query that are levels, with their partitions."""
+    if not any((checkpoint.path / "state").glob("[0-9]*")):
+        return {}
+    rows = session.read.format("state-metadata").load(str(checkpoint.path)).collect()
+    return {
+        row["operatorId"]: row["numPartitions"]
+        for row in rows
+        if _variables(row["operatorProperties"]) >= {LOG_VARIABLE}
+    }
+
+
+def _variables(properties: str | None) -> set[str]:
+    found: dict[str, Any] = json.loads(properties or "{}")
+    return {each["stateName"] for each in found.get("stateVariables", ())}
+
+
+def _log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) -> DataFrame:
+    """Return the logs of one level as rows (query_operator, route, number, data)."""
+    reader = session.read.format("statestore").option("operatorId", operator)
+    reader = reader.option("batchId", checkpoint.batch).option("stateVarName", LOG_VARIABLE)
+    return reader.load(str(checkpoint.path)).select(
+        sf.lit(operator).cast("long").alias("query_operator"),
+        sf.col("key.route"),
+        sf.col("user_map_key.number"),
+        sf.col("user_map_value.entry").alias("data"),
+    )

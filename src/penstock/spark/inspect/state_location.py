@@ -1,0 +1,114 @@
+"""Where the keyed state of a checkpoint directory or savepoint is.
+
+    savepoint                         its state files
+    job, newest run is live           the state store of the query, after its last commit
+    job, newest complete run          the snapshot files that run recorded
+    job, none complete                the savepoint it started from
+
+A live run that has not committed a micro-batch yet has no state of its own: what it will start
+from counts. Nothing is locked and nothing is written, so a running job is not disturbed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from penstock.errors import DecodeError, JobDirectoryError, StateError
+from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
+from penstock.wire.atomic_file import read_verified
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFile:
+    """One Parquet file of rows (operator, key_group, blob).
+
+    Attributes:
+        path: Where it is.
+        sha256: Of its bytes in hexadecimal, None if nobody wrote it down.
+    """
+
+    path: Path
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCheckpoint:
+    """The checkpoint of a streaming query.
+
+    Attributes:
+        path: Where it is.
+        batch: Number of the last committed micro-batch.
+    """
+
+    path: Path
+    batch: int
+
+
+StateLocation: TypeAlias = QueryCheckpoint | tuple[SnapshotFile, ...]
+
+
+def locate_state(directory: Path) -> StateLocation:
+    """Return where the state of a checkpoint directory or savepoint is, as of now.
+
+    Raises:
+        JobDirectoryError: It is neither, or a record in it is damaged.
+        SavepointError: It is a savepoint with a damaged manifest.
+        StateError: The job has no state yet.
+    """
+    if (directory / MANIFEST).exists():
+        return tuple(
+            SnapshotFile(directory / STATE_DIRECTORY / file.name, file.sha256)
+            for file in read_savepoint(directory).files
+        )
+    if not (directory / "job.json").exists():
+        raise JobDirectoryError(
+            f"{directory} is neither a checkpoint directory nor a savepoint: it has no job.json "
+            f"and no {MANIFEST}",
+            hint="Pass the execution.checkpointing.dir of a job, or a directory that "
+            "`penstock savepoint` made.",
+        )
+    _record(directory / "job.json")
+    for run in sorted(_runs(directory), reverse=True):
+        files = _snapshot_files(directory, run)
+        batch = _last_commit(directory / f"run-{run}" / "spark" / "commits")
+        if batch is not None and not files:
+            return QueryCheckpoint(directory / f"run-{run}" / "spark", batch)
+        if files is not None:
+            return files
+    restored = directory / "restored.json"
+    if restored.exists():
+        names = _record(restored)["state_files"]
+        return tuple(SnapshotFile(directory / "restored" / name) for name in names)
+    raise StateError(
+        f"{directory} has no state yet: no run is complete and no micro-batch is committed",
+        hint="Try again when the job has committed something.",
+    )
+
+
+def _runs(directory: Path) -> set[int]:
+    numbers = (path.name.split(".")[0].removeprefix("run-") for path in directory.glob("run-*"))
+    return {int(number) for number in numbers if number.isdigit()}
+
+
+def _snapshot_files(directory: Path, run: int) -> tuple[SnapshotFile, ...] | None:
+    """Return what a complete run handed over, None if it is not complete."""
+    path = directory / f"run-{run}.done.json"
+    if not path.exists():
+        return None
+    snapshot = directory / f"run-{run}" / "snapshot"
+    files = _record(path)["state_files"]
+    return tuple(SnapshotFile(snapshot / name, digest) for name, digest in files.items())
+
+
+def _last_commit(commits: Path) -> int | None:
+    numbers = (int(path.name) for path in commits.glob("*") if path.name.isdigit())
+    return max(numbers, default=None)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        return read_verified(path)
+    except DecodeError as cause:
+        raise JobDirectoryError(cause.problem, hint=cause.hint) from cause

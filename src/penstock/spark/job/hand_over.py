@@ -1,0 +1,128 @@
+"""State between runs: recorded by the run that ends, read by the one that begins.
+
+Keyed state is a Parquet table (operator, key_group, blob) in `run-N/snapshot`; watermarks and
+what operators keep beside state are in the run's record. Only files the record names are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.errors import StateError
+from penstock.plan.hand_over import HandOver
+from penstock.program.routing import live_routes
+from penstock.runtime.task.report import Report
+from penstock.spark.sources.file_paths import escaped
+
+EVERY_GROUP = -1
+"""Key group of the rows that every subtask has."""
+
+
+def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str, Any]:
+    """Return what the ending run records."""
+    return {
+        "watermarks": describe_watermarks(report.watermarks),
+        "memory": report.memory,
+        "state_files": state_files,
+    }
+
+
+def describe_watermarks(watermarks: dict[int, dict[int, int]]) -> dict[str, dict[str, int]]:
+    """Return watermarks with keys that JSON can have."""
+    return {
+        str(channel): {str(group): mark for group, mark in groups.items()}
+        for channel, groups in watermarks.items()
+    }
+
+
+def read_hand_over(recorded: dict[str, Any]) -> HandOver:
+    """Return watermarks and memory of a record."""
+    return HandOver(
+        watermarks={
+            int(channel): {int(group): mark for group, mark in groups.items()}
+            for channel, groups in recorded["watermarks"].items()
+        },
+        memory=dict(recorded["memory"]),
+    )
+
+
+def verified_files(snapshot: Path, recorded: dict[str, str]) -> list[Path]:
+    """Return the state files of a run that has ended, checked.
+
+    Args:
+        snapshot: The directory they are in.
+        recorded: Name to SHA-256.
+
+    Raises:
+        StateError: A file is gone or is not what was written; names it.
+    """
+    files = []
+    for name, expected in recorded.items():
+        path = snapshot / name
+        hint = "Restore the checkpoint directory from a copy, or start in a new one."
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as cause:
+            problem = f"the state file {path} cannot be read: {cause.strerror}"
+            raise StateError(problem, hint=hint) from cause
+        if found != expected:
+            raise StateError(f"the state file {path} is damaged", hint=hint)
+        files.append(path)
+    return files
+
+
+def greatest_watermark(handed: HandOver) -> int | None:
+    """Return the greatest watermark handed over, None if there is none."""
+    marks = [
+        mark
+        for groups in handed.watermarks.values()
+        for mark in groups.values()
+        if abs(mark) < 2**62  # neither Long.MIN nor Long.MAX
+    ]
+    return max(marks, default=None)
+
+
+def initial_state(
+    session: SparkSession,
+    files: Sequence[Path],
+    operators: Mapping[str, int],
+    parallelism: int,
+    max_parallelism: int,
+) -> DataFrame:
+    """Return the state rows of some operators as (route, blob).
+
+    Rows of no key group (broadcast state) are there once for every subtask.
+
+    Args:
+        session: Spark.
+        files: Parquet files with rows (operator, key_group, blob).
+        operators: uid of each operator, and the number of its subtasks: the first ones.
+        parallelism: Number of subtasks of the level.
+        max_parallelism: Number of key groups.
+
+    Raises:
+        StateError: A file is gone.
+    """
+    for path in files:
+        if not path.exists():
+            raise StateError(
+                f"the state file {path} is gone",
+                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+            )
+    if not files:
+        return session.createDataFrame([], "route INT, blob BINARY")
+    routes = sf.array(*(sf.lit(route) for route in live_routes(parallelism)))
+    counts = sf.create_map(*(sf.lit(part) for pair in operators.items() for part in pair))
+    subtasks = sf.element_at(counts, sf.col("operator"))
+    subtask = sf.floor(sf.col("key_group") * subtasks / sf.lit(max_parallelism)).cast("int")
+    own = sf.array(sf.element_at(routes, subtask + 1))
+    to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
+    rows = session.read.parquet(*map(escaped, files)).where(sf.col("operator").isin(*operators))
+    return rows.select(sf.explode(to).alias("route"), "blob")

@@ -1,0 +1,283 @@
+"""The checkpoint directory of a job: who owns it, what it is, and how far it got.
+
+    job.json              the job's identity and shape
+    lock                  held by the driver that runs the job (see `job_lock`)
+    owner.json            who that is, and its epoch: who has an older one commits nothing
+    run-0.pinned.json     what the run reads, decided before it reads
+    run-0.staged.json     a batch run is complete, its sinks not yet committed
+    run-0.done.json       sinks committed, state ready for the next run
+    run-1.outline.json    what a savepoint of a live run says about the plan
+    restored.json         the savepoint the job started from, and where it goes on
+    stopped.json          the job was stopped with a savepoint
+    finished.json         the whole job is done
+    run-0/snapshot/       state handed over, Parquet rows (operator, key_group, blob); until the
+                          next run has it in its own checkpoint (see `superseded_state`)
+    run-1/spark/          checkpoint of the streaming query
+    run-1/control/        control log: start, end of sources, hand-over, savepoints
+    restored/             state files of the savepoint the job started from; likewise
+    requests/             requests for savepoints, and their answers
+    savepoints/           savepoints for which no other place was named
+    spool/                records on their way to the driver (print, collect)
+
+Every file with a name in this list is written whole (temporary file, fsync, rename) and
+verified by checksum when read. A step is recorded after its effect, and an effect whose record
+is missing can be repeated, so a driver killed anywhere finishes when started again.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from penstock.config.options import RECOVERY_PATH
+from penstock.errors import DecodeError, JobDirectoryError, JobMismatchError
+from penstock.plan.compat.fingerprint import describe_shape, fingerprint
+from penstock.plan.compat.identity import with_numbers
+from penstock.plan.explain.shape_difference import first_difference
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.job.job_lock import LOCK, JobLock
+from penstock.wire.atomic_file import (
+    PRIVATE_DIRECTORY,
+    create_directory,
+    read_verified,
+    write_verified,
+)
+from penstock.wire.fence import OWNER, Fence
+
+_FORMAT = 1
+_KEY = "key"
+_UIDS = "uids"
+_PLACES = "places"
+"""What uids of operators without one are made of; a job of 0.1.0 says nothing and has numbers."""
+
+
+class JobDirectory:
+    """An opened and locked checkpoint directory.
+
+    Attributes:
+        path: The directory.
+        job_id: Identifies the job across restarts; safe in file names.
+        is_temporary: Nobody asked for the directory, so it is removed at the end.
+        is_new: There was no job in the directory when it was opened.
+        plan: The plan of the job, with the uids under which the directory has its state.
+    """
+
+    def __init__(self, path: Path, plan: PhysicalPlan, *, is_temporary: bool) -> None:
+        self.path = path
+        self.plan = plan
+        self.is_temporary = is_temporary
+        self.is_new = False
+        self.job_id = ""
+        self._lock: JobLock | None = None
+
+    @classmethod
+    def open(cls, configured: str | None, plan: PhysicalPlan, job_name: str) -> JobDirectory:
+        """Create or reopen the directory of a job and lock it.
+
+        Raises:
+            JobDirectoryError: It cannot be used, or holds something else.
+            JobMismatchError: It belongs to another job, or the graph has changed.
+            JobLockedError: Another driver runs the job.
+        """
+        if configured is None:
+            made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
+        else:
+            made = cls(_local_path(configured), plan, is_temporary=False)
+        try:
+            create_directory(made.path, PRIVATE_DIRECTORY)
+            made._lock = JobLock.take(made.path)
+            made._identify(job_name)
+            (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+        except OSError as cause:
+            made.release()
+            raise JobDirectoryError(
+                f"the checkpoint directory {made.path} cannot be used: {cause}",
+                hint="Set execution.checkpointing.dir to a directory this user may write to.",
+            ) from cause
+        except BaseException:
+            made.release()
+            raise
+        return made
+
+    def step(self, name: str) -> dict[str, Any] | None:
+        """Return what was recorded for a step, None if it was not reached.
+
+        Raises:
+            JobDirectoryError: The record is damaged.
+        """
+        path = self.path / f"{name}.json"
+        if not path.exists():
+            return None
+        try:
+            return read_verified(path)
+        except DecodeError as cause:
+            raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
+
+    def record(self, name: str, payload: dict[str, Any]) -> None:
+        """Record a step durably.
+
+        Raises:
+            JobDirectoryError: It cannot be written.
+            JobFencedError: Another driver has taken over.
+        """
+        try:
+            write_verified(self.path / f"{name}.json", payload, may_replace=self.fence)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"step {name} cannot be recorded in {self.path}: {cause}",
+                hint="Make room, or make the directory writable, and start again.",
+            ) from cause
+
+    def digest_of(self, data: bytes) -> str | None:
+        """Return the keyed digest of what the job writes and will unpickle.
+
+        The key was drawn when the job began and is in `job.json`, which nobody else may read. None
+        in a directory that 0.1.0 began: it has no key.
+        """
+        known = self.step("job")
+        if known is None or _KEY not in known:
+            return None
+        return hmac.digest(bytes.fromhex(known[_KEY]), data, "sha256").hex()
+
+    def check_digest(self, data: bytes, digest: object, name: str) -> None:
+        """Refuse what this job did not write, before it is unpickled: a pickle runs code.
+
+        Raises:
+            JobDirectoryError: The digest is another one.
+        """
+        expected = self.digest_of(data)
+        if expected is None:
+            return
+        if not isinstance(digest, str) or not hmac.compare_digest(expected, digest):
+            raise JobDirectoryError(
+                f"{self.path / name} was not written by the job in {self.path}: its digest is "
+                "another one",
+                hint="Restore the checkpoint directory from a copy, or start in a new one.",
+            )
+
+    @property
+    def fence(self) -> Fence:
+        """Lets this driver commit: call it right before, it raises if another has taken over."""
+        assert self._lock is not None, "the directory is open"
+        return self._lock.fence
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a run of the job has decided what it reads."""
+        return next(self.path.glob("run-*.pinned.json"), None) is not None
+
+    def forget_job(self) -> None:
+        """Make the directory of a new job, which has not begun, free for any job.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        self.fence()
+        shutil.rmtree(self.path / "restored", ignore_errors=True)
+        (self.path / "job.json").unlink(missing_ok=True)
+
+    def run_directory(self, run: int, name: str) -> Path:
+        """Return a directory of a run, made if missing."""
+        path = self.path / f"run-{run}" / name
+        # Made one by one: mkdir has no mode for parents. What Spark writes is behind them.
+        path.parent.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+        path.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+        return path
+
+    def forget_run_files(self, run: int, name: str) -> None:
+        """Remove a directory of a run.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        self.fence()
+        shutil.rmtree(self.path / f"run-{run}" / name, ignore_errors=True)
+
+    def note_jvm(self, pid: int) -> None:
+        """Write down which JVM works for the lock's owner; it may outlive a killed driver.
+
+        Raises:
+            JobDirectoryError: It cannot be written.
+            JobFencedError: Another driver has taken over.
+        """
+        assert self._lock is not None, "the directory is open"
+        try:
+            self._lock.note_jvm(pid)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"the driver cannot be noted in {self.path}: {cause}",
+                hint="Make room, or make the directory writable, and start again.",
+            ) from cause
+
+    def release(self) -> None:
+        """Unlock, and remove a temporary directory."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+        if self.is_temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _identify(self, job_name: str) -> None:
+        known = self.step("job")
+        if known is not None and known.get(_UIDS) != _PLACES:
+            self.plan = with_numbers(self.plan)
+        plan = self.plan
+        shape = describe_shape(plan)
+        if known is None:
+            ours = {LOCK, OWNER, "spool", "restored"}
+            foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
+            if foreign:
+                raise JobDirectoryError(
+                    f"{self.path} is not empty and not a checkpoint directory: it holds "
+                    f"{foreign[0]}",
+                    hint="Set execution.checkpointing.dir to a new or empty directory.",
+                )
+            self.is_new = True
+            self.job_id = secrets.token_hex(8)
+            self.record(
+                "job",
+                {
+                    "format": _FORMAT,
+                    "job_id": self.job_id,
+                    "name": job_name,
+                    "fingerprint": fingerprint(plan),
+                    "shape": shape,
+                    _UIDS: _PLACES,
+                    _KEY: secrets.token_hex(32),
+                },
+            )
+            return
+        if known.get("format") != _FORMAT:
+            raise JobMismatchError(
+                f"{self.path} has format {known.get('format')}, this version writes {_FORMAT}",
+                hint="Use the version of Penstock that wrote it.",
+            )
+        if known["name"] != job_name:
+            raise JobMismatchError(
+                f"{self.path} belongs to job {known['name']!r}, this is {job_name!r}",
+                hint="Give each job a checkpoint directory of its own.",
+            )
+        if known["fingerprint"] != fingerprint(plan):
+            raise JobMismatchError(
+                f"the graph of {job_name!r} has changed since {self.path} was written: "
+                f"{first_difference(known['shape'], shape)}",
+                hint=f"Restore the earlier graph; or keep its state: take `penstock savepoint "
+                f"{self.path}` of the earlier graph, and start this one in a new checkpoint "
+                f"directory with {RECOVERY_PATH.key} set to the savepoint. Without it, a new "
+                "checkpoint directory begins with all of history.",
+            )
+        self.job_id = known["job_id"]
+
+
+def _local_path(configured: str) -> Path:
+    text = configured.removeprefix("file://")
+    if "://" in text:
+        raise JobDirectoryError(
+            f"execution.checkpointing.dir={configured!r} is not on a mounted file system",
+            hint="Use a path that the driver and all executors see, such as a network mount.",
+        )
+    return Path(text).absolute()

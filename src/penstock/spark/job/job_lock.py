@@ -1,0 +1,201 @@
+"""The lock of a checkpoint directory, and who holds it.
+
+    lock         locked (`flock`) by the driver that runs the job; always empty
+    owner.json   epoch and token of the last driver, and which processes it is; see `serde.fence`
+
+The kernel drops the lock when a driver ends, however it ends. Its JVM may live on for a moment,
+so the next driver waits for it: the process that is meant is known by PID, start time and boot, so
+no other process is taken for it. What the lock cannot tell (a driver that hangs and cannot be ended,
+one on a host that shares the directory but not its locks) the epoch settles: the newcomer raises it,
+and the old driver's next commit fails. Who removes `lock` says that its holder is dead: the next
+driver does not wait for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import secrets
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+from penstock.errors import DecodeError, JobDirectoryError, JobFencedError, JobLockedError
+from penstock.spark.session.process_identity import ProcessIdentity
+from penstock.wire.atomic_file import PRIVATE_FILE, read_verified, write_verified
+from penstock.wire.fence import OWNER, Fence
+
+LOCK = "lock"
+_OLD_JVM_SECONDS = 30.0
+_PROBE_SECONDS = 30.0
+
+
+class JobLock:
+    """A checkpoint directory that this driver has taken over.
+
+    Attributes:
+        fence: Lets this driver commit for as long as nobody else takes over.
+    """
+
+    def __init__(self, file: IO[str], fence: Fence) -> None:
+        """Use `take`."""
+        self._file = file
+        self.fence = fence
+
+    @classmethod
+    def take(cls, directory: Path) -> JobLock:
+        """Lock a directory and raise its epoch.
+
+        Raises:
+            JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
+            JobDirectoryError: Who had it last cannot be read.
+            OSError: The directory cannot be written.
+        """
+        known = _owner(directory)
+        is_declared_dead = known is not None and not (directory / LOCK).exists()
+        file = _locked_file(directory)
+        try:
+            known = _owner(directory)  # as of now: nobody else writes it
+            if known is not None and not is_declared_dead:
+                _wait_for_jvm(known, directory)
+            fence = Fence(
+                directory / OWNER,
+                1 if known is None else known["epoch"] + 1,
+                secrets.token_hex(8),
+            )
+            made = cls(file, fence)
+            made._write(ProcessIdentity.own(), None)
+        except BaseException:
+            file.close()  # and nothing is changed: what the next driver has to know stays
+            raise
+        return made
+
+    def note_jvm(self, pid: int) -> None:
+        """Write down which JVM works for this driver; it may outlive it.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        self._write(ProcessIdentity.own(), ProcessIdentity.of(pid), self.fence)
+
+    def release(self) -> None:
+        """Unlock."""
+        # A driver that took over has written itself. Should the disk be full, our processes stay
+        # written down, and whoever comes next finds that they have ended, or that they are its own.
+        with suppress(JobFencedError, JobDirectoryError, OSError):
+            self._write(None, None, self.fence)
+        self._file.close()
+
+    def _write(
+        self,
+        driver: ProcessIdentity | None,
+        jvm: ProcessIdentity | None,
+        fence: Fence | None = None,
+    ) -> None:
+        payload = {
+            "epoch": self.fence.epoch,
+            "token": self.fence.token,
+            "driver": None if driver is None else driver.to_json(),
+            "jvm": None if jvm is None else jvm.to_json(),
+        }
+        write_verified(self.fence.path, payload, may_replace=fence)
+
+
+def is_locked(directory: Path) -> bool:
+    """Return whether a driver holds a directory.
+
+    The lock is tried for an instant, shared; a driver that starts in it tries again.
+
+    Raises:
+        JobDirectoryError: The lock cannot be read.
+    """
+    try:
+        with (directory / LOCK).open(encoding="utf-8") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError as cause:
+        raise JobDirectoryError(
+            f"{directory / LOCK} cannot be read: {cause}",
+            hint="Run this as a user who may read the checkpoint directory.",
+        ) from cause
+    return False
+
+
+def _locked_file(directory: Path) -> IO[str]:
+    deadline = time.monotonic() + _PROBE_SECONDS
+    path = directory / LOCK
+    while True:
+        file = os.fdopen(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, PRIVATE_FILE),
+            "a+",
+            encoding="utf-8",
+        )
+        is_ours = _try(file, fcntl.LOCK_EX)
+        # What can be shared is held by no driver but by `is_locked`.
+        is_refused = not is_ours and (not _try(file, fcntl.LOCK_SH) or time.monotonic() > deadline)
+        if is_ours and _is_at(path, file):
+            return file
+        file.close()
+        if is_refused:
+            raise _refused(directory)
+        time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - not a secret
+
+
+def _is_at(path: Path, file: IO[str]) -> bool:
+    """Return whether a path still leads to an open file; somebody may have removed it."""
+    return path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino
+
+
+def _try(file: IO[str], how: int) -> bool:
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _refused(directory: Path) -> JobLockedError:
+    owner = _owner(directory)
+    driver = None if owner is None else ProcessIdentity.from_json(owner["driver"])
+    who = "" if driver is None else f" ({driver})"
+    return JobLockedError(
+        f"another driver{who} is running the job in {directory}",
+        hint="Stop it first, or give this job a checkpoint directory of its own. If it hangs and "
+        f"cannot be ended, remove {directory / LOCK}: whatever it commits later is refused.",
+    )
+
+
+def _owner(directory: Path) -> dict[str, Any] | None:
+    try:
+        return read_verified(directory / OWNER)
+    except FileNotFoundError:
+        return None
+    except DecodeError as cause:
+        raise JobDirectoryError(
+            cause.problem,
+            hint=f"Make sure that no driver runs the job, and remove {directory / OWNER}.",
+        ) from cause
+
+
+def _wait_for_jvm(known: dict[str, Any], directory: Path) -> None:
+    """Wait until the JVM of a killed driver is gone: it could still be writing.
+
+    Raises:
+        JobLockedError: It does not end.
+    """
+    jvm = ProcessIdentity.from_json(known["jvm"])
+    if jvm is None or ProcessIdentity.from_json(known["driver"]) == ProcessIdentity.own():
+        return
+    deadline = time.monotonic() + _OLD_JVM_SECONDS
+    while jvm.runs_here():
+        if time.monotonic() > deadline:
+            raise JobLockedError(
+                f"the JVM of an earlier driver of {directory} is still running: {jvm}",
+                hint=f"End process {jvm.pid} and start again.",
+            )
+        time.sleep(0.1)

@@ -1,0 +1,1 @@
+"""A live run: the streaming query, and how far it is behind."""

@@ -1,0 +1,71 @@
+"""Notices the end of bounded sources of a live run and tells every subtask.
+
+Split sources have ended when the offset of the positions stream has reached the end of every
+split; the stream tells the subtasks itself, unless it had nothing to read. A bounded file source has ended when a progress report shows that it had nothing new: its
+files existed before the query started. Then `end` (or, if the run hands its state over,
+`handover`) goes into the control log, and the run is complete when the query has committed the
+micro-batch that delivered it.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from penstock.graph.endpoints import SplitSource
+from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
+from penstock.spark.job.run_outline import RunOutline
+from penstock.spark.sources.positions import ControlLog
+
+Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
+
+
+class BoundedInputs:
+    """Follows one live run."""
+
+    def __init__(
+        self,
+        plan: PhysicalPlan,
+        run: RunPlan,
+        splits: Splits,
+        control: ControlLog,
+        outline: RunOutline,
+    ) -> None:
+        self._plan = plan
+        self._run = run
+        self._splits = splits
+        self._control = control
+        self._streams = {source.id: source.log for source in outline.sources}
+
+    def complete(self, progress: Any) -> bool:
+        """Return whether everything the run reads has been processed and committed."""
+        offsets = progress.sources
+        positions = json.loads(offsets[0].endOffset) if offsets[0].endOffset else None
+        if positions is None:
+            return False
+        read = [r for r in self._run.readings if self._is_read(r, positions, offsets)]
+        for reading in read:
+            if reading.ends and not self._tells_itself(reading):
+                self._control.append("end", reading.source)
+        if len(read) < len(self._run.readings):
+            return False
+        if self._run.hands_over:
+            self._control.append("handover")
+        delivered: bool = positions["control"] == self._control.count()
+        return delivered and (self._run.hands_over or all(r.ends for r in self._run.readings))
+
+    def _tells_itself(self, reading: Reading) -> bool:
+        """Return whether the end of a source comes with its last records."""
+        splits = self._splits.get((reading.source, reading.parts[0]), ())
+        return any(start != end for start, end in splits)
+
+    def _is_read(self, reading: Reading, positions: dict[str, Any], offsets: Any) -> bool:
+        part = self._plan.source(reading.source).parts[reading.parts[0]]
+        if not part.is_bounded:
+            return False
+        if isinstance(part, SplitSource):
+            splits = self._splits[reading.source, reading.parts[0]]
+            at = positions[str(reading.source)]
+            return all(position == end for position, (_, end) in zip(at, splits, strict=True))
+        stream = offsets[self._streams[reading.source]]
+        return bool(stream.startOffset == stream.endOffset)

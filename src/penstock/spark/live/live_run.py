@@ -1,0 +1,397 @@
+"""A live run: a Structured Streaming query over the levels, committed per micro-batch.
+
+The query reads the positions stream (ranges of split sources, control events) and the streams
+of other sources, passes level after level of `transformWithState`, and ends in a `foreachBatch`
+that stages and commits the sinks in the driver. Spark's checkpoint holds offsets and state; a
+micro-batch whose commit was interrupted is computed again and the sinks recognise its epoch.
+
+Sinks are committed by `foreachBatch` and not by a Python data source writer, because then the
+driver process that holds the job's lock is the one that makes output visible.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.api.environment.job import RunSummary
+from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
+from penstock.errors import PenstockError
+from penstock.failpoint import failpoint
+from penstock.metrics.listener import AdmissionChanged, BehindLooked, MicroBatch, Switched
+from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.backlog import checkpoint_interval
+from penstock.plan.phases.regions import region_of
+from penstock.plan.physical import RunPlan
+from penstock.program.level import LevelProgram
+from penstock.program.routing import live_routes
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.first_failure import cleaned_up
+from penstock.spark.driver.lost_output import LostOutput
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.failures.final_failures import FinalFailure
+from penstock.spark.job.checkpoint_files import check_checkpoint
+from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark, initial_state
+from penstock.spark.job.run_outline import outline_of
+from penstock.spark.live.admission import FileAdmission
+from penstock.spark.live.behind import Behind, Distance
+from penstock.spark.live.bounded_inputs import BoundedInputs
+from penstock.spark.live.live_columns import LiveColumns
+from penstock.spark.live.planned_files import PlannedFiles
+from penstock.spark.live.superseded_state import FirstState
+from penstock.spark.savepoints.savepoint_taker import SavepointTaker
+from penstock.spark.session.job_settings import query_settings
+from penstock.spark.sources.bad_records import read_failure
+from penstock.spark.sources.positions import ControlLog, PositionsSource
+from penstock.spark.sources.source_reads import ReadContext, live_frames
+from penstock.spark.worker.frames import DDL
+from penstock.spark.worker.level_processor import LevelProcessor
+from penstock.spark.worker.level_worker import LevelDescription
+from penstock.spark.worker.local_state import IN_MEMORY, LocalCopies, remove_local_copies
+from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.worker_memory import live_attempt, note_ended
+
+_POLL_SECONDS = 0.05
+_TICK_MS = 200
+"""Ticks are at least so far apart; a timer waits no longer than this and a micro-batch."""
+
+
+_FEW_RECORDS = 16
+_LARGE_STATE_BYTES = 64 << 20
+
+
+class _MicroBatchFailedError(Exception):
+    """Tells Spark that a micro-batch failed; the failure itself is kept beside it."""
+
+
+class LiveRun:
+    """Executes one live run of a job.
+
+    Attributes:
+        report: What the micro-batches committed in this process reported.
+    """
+
+    def __init__(
+        self,
+        job: JobContext,
+        run: RunPlan,
+        handed: HandOver,
+        state_files: Sequence[Path] | None,
+        *,
+        predecessor_ended: float | None,
+    ) -> None:
+        """Prepare, without starting anything.
+
+        Args:
+            job: The job.
+            run: The run.
+            handed: Watermarks and memory of the run before, or of a savepoint.
+            state_files: Its snapshot; None if the job begins with this run.
+            predecessor_ended: When it ended, on the monotonic clock; None if this process
+                did not execute it.
+        """
+        self._job = job
+        self._run = run
+        self._handed = handed
+        self._first_state = FirstState(job.directory, run.index, state_files)
+        self._predecessor_ended = predecessor_ended
+        control = job.directory.run_directory(run.index, "control")
+        self._control = ControlLog(control, job.directory.fence)
+        outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
+        job.directory.record(f"run-{run.index}.outline", outline.to_json())
+        self._savepoints = SavepointTaker(job, run, self._control, outline)
+        self._outline = outline
+        self._behind: Behind | None = None
+        self._files: PlannedFiles | None = None
+        self._running: StreamingQuery | None = None
+        self._is_started = threading.Event()
+        self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
+        self._lag_ms: int | None = None
+        self._told: tuple[int | None, int | None] | None = None
+        self.report = Report()
+        self._columns: LiveColumns | None = None
+        self._failure: BaseException | None = None
+        self._lost = LostOutput(job.events)
+        self._last_tick_ms = 0
+        self._run_id = f"{job.directory.job_id}-{run.index}"
+        epoch = job.directory.fence.epoch
+        self._attempt = live_attempt(self._run_id, (epoch, job.attempt))
+        self._name = f"run {run.index} ({run.name})"
+
+    def execute(self) -> RunSummary:
+        """Run until the input ends or the job is cancelled.
+
+        Raises:
+            JobCancelledError: The job was cancelled.
+            PenstockError: The query failed.
+        """
+        started = time.monotonic()
+        job, run = self._job, self._run
+        pinned = job.pin(run)
+        self._control.append("start")
+        # Also when the run goes on: which timers are pending is known to the subtasks alone.
+        self._control.set_tick(time.time_ns() // 1_000_000)
+        self._savepoints.poll()
+        programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
+        job.session.dataSource.register(PositionsSource)
+        self._files = PlannedFiles(job, run.index, self._outline, pinned)
+        self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
+        reads = replace(
+            job.read_context(run, programs, pinned),
+            first_records=self._first_records(),
+            attempt=self._attempt,
+        )
+        self._columns = LiveColumns(reads)
+        backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
+        removal = partial(remove_local_copies, job.session, self._run_id, backend)
+        with (
+            cleaned_up(partial(note_ended, self._run_id), "noting the end of the run"),
+            cleaned_up(removal, "removing local copies of state"),
+        ):
+            while self._query(reads, programs, self._behind, self._files):
+                pass  # other micro-batches are wanted, or the last one once more
+        self._first_state.end()
+        if run.hands_over and not self._savepoints.has_stopped:
+            job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
+        failpoint("live.done")
+        records = self.report.records_read
+        return RunSummary(run.name, "live", records, time.monotonic() - started)
+
+    def _query(
+        self,
+        reads: ReadContext,
+        programs: Sequence[LevelProgram],
+        behind: Behind,
+        planned: PlannedFiles,
+    ) -> bool:
+        """Run one query to its end; return whether another one goes on."""
+        files = behind.files_per_batch()
+        for source, most in self._admission.begin(files).items():
+            name = self._job.plan.source(source).name
+            waiting = behind.files_waiting()[source]
+            self._job.events.publish(AdmissionChanged(name, most, waiting))
+        frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
+        for program in programs[1:]:
+            frames = self._level(frames, program)
+        failures = self._job.directory.run_directory(self._run.index, "failures")
+        with FinalFailure(self._job.session.sparkContext, failures) as final:
+            query = self._start(frames)
+            with cleaned_up(query.stop, "stopping the query"):
+                if self._predecessor_ended is not None:
+                    seconds = time.monotonic() - self._predecessor_ended
+                    self._predecessor_ended = None
+                    switched = Switched(seconds, greatest_watermark(self._handed))
+                    self._job.events.publish(switched)
+                failpoint("live.started")
+                return self._follow(query, reads, final)
+
+    def _first_records(self) -> int:
+        """Return how much the first micro-batch takes: little, if much state is to be decoded.
+
+        Of a key group nothing is decoded before it is needed, and few records need few of them.
+        """
+        return _FEW_RECORDS if self._first_state.size_bytes() >= _LARGE_STATE_BYTES else 0
+
+    def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
+        options = self._job.plan.options
+        routes = live_routes(options.parallelism)
+        payload = Payload.of(program, self._job.workers)
+        backend = self._job.configuration.get(STATE_BACKEND)
+        described = LevelDescription(
+            payload,
+            self._attempt,
+            LocalCopies(backend, self._run_id, payload.digest),
+            program.level,
+            {route: subtask for subtask, route in enumerate(routes)},
+        )
+        processor = LevelProcessor(pickle.dumps(described))
+        initial = None
+        if self._first_state.files is not None:
+            initial = initial_state(
+                self._job.session,
+                self._first_state.files,
+                {op.uid: op.parallelism or options.parallelism for op in program.operators},
+                options.parallelism,
+                options.max_parallelism,
+            ).groupBy("route")
+        return frames.groupBy("route").transformWithState(processor, DDL, "append", "none", initial)
+
+    def _start(self, frames: DataFrame) -> StreamingQuery:
+        backlog = bool(self._job.plan.backlog_sources(self._run))
+        interval = checkpoint_interval(self._job.configuration, backlog=backlog).total_seconds()
+        directory = self._job.directory.run_directory(self._run.index, "spark")
+        check_checkpoint(directory)
+        writer = (
+            frames.writeStream.foreachBatch(self._commit)
+            .option("checkpointLocation", str(directory))
+            .queryName(f"{self._run.name}-{self._job.directory.job_id}")
+            .trigger(processingTime=f"{interval} seconds")
+        )
+        with query_settings(self._job.session, self._job.plan.options.parallelism):
+            self._is_started.clear()
+            try:
+                self._running = writer.start()
+            finally:
+                self._is_started.set()
+            return self._running
+
+    def _commit(self, frames: DataFrame, number: int) -> None:
+        """Stage and commit one micro-batch; called by Spark in a thread of this process."""
+        started = time.monotonic()
+        if self._savepoints.has_stopped:  # nothing may become visible behind the savepoint
+            raise _MicroBatchFailedError("the job was stopped with a savepoint")
+        if self._admission.is_due:  # nothing of the micro-batch was computed yet
+            raise _MicroBatchFailedError("the query begins anew with other micro-batches")
+        try:
+            self._job.directory.fence()
+            files = self._check_files(number)
+            assert self._columns is not None, "the query is started behind it"
+            self._columns.check(files)
+            self._first_state.begin_micro_batch(number)
+            snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
+            staged = self._job.sinks.stage(frames, snapshot)
+            failpoint("live.staged")
+            self._check_files_again(number)
+            self._job.sinks.commit(f"{self._run.index}-{number}", staged)
+            if staged.report.snapshot == "handover":
+                hand_over = describe_hand_over(staged.report, staged.state_files)
+                self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
+            self._lost.succeeded()
+            self.report.merge(staged.report)
+            self._job.report_metrics(self._run.index, number, staged.report)
+            if self._behind is not None:
+                self._behind.note_read(number, files)
+            self._publish(number, staged.report, time.monotonic() - started)
+            self._savepoints.after_commit(number, staged, snapshot)
+            failpoint("live.committed")
+            self._job.directory.fence()  # or Spark would write the micro-batch down as done
+        except _MicroBatchFailedError:
+            raise
+        except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
+            self._failure = cause
+            # Spark searches the text of what leaves here with a recursive pattern, and a Java
+            # stack in it would overflow its own.
+            raise _MicroBatchFailedError(type(cause).__name__) from None
+
+    def _check_files(self, number: int) -> dict[int, set[str]]:
+        """Return the files a micro-batch reads; see `PlannedFiles`."""
+        assert self._files is not None, "the query is started behind it"
+        self._is_started.wait()
+        if self._running is None:
+            raise _MicroBatchFailedError("the query could not be started")
+        files = self._files.check(self._running, number)
+        if self._files.is_due:
+            raise _MicroBatchFailedError("the query begins anew and lists files as a tree")
+        return files
+
+    def _check_files_again(self, number: int) -> None:
+        assert self._files is not None, "the query is started behind it"
+        self._files.check_again(number)
+
+    def _publish(self, number: int, report: Report, seconds: float) -> None:
+        if report.records_read == 0:
+            return  # a control event or a tick: nothing a user waits for
+        greatest = report.greatest_timestamp_ms
+        lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
+        self._lag_ms = lag
+        total = self.report.records_read
+        left = Distance() if self._behind is None else self._behind.distance
+        self._told = left.records, left.files
+        self._job.events.publish(
+            MicroBatch(
+                number,
+                report.records_read,
+                total,
+                seconds,
+                lag,
+                records_behind=left.records,
+                files_behind=left.files,
+                catch_up_seconds=left.seconds,
+            )
+        )
+
+    def _follow(self, query: StreamingQuery, reads: ReadContext, final: FinalFailure) -> bool:
+        """Watch the query until it is complete, stopped or fails, or the job is cancelled.
+
+        Returns:
+            Whether it should begin anew.
+        """
+        looks = 0
+        inputs = BoundedInputs(
+            self._job.plan, self._run, reads.pinned.splits, self._control, self._outline
+        )
+        while not self._savepoints.has_stopped:
+            if query.exception() is not None or not query.isActive:
+                if self._savepoints.has_stopped:
+                    return False
+                if (self._admission.is_due or self._lists_anew()) and self._failure is None:
+                    return True
+                if self._failure is not None and self._lost.is_cause_of(self._failure):
+                    self._failure = None
+                    self._job.sinks.recover()  # what the micro-batch staged
+                    return True
+                self._raise_failure(query, reads)
+            self._job.check_cancelled()
+            final.check()
+            self._savepoints.poll()
+            self._call_for_timers()
+            if self._behind is not None:
+                self._behind.look(self._lag_ms)
+                if self._behind.looks > looks:
+                    looks = self._behind.looks
+                    self._tell_behind(self._behind.distance)
+                    wanted, waiting = self._behind.files_per_batch(), self._behind.files_waiting()
+                    self._admission.note(wanted, waiting)
+            if self._admission.is_due and not query.status["isTriggerActive"]:
+                return True  # what comes now finds that it is due, and does nothing
+            progress = query.lastProgress
+            # A savepoint that was begun comes first: it must not meet the hand-over.
+            if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
+                return False
+            time.sleep(_POLL_SECONDS)
+        return False
+
+    def _tell_behind(self, left: Distance) -> None:
+        """Tell what a look found, if it is not what the last micro-batch said."""
+        if self._told not in {None, (left.records, left.files)}:
+            self._told = left.records, left.files
+            looked = BehindLooked(left.records, left.files, left.seconds)
+            self._job.events.publish(looked)
+
+    def _lists_anew(self) -> bool:
+        return self._files is not None and self._files.is_due
+
+    def _call_for_timers(self) -> None:
+        """Have subtasks called whose processing-time timers are due."""
+        wanted = [due for due in list(self.report.next_calls.values()) if due is not None]
+        now_ms = time.time_ns() // 1_000_000
+        if wanted and min(wanted) <= now_ms and now_ms - self._last_tick_ms >= _TICK_MS:
+            self._control.set_tick(now_ms)
+            self._last_tick_ms = now_ms
+
+    def _raise_failure(self, query: StreamingQuery, reads: ReadContext) -> None:
+        self._job.check_cancelled()
+        cause = self._failure if self._failure is not None else query.exception()
+        if isinstance(cause, PenstockError):
+            raise cause
+        if cause is None:
+            cause = RuntimeError("the query stopped by itself")
+        raise read_failure(reads, cause, self._name) from cause
+
+    def _recorded_hand_over(self) -> dict[str, Any]:
+        if len(region_of(self._job.plan, self._run).levels) == 1:
+            recorded = describe_hand_over(Report(), {})  # nothing behind level 0 has state
+        else:
+            found = self._job.directory.step(f"run-{self._run.index}.hand-over")
+            assert found is not None, "the micro-batch that hands over records it"
+            recorded = found
+        return {**recorded, "records": self.report.records_read}

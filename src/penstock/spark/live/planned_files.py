@@ -1,0 +1,292 @@
+"""Whether a micro-batch reads the files that Spark planned it with, each of them once.
+
+Spark writes down which files a micro-batch has, and lists them again when it runs it. By then
+
+| a file | Spark | here |
+|---|---|---|
+| is gone | leaves it out | an error that names it |
+| has another size or time | reads what is there | an error, see below |
+| has a glob character in its name | reads all files of the micro-batch once more (SPARK-58518) | as a tree |
+
+**As a tree**: where Spark lists directories recursively, it takes each file once, whatever is
+planned. What is deeper than the source's path is then left out by a condition. It is not done before
+it is needed: then, nothing of the micro-batch was computed yet, the query begins anew.
+
+**What may change.** A file may not change between planning and the end of the micro-batch. Where the
+micro-batch is begun again by another driver, a file that is there again, put back from a copy, may
+have another time; its size must be that which it had when the micro-batch was begun first
+(`run-N.reading.json`), if it came to that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import SourceError
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.job.run_outline import RunOutline, SourceOutline, StreamKind
+from penstock.spark.sources.file_paths import depth_of, depths_of, metadata_path, plain
+from penstock.spark.sources.pinned_files import facts_of
+from penstock.spark.sources.source_reads import SOURCE_OPTION, Pinned
+from penstock.spark.sources.stream_positions import (
+    files_planned,
+    last_batches,
+    log_offset,
+    stream_offsets,
+)
+
+_FILE_STREAMS = {
+    StreamKind.FILES.name,
+    StreamKind.BOUNDED_FILES.name,
+    StreamKind.WRITTEN_FRAME.name,
+}
+_STATUS = re.compile(
+    r"[A-Za-z]*FileStatus\{path=(?P<path>[^\0]*?); isDirectory=false; length=(?P<size>\d+);"
+    r"[^\0]*?modification_time=(?P<time>\d+);[^\0]*"
+)
+
+Facts = tuple[int, int]
+"""Size, and time of the last change in milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What one source has in a micro-batch.
+
+    Attributes:
+        source: The source.
+        files: Plain name to URI and time, those a condition leaves out excepted.
+        until: Offset of the stream at the end of the micro-batch.
+    """
+
+    source: SourceOutline
+    files: dict[str, tuple[str, int]]
+    until: int
+
+
+class PlannedFiles:
+    """Looks at the files of each micro-batch of one live run.
+
+    Attributes:
+        as_trees: Sources whose files are to be listed as a tree.
+        is_due: The query should begin anew, as there are more of them now.
+    """
+
+    def __init__(self, job: JobContext, run: int, outline: RunOutline, pinned: Pinned) -> None:
+        """Begin before the first query.
+
+        Args:
+            job: The job.
+            run: Index of the run.
+            outline: Of the run.
+            pinned: What the run reads.
+        """
+        self._job = job
+        self._checkpoint = job.directory.path / f"run-{run}" / "spark"
+        self._step = f"run-{run}.reading"
+        self._sources = [each for each in outline.sources if each.kind in _FILE_STREAMS]
+        self._pinned = pinned
+        self._begun, _ = last_batches(self._checkpoint)
+        self._reads: dict[str, Facts] = {}
+        self._told_apart: dict[int, frozenset[str]] = {}
+        self.as_trees: frozenset[int] = frozenset()
+        self.is_due = False
+
+    def begin(self) -> frozenset[int]:
+        """Return the sources whose files the next query lists as a tree."""
+        self.is_due = False
+        return self.as_trees
+
+    def check(self, query: StreamingQuery, batch: int) -> dict[int, set[str]]:
+        """Compare what a micro-batch is about to read with what it was planned with.
+
+        Args:
+            query: The query that runs it.
+            batch: Its number.
+
+        Returns:
+            Source id to the files it reads, as `_metadata.file_path` has them. Look at `is_due`.
+
+        Raises:
+            SourceError: A file is gone or has changed; names it.
+        """
+        self._reads = {}
+        planned = [each for each in self._planned(batch) if each.files]
+        if not planned:
+            return {}
+        found = _found(query)
+        begun_before = self._begun is not None and batch <= self._begun
+        sizes = self._sizes(batch) if begun_before else None
+        doubled = set()
+        for each in planned:
+            counts = Counter(name for name, _ in found.get(each.source.id, ()))
+            facts = dict(found.get(each.source.id, ()))
+            for name, (uri, time_ms) in each.files.items():
+                if name not in facts:
+                    raise self._gone(each, uri, batch)
+                self._compare(each, uri, (time_ms, facts[name], sizes), batch)
+                self._reads[uri] = facts[name]
+                if counts[name] > 1:
+                    doubled.add(each.source.id)
+        if doubled - self.as_trees:
+            self.as_trees |= doubled
+            self.is_due = True
+        elif doubled:
+            raise AssertionError(f"files of the sources {doubled} are read twice")
+        else:
+            files = {uri: list(facts) for uri, facts in self._reads.items()}
+            self._job.directory.record(self._step, {"batch": batch, "files": files})
+        return {each.source.id: {uri for uri, _ in each.files.values()} for each in planned}
+
+    def check_again(self, batch: int) -> None:
+        """Refuse a micro-batch that was computed while its files changed.
+
+        A file that is gone by now was read.
+
+        Raises:
+            SourceError: A file has changed; names it.
+        """
+        for uri, before in self._reads.items():
+            try:
+                after = facts_of(self._job.session, uri)
+            except OSError:
+                continue
+            if after != before:
+                raise _changed(uri, f"while micro-batch {batch} was computed", before, after)
+
+    def _planned(self, batch: int) -> Iterator[_Planned]:
+        if not self._sources:
+            return
+        before = stream_offsets(self._checkpoint, batch - 1) if batch else None
+        now = stream_offsets(self._checkpoint, batch)
+        for source in self._sources:
+            stream = source.first_stream
+            since = -1 if before is None else log_offset(before[stream])
+            until = log_offset(now[stream])
+            found = (
+                files_planned(self._checkpoint, source.log, since, until) if until > since else {}
+            )
+            wanted = {plain(uri): (uri, time_ms) for uri, time_ms in found.items()}
+            yield _Planned(source, self._without_left_out(source, wanted), until)
+
+    def _without_left_out(
+        self, source: SourceOutline, files: dict[str, tuple[str, int]]
+    ) -> dict[str, tuple[str, int]]:
+        """Return the files that no condition of ours leaves out; see `source_reads`."""
+        if source.kind == StreamKind.WRITTEN_FRAME.name:
+            return files
+        assert source.part is not None, "it has a stream"
+        if source.id in self.as_trees:
+            files = self._without_deeper(source, files)
+        is_bounded = source.kind == StreamKind.BOUNDED_FILES.name
+        if source.id not in self._told_apart:
+            pinned = [self._pinned.files[source.id, source.part]] if is_bounded else []
+            known = [each for (owner, _), each in self._job.earlier.items() if owner == source.id]
+            names = (plain(uri) for each in pinned or known for uri in each.files)
+            self._told_apart[source.id] = frozenset(names)
+        told_apart = self._told_apart[source.id]
+        return {name: each for name, each in files.items() if (name in told_apart) is is_bounded}
+
+    def _without_deeper(
+        self, source: SourceOutline, files: dict[str, tuple[str, int]]
+    ) -> dict[str, tuple[str, int]]:
+        assert source.part is not None, "it has a stream"
+        part = self._job.plan.source(source.id).parts[source.part]
+        assert isinstance(part, FileSource), "the kind of its stream says so"
+        depths = depths_of(part.path)
+        if len(depths) > 1:
+            raise SourceError(
+                f"{part.describe()} have names with glob characters, and braces whose alternatives "
+                f"are {' or '.join(map(str, sorted(depths)))} names deep",
+                hint="Make a source of each alternative and union them.",
+                origin=self._job.plan.source(source.id).origin,
+            )
+        deepest = max(depths) + 1
+        for name in files:
+            if depth_of(name) > deepest and "=" in name.split("/")[-2]:
+                raise SourceError(
+                    f"{name} is in a directory of partitions, and other files of "
+                    f"{part.describe()} are in none",
+                    hint="Keep them in separate directories, with a source each.",
+                    origin=self._job.plan.source(source.id).origin,
+                )
+        return {name: each for name, each in files.items() if depth_of(name) <= deepest}
+
+    def _compare(
+        self, planned: _Planned, uri: str, known: tuple[int, Facts, dict[str, int] | None], n: int
+    ) -> None:
+        """Refuse a file that is not what was planned; see the module."""
+        time_ms, (size, now_ms), sizes = known
+        if sizes is None:
+            if now_ms != time_ms:
+                what = f"after micro-batch {n} of {planned.source.name!r} was planned with it"
+                raise _changed(uri, what, (size, time_ms), (size, now_ms))
+        elif sizes.get(uri, size) != size:
+            what = f"since micro-batch {n} of {planned.source.name!r} was begun"
+            raise _changed(uri, what, (sizes[uri], time_ms), (size, now_ms))
+
+    def _sizes(self, batch: int) -> dict[str, int]:
+        recorded = self._job.directory.step(self._step)
+        if recorded is None or recorded["batch"] != batch:
+            return {}
+        return {uri: size for uri, (size, _) in recorded["files"].items()}
+
+    def _gone(self, planned: _Planned, uri: str, batch: int) -> SourceError:
+        source = self._job.plan.source(planned.source.id)
+        return SourceError(
+            f"{plain(uri)} is gone: micro-batch {batch} of {source.name!r} was planned with it, and "
+            "it was not read",
+            hint="Bring the file back and start the same command again.",
+            origin=source.origin,
+        )
+
+
+def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:
+    """Return source id to the files Spark is about to read, as often as it will."""
+    jvm_query: Any = query._jsq  # noqa: SLF001 - what foreachBatch gets no longer knows its files
+    leaves = jvm_query.streamingQuery().lastExecution().analyzed().collectLeaves()
+    found: dict[int, list[tuple[str, Facts]]] = {}
+    for index in range(leaves.size()):
+        leaf = leaves.apply(index)
+        if leaf.getClass().getSimpleName() != "LogicalRelation":
+            continue
+        relation = leaf.relation()
+        if relation.getClass().getSimpleName() != "HadoopFsRelation":
+            continue
+        source = relation.options().get(SOURCE_OPTION)
+        if source.isDefined():
+            files = found.setdefault(int(source.get()), [])
+            files += _statuses(relation.location().allFiles())
+    return found
+
+
+def _statuses(files: Any) -> list[tuple[str, Facts]]:
+    """Return the files of a listing; as one text, for every call into the JVM takes its time."""
+    texts = str(files.mkString("\0")).split("\0")
+    matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
+    if None not in matches:
+        return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
+    found = []
+    for index in range(files.size()):  # of a file system that describes its files in other words
+        file = files.apply(index)
+        facts = int(file.getLen()), int(file.getModificationTime())
+        found.append((metadata_path(str(file.getPath().toString())), facts))
+    return found
+
+
+def _changed(uri: str, when: str, before: Facts, after: Facts) -> SourceError:
+    sizes = f"it had {before[0]} bytes, it has {after[0]}"
+    if before[0] == after[0]:
+        sizes = f"it has {after[0]} bytes and another modification time"
+    return SourceError(
+        f"{plain(uri)} changed {when}: {sizes}",
+        hint="A file must appear complete (write it elsewhere, then rename it) and must not change "
+        "afterwards. Restore it, or wait until it is complete, and start the same command again.",
+    )

@@ -1,0 +1,1 @@
+"""Savepoints: asked for, taken, made offline."""

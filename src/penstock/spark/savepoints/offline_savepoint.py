@@ -1,0 +1,209 @@
+"""A savepoint of a job that nobody runs, made from its checkpoint directory alone.
+
+What the running job would have said is read from what it left behind: state and watermarks from
+the state store, positions from Spark's offsets, names from the outline of the run. That is
+possible only between two micro-batches: of an interrupted one, nobody but the job itself can
+say how much of its output is visible.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.errors import SavepointError
+from penstock.program.channel import WatermarkGroup
+from penstock.runtime.task.report import Report
+from penstock.runtime.time.watermarks import ChannelWatermarks
+from penstock.spark.driver.recovery import Restored
+from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
+from penstock.spark.job.checkpoint_files import check_checkpoint
+from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.job.run_outline import RunOutline, source_records
+from penstock.spark.savepoints.savepoint_requests import new_request_id
+from penstock.spark.savepoints.savepoint_taker import STOPPED
+from penstock.spark.session.factory import get_session
+from penstock.spark.session.job_settings import job_settings, untold_interpreter
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.stream_positions import last_batches
+from penstock.spark.worker.level_processor import LOG_VARIABLE
+from penstock.spark.worker.state_sources import HEAD_NUMBER
+from penstock.state.log.change_log import Head
+from penstock.state.savepoint import (
+    copy_state,
+    prepare_directory,
+    read_savepoint,
+    write_manifest,
+)
+from penstock.wire.atomic_file import write_verified
+
+_START = "Start the job again, and take the savepoint while it runs."
+
+
+def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
+    """Take a savepoint of a job that is not running.
+
+    Args:
+        job: The job; locked meanwhile.
+        parent: Where the savepoint gets a directory of its own; None takes `savepoints` in
+            the checkpoint directory.
+        stop: Close the checkpoint directory, as stopping a running job does.
+
+    Raises:
+        SavepointError: The job stands where no savepoint is possible, or it cannot be written.
+        JobLockedError: A driver has started meanwhile.
+        StateError: The state is damaged.
+    """
+    with job.locked() as fence:
+        run, outline, pinned = _live_run(job)
+        directory = job.path / f"run-{run}"
+        batch = _settled_batch(job, directory / "spark")
+        session = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
+        request_id = new_request_id()
+        target = (parent or job.path / "savepoints").absolute() / request_id
+        rows = directory / f"rows-{request_id}"
+        try:
+            prepare_directory(target)
+            with reading(job.path), job_settings(session, untold_interpreter(session)):
+                read_state_rows(session, job.path).write.parquet(str(rows))
+            report = _report(session, directory / "spark", batch, outline, pinned)
+            sources = source_records(outline, pinned, _read_before(job, run), directory, batch)
+            files = copy_state(sorted(rows.glob("*.parquet")), target)
+            write_manifest(
+                target, outline.savepoint(request_id, report, sources, files, drained=False)
+            )
+            if stop:
+                stopped = {"savepoint": str(target)}
+                write_verified(job.path / f"{STOPPED}.json", stopped, may_replace=fence)
+        except OSError as cause:
+            raise SavepointError(
+                f"the savepoint cannot be written: {cause}",
+                hint="Make room, or name a directory this user may write to.",
+            ) from cause
+        finally:
+            shutil.rmtree(rows, ignore_errors=True)
+    return target
+
+
+def unnamed_state_of(savepoint: Path) -> tuple[str, ...]:
+    """Return the uids of operators that have state in a savepoint and were given no uid.
+
+    Raises:
+        SavepointError: It is none, or damaged.
+    """
+    return read_savepoint(savepoint).unnamed_state
+
+
+def _live_run(job: ObservedJob) -> tuple[int, RunOutline, Pinned]:
+    """Return index, outline and positions of the live run the job is in.
+
+    Raises:
+        SavepointError: It is in none.
+    """
+    without = job.run_without_savepoint()
+    run = job.run_now()
+    outline = job.record(f"run-{run}.outline")
+    pinned = job.record(f"run-{run}.pinned")
+    if without is not None or outline is None or pinned is None:
+        where = "has not begun" if without is None else f"is in its {without}"
+        raise SavepointError(
+            f"job {job.name!r} is not running and {where}, so it has no savepoint to give",
+            hint=_START,
+        )
+    return run, RunOutline.from_json(outline), Pinned.from_json(pinned)
+
+
+def _settled_batch(job: ObservedJob, checkpoint: Path) -> int:
+    """Return the last micro-batch, if it is committed.
+
+    Raises:
+        SavepointError: There is none, or it is not.
+        StateError: Spark's record of the query is damaged.
+    """
+    check_checkpoint(checkpoint)
+    begun, committed = last_batches(checkpoint)
+    if committed is None or begun != committed:
+        where = "before its first micro-batch" if begun is None else f"in micro-batch {begun}"
+        raise SavepointError(
+            f"job {job.name!r} is not running and was interrupted {where}; only the job itself "
+            "can go on from there",
+            hint=_START,
+        )
+    return committed
+
+
+def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:
+    """Return what was read of files before a run."""
+    found: dict[tuple[int, int], PinnedFiles] = {}
+    recorded = job.record("restored")
+    if recorded is not None:
+        found |= Restored.from_json(recorded).read
+    for index in range(run):
+        pinned = job.record(f"run-{index}.pinned")
+        if pinned is None:
+            continue
+        for key, files in Pinned.from_json(pinned).files.items():
+            before = found.get(key, PinnedFiles({}, ""))
+            found[key] = PinnedFiles(before.files | files.files, files.schema)
+    return found
+
+
+def _report(
+    session: SparkSession, checkpoint: Path, batch: int, outline: RunOutline, pinned: Pinned
+) -> Report:
+    """Return watermarks and memory of every subtask, from the heads of their logs."""
+    report = Report()
+    splits = pinned.open_splits()
+    for head in _heads(session, checkpoint, batch):
+        if not head.meta:
+            continue
+        channels, memory = pickle.loads(head.meta)
+        marks = {
+            channel: _by_group(outline, channel, remembered, splits)
+            for channel, remembered in channels.items()
+        }
+        report.merge(Report(watermarks=marks, memory=memory))
+    return report
+
+
+def _heads(session: SparkSession, checkpoint: Path, batch: int) -> list[Head]:
+    heads: list[Head] = []
+    if not any((checkpoint / "state").glob("[0-9]*")):
+        return heads
+    rows = session.read.format("state-metadata").load(str(checkpoint)).collect()
+    levels = {row["operatorId"] for row in rows if _has_log(row["operatorProperties"])}
+    for level in sorted(levels):
+        reader = session.read.format("statestore").option("operatorId", level)
+        reader = reader.option("batchId", batch).option("stateVarName", LOG_VARIABLE)
+        found = reader.load(str(checkpoint)).where(f"user_map_key.number = {HEAD_NUMBER}")
+        heads += [
+            Head.decode(bytes(each[0])) for each in found.select("user_map_value.entry").collect()
+        ]
+    return heads
+
+
+def _has_log(properties: str | None) -> bool:
+    """Return whether a stateful operator is a level of ours; a user's stream may have others."""
+    described: dict[str, Any] = json.loads(properties or "{}")
+    return LOG_VARIABLE in {each["stateName"] for each in described.get("stateVariables", ())}
+
+
+def _by_group(
+    outline: RunOutline, channel: int, remembered: Any, splits: dict[int, int]
+) -> dict[int, int]:
+    """Return the watermarks of a channel as a hand-over has them."""
+    sources = outline.channels[channel].sources
+    if sources is None:
+        groups = [WatermarkGroup(subtask, 1) for subtask in range(outline.parallelism)]
+    else:
+        groups = [WatermarkGroup(source, splits.get(source, 0)) for source in sources]
+    marks = ChannelWatermarks(groups, {})
+    marks.restore(remembered)
+    return {-1: marks.current} if sources is None else marks.by_group()

@@ -1,0 +1,178 @@
+"""The Spark session a job runs in: the user's, or one made for the job."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.utils import is_remote
+
+from penstock.config.configuration import Configuration
+from penstock.config.options import JOB_NAME
+from penstock.errors import EnvironmentSetupError
+from penstock.plan.options import plan_options
+from penstock.spark.session.job_settings import RUNTIME, keep_settings
+from penstock.spark.session.jvm_output import pass_on
+from penstock.spark.session.secret_settings import on_command_line
+from penstock.spark.session.settings import check_settings
+from penstock.spark.session.temporary_directory import TemporaryDirectory
+
+_MIN_JAVA = 17
+
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+"""Set in a process that spark-submit started: where its JVM is. In cluster mode, too."""
+
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+
+_STATIC = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    # The JVM carries bytes and plans; Python works. The second compiler, C2, would take a third of a
+    # core for minutes and gain nothing.
+    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
+    # With one task per path, to list many of them would take longer than to do it in place.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
+}
+"""For a session we make ourselves; the user's `spark.*` keys win."""
+
+
+def get_session(configuration: Configuration) -> SparkSession:
+    """Return the user's session, or make a local one.
+
+    Raises:
+        EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
+            client of Spark Connect.
+    """
+    if is_remote():
+        raise EnvironmentSetupError(
+            "the program has a session of Spark Connect, and jobs need the JVM of Spark's driver",
+            hint="Run it where the driver runs: with spark-submit, or without builder.remote and "
+            "SPARK_REMOTE. Building, planning and penstock.testing work here too.",
+        )
+    session = SparkSession.getActiveSession()
+    if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
+        session = SparkSession.builder.getOrCreate()  # active in another thread
+    if session is None:
+        session = _make_session(configuration)
+    else:
+        check_settings(session, configuration)
+    return session
+
+
+def get_state_session() -> SparkSession:
+    """Return the session in which state is read; what that needs stays set.
+
+    Raises:
+        EnvironmentSetupError: As `get_session`.
+    """
+    session = get_session(Configuration())
+    keep_settings(session)
+    return session
+
+
+def check_java() -> None:
+    """Refuse to start without a Java runtime of version 17 or later.
+
+    Raises:
+        EnvironmentSetupError: None is found, or it is too old.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    hint = (
+        "Install one, on Debian with `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME "
+        "to one."
+    )
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME={home}" if home else "PATH"
+        raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=hint)
+    ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
+        [java, "-version"], capture_output=True, text=True, check=False
+    )
+    found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
+    if found is None or int(found[1]) < _MIN_JAVA:
+        version = found[1] if found else "unknown"
+        raise EnvironmentSetupError(
+            f"Java at {java} has version {version}; Spark needs {_MIN_JAVA} or later", hint=hint
+        )
+
+
+def _make_session(configuration: Configuration) -> SparkSession:
+    # The worker must be the interpreter that has Penstock and the user's packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    users = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
+    if _GATEWAY in os.environ:
+        return _submitted_session(users)
+    check_java()
+    cores = plan_options(configuration).parallelism
+    settings = {
+        # [n,4]: with plain local[n] the first failed task fails the job.
+        "spark.master": f"local[{cores},4]",
+        "spark.app.name": configuration.get(JOB_NAME),
+        **_STATIC,
+        **users,
+        **RUNTIME,
+    }
+    if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
+        temporary = TemporaryDirectory()
+        settings = _with_temporary_files(settings, temporary.path)
+        conf = SparkConf().setAll(list(settings.items()))
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        with on_command_line(settings) as shown:
+            launched = SparkConf().setAll(list(shown.items()))
+            gateway = launch_gateway(launched, popen_kwargs=pipes)  # type: ignore[no-untyped-call]
+        temporary.note_jvm(gateway.proc.pid)
+        pass_on(gateway.proc.stdout, "stdout")
+        pass_on(gateway.proc.stderr, "stderr")
+        SparkContext(conf=conf, gateway=gateway)
+    else:
+        conf = SparkConf().setAll(list(settings.items()))
+    session = SparkSession.builder.config(conf=conf).getOrCreate()
+    session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
+    return session
+
+
+def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str]:
+    """Return settings by which temporary files are in a directory; the user's win.
+
+    Spark puts its own there as well. To set `spark.local.dir` would do that, too, with a warning at every start.
+    """
+    java = settings[_JAVA_OPTIONS]
+    if "java.io.tmpdir" not in java:
+        java += f' "-Djava.io.tmpdir={path}"'
+    return {**settings, _JAVA_OPTIONS: java}
+
+
+def _submitted_session(users: dict[str, str]) -> SparkSession:
+    """Return a session in the JVM of spark-submit, which started this process.
+
+    Its master, name, memory and addresses are what spark-submit was told; Spark's log is its business.
+    """
+    builder = SparkSession.builder
+    for key, value in {**users, **RUNTIME}.items():
+        builder = builder.config(key, value)
+    ours = SparkContext._active_spark_context is None  # noqa: SLF001 - asking must not make one
+    session = builder.getOrCreate()
+    if ours:
+        # The JVM goes on when Python ends. What Spark stops only as it shuts down starts executors
+        # anew meanwhile, and writes pages of errors behind the last word of the program.
+        atexit.register(_stop, session)
+    return session
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Py4JError, OSError):  # the JVM has gone, and what was in it
+        session.stop()

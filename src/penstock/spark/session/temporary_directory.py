@@ -1,0 +1,75 @@
+"""Where Spark and the JVM keep temporary files: a directory whose owner is known.
+
+    TMP/penstock-UID/             of this user only
+        spark-XXXXXXXX/           of one session: `java.io.tmpdir`, and so Spark's `spark.local.dir`
+            owner.json            the driver and its JVM
+
+A process that ends removes its files itself, one that is killed cannot: shuffle files, and the
+library of RocksDB with 15 MB, would stay for good. So whoever makes a directory looks at the others, and removes those
+whose owners have ended.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.spark.session.process_identity import ProcessIdentity
+
+_OWNER = "owner.json"
+_PREFIX = "spark-"
+
+
+class TemporaryDirectory:
+    """A directory of this process and of the JVM it starts.
+
+    Attributes:
+        path: It.
+    """
+
+    def __init__(self, parent: Path | None = None) -> None:
+        """Make one, and remove those of processes that have ended.
+
+        Args:
+            parent: Where the directories of all sessions are; None is in the system's place.
+        """
+        shared = _shared(parent or Path(tempfile.gettempdir()))
+        _remove_left(shared)
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=shared))
+        self._write([ProcessIdentity.own()])
+
+    def note_jvm(self, pid: int) -> None:
+        """Write down a JVM that uses it; it may outlive this process."""
+        self._write([ProcessIdentity.own(), ProcessIdentity.of(pid)])
+
+    def _write(self, owners: list[ProcessIdentity]) -> None:
+        path = self.path / _OWNER
+        made = path.with_suffix(".new")
+        made.write_text(json.dumps([owner.to_json() for owner in owners]), encoding="utf-8")
+        made.rename(path)
+
+
+def _shared(parent: Path) -> Path:
+    """Return the directory of this user, or the parent if somebody else made one of that name."""
+    path = parent / f"penstock-{os.getuid()}"
+    with suppress(FileExistsError):  # it may be no directory, too
+        path.mkdir(mode=stat.S_IRWXU)
+    found = path.lstat()
+    is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return path if is_own and not found.st_mode & 0o077 else parent
+
+
+def _remove_left(shared: Path) -> None:
+    for path in shared.glob(f"{_PREFIX}*/{_OWNER}"):
+        try:
+            recorded = json.loads(path.read_text(encoding="utf-8"))
+            owners = [ProcessIdentity(**each) for each in recorded]
+        except (OSError, ValueError, TypeError):
+            continue  # it is being made or removed, or is no file of ours
+        if owners and all(owner.has_ended() for owner in owners):
+            shutil.rmtree(path.parent, ignore_errors=True)

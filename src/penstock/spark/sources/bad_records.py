@@ -1,0 +1,187 @@
+"""Which record of a JSON or CSV file could not be read: its line, its field and its value.
+
+A reader that fails says which file it was. That file is read once more, by the same parser, which
+now keeps the text of a record that does not fit beside the fields it could read; the field that it
+left empty although the text has a value is the one. Two small jobs, and only after a failure.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import Row as SparkRow
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, StringType, StructField, StructType
+
+from penstock.connectors.column_positions import by_position, column_name
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import PenstockError, SourceError
+from penstock.spark.failures.java_causes import java_causes
+from penstock.spark.failures.known_failures import failed_file
+from penstock.spark.failures.translation import translate
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import load_path
+from penstock.spark.sources.source_reads import ReadContext, read_by, row_schema
+
+_TEXT = "\ue000 text"
+"""The column for the text of a record that does not fit. No file has it."""
+
+_MOST_CHARACTERS = 200
+_logger = logging.getLogger("penstock")
+
+
+def read_failure(context: ReadContext, cause: BaseException, doing: str) -> PenstockError:
+    """Return our error for a failed run, which names the record if it was one of a file.
+
+    Args:
+        context: Of the run.
+        cause: What Spark raised.
+        doing: The run.
+    """
+    error = translate(cause, doing)
+    uri = failed_file(java_causes(cause)) if isinstance(error, SourceError) else None
+    if uri is None:
+        return error
+    for source, part, described in context.parts():
+        if isinstance(described, FileSource) and read_by(context, source, part, described, uri):
+            origin = context.plan.source(source).origin
+            schema = row_schema(context, source, part, described)
+            found = _found(context.session, described, schema, uri)
+            problem = error.problem if found is None else f"{doing} failed: {found}"
+            return type(error)(problem, hint=error.hint, origin=error.origin or origin)
+    return error
+
+
+def _found(session: SparkSession, source: FileSource, schema: StructType, uri: str) -> str | None:
+    if source.format not in _FIELDS:
+        return None
+    try:
+        return bad_record(session, source, schema, uri)
+    except Exception as second:  # noqa: BLE001 - the failure that was looked into is told
+        _logger.info("the record of %s that cannot be read was not found: %s", uri, second)
+        return None
+
+
+def bad_record(
+    session: SparkSession, source: FileSource, schema: StructType, uri: str
+) -> str | None:
+    """Return file, line, field and value of the first record that cannot be read.
+
+    Args:
+        session: Spark.
+        source: Of JSON or CSV.
+        schema: What its records are read as.
+        uri: The file.
+
+    Returns:
+        None if every record can be read.
+    """
+    of_file = [item for item in schema.fields if f"/{item.name}=" not in uri]  # no partitions
+    options = reader_options(source)
+    options = {k: v for k, v in options.items() if k.lower() not in _OURS}
+    options |= {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _TEXT}
+    wanted = StructType([*of_file, StructField(_TEXT, StringType())])
+    path = load_path(uri)
+    read = session.read.format(source.format).options(**options).schema(wanted).load(path)
+    text = sf.col(column_name(len(of_file)))
+    rows = by_position(read).where(text.isNotNull()).limit(1).collect()
+    if not rows:
+        return None
+    *values, record = rows[0]
+    lines = numbered_lines(session.read, path)
+    number = line_number(lines, record.splitlines()[0] if record.strip() else record)
+    at = uri if number is None else f"{uri}, line {number}"
+    read_as = dict(zip((item.name for item in of_file), values, strict=True))
+    said = _FIELDS[source.format](read_as, StructType(of_file), record, options)
+    return f"{at}: {said}"
+
+
+def numbered_lines(reader: DataFrameReader, path: str) -> DataFrame:
+    """Return the lines of a file for `line_number`."""
+    lines: DataFrame = by_position(reader.text(path))
+    return lines.select(
+        sf.col(column_name(0)).alias("line"),
+        sf.spark_partition_id().alias("task"),
+        sf.monotonically_increasing_id().alias("place"),
+    )
+
+
+def line_number(lines: DataFrame, text: str) -> int | None:
+    """Return the number of the first line that is `text`, from 1."""
+    found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
+    if not found:
+        return None
+    # A place is the number of the task, then that of the line within it.
+    task, place = found[0]["task"], found[0]["place"]
+    before = lines.where(sf.col("task") < task).count() if task else 0
+    return int(before) + (int(place) & ((1 << 33) - 1)) + 1
+
+
+def _json_field(
+    read: Mapping[str, Any], schema: StructType, record: str, _: Mapping[str, str]
+) -> str:
+    try:
+        whole = json.loads(record)
+    except ValueError as cause:
+        return f"the record is no JSON ({cause}): {shortened(record)}"
+    if not isinstance(whole, dict):
+        return f"the record is no JSON object: {shortened(record)}"
+    lost = next(_lost(read, schema, whole), None)
+    if lost is None:
+        return f"the record does not fit: {shortened(record)}"
+    name, value, wanted = lost
+    return _no_value_of(name, json.dumps(value, ensure_ascii=False), wanted)
+
+
+def _lost(
+    read: Mapping[str, Any], schema: StructType, whole: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, DataType]]:
+    """Yield the fields, with values and types, that the record has and that were not read."""
+    for (name, value), item in zip(read.items(), schema.fields, strict=True):
+        said, wanted = whole.get(name), item.dataType
+        if (
+            isinstance(value, SparkRow)
+            and isinstance(wanted, StructType)
+            and isinstance(said, dict)
+        ):
+            inside = dict(zip(value.__fields__, value, strict=True))
+            yield from ((f"{name}.{each}", *lost) for each, *lost in _lost(inside, wanted, said))
+        elif value is None and said is not None:
+            yield name, said, wanted
+
+
+def _no_value_of(name: str, value: str, wanted: DataType) -> str:
+    return f"field {name!r} has the value {shortened(value)}, no {shortened(wanted.simpleString())}"
+
+
+def _csv_field(
+    read: Mapping[str, Any], schema: StructType, record: str, options: Mapping[str, str]
+) -> str:
+    said = {name.lower(): value for name, value in options.items()}
+    separator = said.get("sep", said.get("delimiter", ","))
+    quote = said.get("quote", '"')
+    if len(separator) != 1 or len(quote) != 1:
+        return f"the record does not fit: {shortened(record)}"
+    cells = next(csv.reader([record], delimiter=separator, quotechar=quote), [])
+    if len(cells) != len(read):
+        fields = f"{len(cells)} field{'' if len(cells) == 1 else 's'}"
+        return f"the record has {fields} and not {len(read)}: {shortened(record)}"
+    empty = {"", said.get("nullvalue", "")}
+    for (name, value), cell, item in zip(read.items(), cells, schema.fields, strict=True):
+        if value is None and cell not in empty:
+            return _no_value_of(name, repr(cell), item.dataType)
+    return f"the record does not fit: {shortened(record)}"
+
+
+def shortened(text: str) -> str:
+    """Return text that is not too long for a message."""
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
+
+
+_FIELDS = {"json": _json_field, "csv": _csv_field}
+_OURS = frozenset({"mode", "columnnameofcorruptrecord"})

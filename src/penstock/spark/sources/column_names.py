@@ -1,0 +1,55 @@
+"""Which column names the session cannot tell apart, told before anything is read.
+
+Spark compares names without their case unless `spark.sql.caseSensitive` is true. It refuses files
+of which two columns have one name then; which two, and what to do, is told here.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.connectors.column_positions import case_twins
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import CallSite, SourceError
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.session.factory import get_session
+from penstock.types import RowTypeInfo, TypeInformation
+
+_CASE = "spark.sql.caseSensitive"
+
+
+def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
+    """Refuse declared types of files whose names Spark cannot tell apart.
+
+    Raises:
+        SourceError: A type has two such names.
+    """
+    for source in plan.sources:
+        for part in source.parts:
+            if isinstance(part, FileSource) and part.type_info is not None:
+                _check(session, part.type_info, f"the type of {part.describe()}", source.origin)
+
+
+def check_type(
+    type_info: TypeInformation, configuration: Configuration, origin: CallSite | None
+) -> None:
+    """Refuse a type of which no DataFrame can be read back.
+
+    Raises:
+        SourceError: It has two names that Spark cannot tell apart.
+    """
+    if isinstance(type_info, RowTypeInfo):
+        _check(get_session(configuration), type_info, "the type of the stream", origin)
+
+
+def _check(
+    session: SparkSession, type_info: RowTypeInfo, whose: str, origin: CallSite | None
+) -> None:
+    twins = case_twins(type_info)
+    if twins is not None and session.conf.get(_CASE) == "false":
+        raise SourceError(
+            f"{whose} has the columns {twins[0]!r} and {twins[1]!r}, which Spark cannot tell apart",
+            hint=f"Set {_CASE} to true in the session, or rename one of them.",
+            origin=origin,
+        )

@@ -1,0 +1,103 @@
+"""Records of a key combined by Spark SQL, before Python makes records of columns (batch runs).
+
+`plan.column_combining` says where that is the same. Two things are seen only in the values: NULL,
+which SQL leaves out and Python refuses or keeps, and a sum that leaves 64 bits on its way. Then the
+column is refused in the report of the task, and the run begins again and reads records. A sum of
+64-bit numbers is made of two, of their upper and their lower halves, so it takes two thousand
+million records of a key to leave them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from penstock.connectors.column_positions import by_position, column_name
+from penstock.metrics.task_clock import ARROW
+from penstock.program.combining import ColumnCombine
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.spark.worker.level_zero_tasks import ColumnsTask
+from penstock.types.arrow import columns_to_lists
+from penstock.wire.row_columns import rows_of_lists
+
+_SMALL = frozenset({"tinyint", "smallint", "int"})
+_NUMBERS = _SMALL | {"bigint"}
+_KEYS = _NUMBERS | {"string", "boolean"}
+"""As Spark names them: text with a collation of its own has another name."""
+
+_HALF_BITS = 32
+
+
+def combined(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame | None:
+    """Return a row per key: key, records, values that are not NULL, and what they give together.
+
+    Args:
+        frame: What the source reads.
+        columns: How.
+        tasks: Most tasks that read the result.
+
+    Returns:
+        In an order that is the same if a task is repeated. None if the columns are not what was
+        declared.
+    """
+    if frame.columns != list(columns.names):
+        return None
+    kinds = dict(frame.dtypes)
+    if kinds[columns.key] not in _KEYS or kinds[columns.field] not in _NUMBERS:
+        return None
+    key, value = (
+        sf.col(column_name(columns.names.index(name))) for name in (columns.key, columns.field)
+    )
+    grouped = (
+        by_position(frame)
+        .groupBy(key.alias("key"))
+        .agg(
+            sf.count(sf.lit(1)).alias("records"),
+            sf.count(value).alias("present"),
+            *_together(columns.how, value, is_small=kinds[columns.field] in _SMALL),
+        )
+    )
+    return grouped.coalesce(tasks).sortWithinPartitions("key")  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class CombinedColumnsTask(ColumnsTask):
+    """Feeds what `combined` returned.
+
+    Attributes:
+        columns: How it was combined.
+    """
+
+    columns: ColumnCombine | None = None
+
+    def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
+        assert self.columns is not None
+        before = level.clock.switch(ARROW)
+        keys, records, present, *parts = columns_to_lists(batch)
+        if records != present or any(None in part for part in parts):
+            level.refuse_columns(self.columns.field)
+            level.clock.switch(before)
+            return
+        values, *halves = parts
+        if halves:
+            values = [(high << _HALF_BITS) + low for high, low in zip(*parts, strict=True)]
+        at_key = self.columns.names.index(self.columns.key)
+        rows = rows_of_lists(list(self.columns.names), [values, keys] if at_key else [keys, values])
+        level.clock.switch(before)
+        level.count_combined(self.source, sum(records) - len(records))
+        level.collect(self.source, rows, None)
+
+
+def _together(how: str, value: Column, *, is_small: bool) -> list[Column]:
+    if how != "sum":
+        return [{"min": sf.min, "max": sf.max}[how](value).alias("value")]
+    if is_small:
+        return [sf.try_sum(value.cast("bigint")).alias("value")]
+    low = value.bitwiseAND(sf.lit((1 << _HALF_BITS) - 1))
+    return [
+        sf.try_sum(sf.shiftright(value, _HALF_BITS)).alias("high"),
+        sf.try_sum(low).alias("low"),
+    ]

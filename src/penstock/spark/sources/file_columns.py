@@ -1,0 +1,240 @@
+"""Files with columns that reading them would leave out, or leave empty, without a word.
+
+| format | looked at | refused | otherwise |
+|---|---|---|---|
+| Parquet, ORC | the schema of every file | a column that the inferred schema has not | declare the type; `mergeSchema` |
+| JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
+| | | of an inferred schema: any field it has not | declare the type |
+| CSV with `multiLine` | every file, if it is local | a quote that is left open | close it |
+| other CSV | every line (`open_quotes`) | a quote that is left open | close it, `mode=PERMISSIVE` |
+
+History is looked at before it is read, a live file before anything computed from it is visible. Of
+CSV without `multiLine` Spark looks at every header itself (`file_options`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import CallSite, SourceError
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import load_path
+from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
+
+_HEAD_BYTES = 16 << 10
+_MANY = 8
+"""So many files are worth a job."""
+
+_COMPRESSED = frozenset({".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate", ".xz"})
+
+
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """What files of one source are compared with.
+
+    Attributes:
+        session: Spark.
+        source: The source.
+        schema: What its records are read as.
+        origin: The user's line.
+    """
+
+    session: SparkSession
+    source: FileSource
+    schema: StructType
+    origin: CallSite | None
+
+    def check(self, uris: Iterable[str]) -> None:
+        """Refuse files that would not be read as they are.
+
+        Raises:
+            SourceError: There is one; names it, and its column.
+        """
+        look = check_of(self.source)
+        if look is None:
+            return
+        files = list(uris)
+        if look is _columns and self._all_fit(files):
+            return
+        # Lines are looked at in one job, whatever the number of files.
+        for looked_at in [files] if look is _lines else [[uri] for uri in files]:
+            refused = look(self, *looked_at)
+            if refused is not None:
+                raise SourceError(refused[0], hint=refused[1], origin=self.origin)
+
+    def _all_fit(self, files: list[str]) -> bool:
+        """Return whether one job of Spark's found that all files fit; where to open one is cheap, no."""
+        here = self.source.format == "parquet" and all(map(_local, files))
+        if here or len(files) < _MANY:
+            return False
+        read = self.session.read.format(self.source.format).option("mergeSchema", "true")
+        try:
+            return self.unknown(read.load(list(map(load_path, files))).schema.names) is None
+        except (PySparkException, Py4JJavaError):
+            return False  # their types differ: they are looked at one by one
+
+    def unknown(self, names: Iterable[str]) -> str | None:
+        """Return the first of some names that is no column, as Spark compares names."""
+        exact = self.session.conf.get("spark.sql.caseSensitive") == "true"
+        known = set(self.schema.names if exact else map(str.lower, self.schema.names))
+        return next((n for n in names if (n if exact else n.lower()) not in known), None)
+
+
+_Refused = tuple[str, str] | None
+"""Problem and hint."""
+
+
+def check_of(source: FileSource) -> Callable[..., _Refused] | None:
+    """Return what looks at a file of a source, None if nothing can be lost in silence."""
+    options = {name.lower(): value.lower() for name, value in source.options.items()}
+    several_lines = options.get("multiline") == "true"
+    if source.format in _OPENED and source.type_info is None:
+        return _columns
+    if source.format == "json" and not several_lines:
+        return _fields
+    if source.format == "csv" and several_lines:
+        return _quotes
+    return _lines if looks_for_open_quotes(source) else None
+
+
+def _columns(columns: FileColumns, uri: str) -> _Refused:
+    try:
+        names = _OPENED[columns.source.format](columns.session, uri)
+    except (OSError, pa.ArrowException):
+        return None  # it is damaged: the reader says so, in the words that damaged files have
+    lost = columns.unknown(names)
+    if lost is None:
+        return None
+    return (
+        (
+            f"{uri} has the column {lost!r}, which {columns.source.describe()} have not: their columns "
+            f"are {', '.join(columns.schema.names)}, as the first of them has"
+        ),
+        (
+            "Declare type_info with the columns you want, or take those of all files there are: "
+            "options={'mergeSchema': 'true'}."
+        ),
+    )
+
+
+def _of_spark(format_name: str, session: SparkSession, uri: str) -> list[str]:
+    from_uri = session.read.format(format_name).load(load_path(uri))
+    return list(from_uri.schema.names)
+
+
+def _of_parquet(session: SparkSession, uri: str) -> list[str]:
+    local = _local(uri)
+    if local is None:
+        return _of_spark("parquet", session, uri)
+    return list(pq.read_schema(local).names)
+
+
+_OPENED: Mapping[str, Callable[[SparkSession, str], list[str]]] = {
+    "parquet": _of_parquet,
+    "orc": partial(_of_spark, "orc"),
+}
+
+
+def _fields(columns: FileColumns, uri: str) -> _Refused:
+    known = columns.schema.names
+    by_case = {name.lower(): name for name in known}
+    inferred = columns.source.type_info is None
+    for number, record in _records(_head(columns.session, uri)):
+        for name in record.keys() - set(known):
+            twin = by_case.get(name.lower())
+            if twin is not None and twin not in record:
+                return (
+                    (
+                        f"{uri}, line {number}: the record has the field {name!r} and not {twin!r}, so "
+                        f"{twin!r} would be None"
+                    ),
+                    (
+                        "Names of JSON fields are compared with their case. Correct the file, or "
+                        f"declare {name!r} in type_info."
+                    ),
+                )
+            if inferred:
+                return (
+                    (
+                        f"{uri}, line {number}: the record has the field {name!r}, which "
+                        f"{columns.source.describe()} did not have when the job began"
+                    ),
+                    "Declare type_info with the fields you want.",
+                )
+    return None
+
+
+def _records(head: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
+    """Yield number and fields of the whole lines at the beginning of a file that are objects."""
+    lines = head.split(b"\n")
+    whole = lines if len(head) < _HEAD_BYTES else lines[:-1]
+    for number, line in enumerate(whole, 1):
+        try:
+            record = json.loads(line)
+        except ValueError:  # the reader says what is wrong with it
+            continue
+        if isinstance(record, dict):
+            yield number, record
+
+
+def _head(session: SparkSession, uri: str) -> bytes:
+    local = _local(uri)
+    if local is not None and local.suffix not in _COMPRESSED:
+        with local.open("rb") as file:
+            return file.read(_HEAD_BYTES)
+    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
+    java_session: Any = session._jsparkSession  # noqa: SLF001
+    conf = java_session.sessionState().newHadoopConf()
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+    codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
+    stream = path.getFileSystem(conf).open(path)
+    try:
+        plain = stream if codec is None else codec.createInputStream(stream)
+        return bytes(plain.readNBytes(_HEAD_BYTES))
+    finally:
+        stream.close()
+
+
+def _quotes(columns: FileColumns, uri: str) -> _Refused:
+    local = _local(uri)
+    said = {name.lower(): value for name, value in reader_options(columns.source).items()}
+    quote = said.get("quote", '"')
+    if local is None or local.suffix in _COMPRESSED or said.get("escape") != quote:
+        return None
+    with local.open("rb") as file:
+        count = sum(part.count(quote.encode()) for part in iter(partial(file.read, 1 << 24), b""))
+    if count % 2 == 0:
+        return None
+    return (
+        f"{uri} has {count} quotes: one is left open, and would take in the lines behind it",
+        "Close it, or double the quotes that are text.",
+    )
+
+
+def _lines(columns: FileColumns, *uris: str) -> _Refused:
+    found = open_quote(columns.session, columns.source, columns.schema, uris)
+    if found is None:
+        return None
+    return (
+        found,
+        "Close the quote, or double quotes that are text; or set options={'mode': 'PERMISSIVE'}.",
+    )
+
+
+def _local(uri: str) -> Path | None:
+    parsed = urlparse(uri)
+    return Path(unquote(parsed.path)) if parsed.scheme in {"", "file"} else None

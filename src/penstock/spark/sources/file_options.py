@@ -1,0 +1,35 @@
+"""Options of Spark's readers, where Spark's own defaults take damaged files for good ones.
+
+| format | option | ours | Spark's default would |
+|---|---|---|---|
+| all | ignoreMissingFiles, ignoreCorruptFiles | false | leave out files, if the session is set so |
+| csv, json | mode | FAILFAST | make None of a value that does not fit |
+| csv, json | columnNameOfCorruptRecord | a name no file has | refuse a number called `_corrupt_record` |
+| csv | enforceSchema | false | ignore the header, and mix columns in another order |
+| csv | escape | the quote | keep both quotes of a doubled one, and those around the value |
+| csv | unescapedQuoteHandling | RAISE_ERROR | take a value up to the next delimiter, quotes and all |
+
+What the source says itself counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from penstock.connectors.files.file_source import FileSource
+
+_LOUD = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
+_BOTH = {"mode": "FAILFAST", "columnNameOfCorruptRecord": "\ue000 no column"}
+_CSV = {"enforceSchema": "false", "unescapedQuoteHandling": "RAISE_ERROR"}
+_DEFAULTS: Mapping[str, Mapping[str, str]] = {"json": _BOTH, "csv": _BOTH | _CSV}
+
+
+def reader_options(source: FileSource) -> dict[str, str]:
+    """Return the options with which the files of a source are read, in history and live."""
+    own = dict(source.options)
+    said = {name.lower(): value for name, value in own.items()}
+    found = {**_LOUD, **_DEFAULTS.get(source.format, {})}
+    quote = said.get("quote", '"')
+    if source.format == "csv" and quote:
+        found["escape"] = quote
+    return {name: v for name, v in found.items() if name.lower() not in said} | own

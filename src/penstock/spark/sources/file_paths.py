@@ -1,0 +1,153 @@
+"""How Spark is told the names of files, and how it tells them.
+
+| Spark | spells a name |
+|---|---|
+| `load(…)`, `parquet(…)` | as it is, with glob characters active unless a backslash is before them |
+| `DataFrame.inputFiles()`, logs of file streams | percent-encoded, `file:///` |
+| `_metadata.file_path` | percent-encoded, `file:/` |
+
+A colon is nowhere possible: Hadoop takes what is before it for the scheme of a URI.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from urllib.parse import unquote
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import SourceError
+from penstock.plan.physical import PhysicalPlan, RunPlan
+
+_GLOB = re.compile(r"([\[\]{}*?\\])")
+_GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
+_BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
+_COMMA = re.compile(r"(?<!\\),")
+
+
+def escaped(path: str | Path) -> str:
+    """Return the path that makes Spark load exactly the file or directory of this name."""
+    return _GLOB.sub(r"\\\1", str(path))
+
+
+def load_path(uri: str) -> str:
+    """Return the path that makes Spark load exactly the file `uri` names."""
+    scheme, separator, rest = uri.partition("://")
+    return f"{scheme}{separator}" + escaped(unquote(rest))
+
+
+def metadata_path(uri: str) -> str:
+    """Return how the column `_metadata.file_path` spells `uri`: local files have one slash."""
+    return uri.replace("file:///", "file:/", 1) if uri.startswith("file:///") else uri
+
+
+def plain(uri: str) -> str:
+    """Return a spelling of `uri` that is the same whoever wrote it."""
+    return unquote(metadata_path(uri))
+
+
+def local_file(uri: str) -> Path | None:
+    """Return the file of this computer that `uri` names, None if it is on another file system."""
+    scheme = _SCHEME.match(uri)
+    if scheme is None:
+        return Path(unquote(uri))
+    return Path(unquote(uri[scheme.end() :])) if scheme[0].startswith("file:") else None
+
+
+def local_path(path: str) -> Path | None:
+    """Return a path as the user wrote it, if it is on this computer."""
+    scheme = _SCHEME.match(path)
+    if scheme is None:
+        return Path(path)
+    return Path(path[scheme.end() :]) if scheme[0].startswith("file:") else None
+
+
+def is_literal(path: str) -> bool:
+    """Return whether a path names one file or directory, although it has glob characters."""
+    here = local_path(path)
+    return here is not None and here.exists()
+
+
+def stream_path(path: str) -> str:
+    """Return a source's path as Spark takes it: what exists as it is written is meant."""
+    return escaped(path) if _GLOB.search(path) and is_literal(path) else path
+
+
+def base_path(path: str) -> dict[str, str]:
+    """Return the option that keeps partition columns of the names of directories."""
+    here = local_path(path)
+    return {"basePath": path} if here is not None and here.is_dir() else {}
+
+
+def depth_of(uri: str) -> int:
+    """Return how many names a path has."""
+    return _SCHEME.sub("", uri).count("/")
+
+
+def is_not_deeper(path: Column, depth: int) -> Column:
+    """Return whether `depth_of` a column of paths is at most `depth`."""
+    names = sf.regexp_replace(path, _SCHEME.pattern, "")
+    return sf.regexp_count(names, sf.lit("/")) <= depth
+
+
+def depths_of(path: str) -> set[int]:
+    """Return how many names the paths have that a source's path stands for."""
+    spark_path = stream_path(path)
+    scheme = _SCHEME.match(spark_path)
+    rest = spark_path[scheme.end() if scheme else 0 :]
+    return {os.path.normpath(each).count("/") for each in _alternatives(rest)}
+
+
+def may_contain(path: str, uri: str) -> bool:
+    """Return whether the file `uri` could be one of a source's path."""
+    spark_path = stream_path(path)
+    begin = _GLOB_BEGIN.search(spark_path)
+    fixed = spark_path if begin is None else spark_path[: begin.start()]
+    wanted = os.path.normpath(_ESCAPED.sub(r"\1", _SCHEME.sub("", fixed)))
+    return unquote(_SCHEME.sub("", uri)).startswith(wanted)
+
+
+def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
+    """Refuse a run that reads files of a path that is not there, as far as that is known.
+
+    Raises:
+        SourceError: It has no glob characters, is on this computer, and does not exist.
+    """
+    for reading in run.readings:
+        source = plan.source(reading.source)
+        for part in (source.parts[number] for number in reading.parts):
+            here = local_path(part.path) if isinstance(part, FileSource) else None
+            if here is None or here.exists() or _GLOB.search(str(here)):
+                continue
+            raise SourceError(
+                f"{part.describe()} cannot be read: there is no {here}",
+                hint="Create the directory, empty if nothing has arrived yet, or correct the path.",
+                origin=source.origin,
+            )
+
+
+def names_with_colon(path: str) -> Iterator[Path]:
+    """Yield the files and directories below a path whose names have a colon."""
+    here = local_path(path)
+    for top, directories, files in os.walk(here) if here is not None else ():
+        yield from (Path(top, name) for name in sorted(directories + files) if ":" in name)
+
+
+def _alternatives(path: str) -> Iterable[str]:
+    """Return the paths that braces with a slash inside stand for."""
+    found = _BRACES.search(path)
+    if found is None or "/" not in found[1]:
+        head = path[: found.end()] if found else path
+        tails = _alternatives(path[found.end() :]) if found else ("",)
+        return [f"{head}{tail}" for tail in tails]
+    inner = (each for alternative in _COMMA.split(found[1]) for each in _alternatives(alternative))
+    tails = _alternatives(path[found.end() :])
+    return [f"{path[: found.start()]}{one}{tail}" for one, tail in product(inner, tails)]

@@ -1,0 +1,107 @@
+"""Values of CSV files whose quote is left open, which Spark's parser reads as if it were closed.
+
+    1,"open        the value `open`, whatever mode, columnNameOfCorruptRecord or
+                   unescapedQuoteHandling say: the parser is given one line, and to it
+                   the end of the line and the closing quote are the same
+
+So the lines themselves are looked at, as text, in a job of Spark's: it reads files wherever they are and
+decompresses them. Where a quote is left open in another value than the last, the parser itself finds
+the next quote in a wrong place.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from penstock.connectors.column_positions import by_position, column_name
+from penstock.connectors.files.file_source import FileSource
+from penstock.spark.sources.bad_records import line_number, numbered_lines, shortened
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import load_path, plain
+
+_WIDE = re.compile(r"utf-?(16|32)", re.IGNORECASE)
+"""Encodings in which a quote is several bytes; the lines are read as UTF-8."""
+
+
+def looks_for_open_quotes(source: FileSource) -> bool:
+    """Return whether lines of a source are looked at: those of CSV, if a bad record is an error."""
+    return source.format == "csv" and _pattern(source) is not None
+
+
+def open_quote(
+    session: SparkSession, source: FileSource, schema: StructType, uris: Sequence[str]
+) -> str | None:
+    """Return file, line, field and value of a line that ends within a quoted value.
+
+    Args:
+        session: Spark.
+        source: Of CSV, with one record per line.
+        schema: What its records are read as.
+        uris: The files.
+
+    Returns:
+        None if there is none.
+    """
+    pattern = _pattern(source)
+    if pattern is None or not uris:
+        return None
+    said = _said(source)
+    reader = session.read.option("recursiveFileLookup", "true")  # no columns out of directories
+    if "linesep" in said:
+        reader = reader.option("lineSep", said["linesep"])
+    value = sf.col(column_name(0))
+    lines = by_position(
+        reader.text(list(map(load_path, uris))).select("value", "_metadata.file_path")
+    )
+    found = lines.where(value.contains(said["quote"]) & value.rlike(pattern)).limit(1).collect()
+    if not found:
+        return None
+    text, path = found[0]
+    uri = next((uri for uri in uris if plain(uri) == plain(path)), path)
+    number = line_number(numbered_lines(reader, load_path(uri)), text)
+    cells = next(csv.reader([text], delimiter=said["sep"], quotechar=said["quote"]))
+    of_file = [item.name for item in schema.fields if f"/{item.name}=" not in uri]
+    name = repr(of_file[len(cells) - 1]) if len(cells) <= len(of_file) else str(len(cells))
+    at = uri if number is None else f"{uri}, line {number}"
+    return (
+        f"{at}: field {name} has the value {shortened(repr(said['quote'] + cells[-1]))}, whose quote is "
+        "left open"
+    )
+
+
+def _said(source: FileSource) -> dict[str, str]:
+    said = {name.lower(): value for name, value in reader_options(source).items()}
+    separator = said.get("sep", said.get("delimiter", ","))
+    return (
+        {"quote": '"', "escape": "\\", "encoding": "utf-8"}
+        | said
+        | {"sep": separator.replace("\\t", "\t")}
+    )
+
+
+def _pattern(source: FileSource) -> str | None:
+    r"""Return what a line matches if its last value has an open quote; None if none are looked for.
+
+    A value begins with a quote or has none around it; within quotes an escaped quote is text. All
+    repetitions are possessive: a value ends where it ends, and Java's stack does not grow with it.
+    """
+    said = _said(source)
+    marks = [said[name] for name in ("sep", "quote", "escape")]
+    if said["mode"].upper() != "FAILFAST" or said.get("multiline", "").lower() == "true":
+        return None
+    if any(len(mark) != 1 for mark in marks) or _WIDE.match(said.get("charset", said["encoding"])):
+        return None
+    separator, quote, escape = map(re.escape, marks)
+    pair = quote + quote if escape == quote else escape + "."
+    begun = rf"{quote}[^{quote}{escape}]*+(?:{pair}[^{quote}{escape}]*+)*+"
+    if said.get("ignoreleadingwhitespace", "").lower() == "true":
+        begun = rf"[ \t]*+{begun}"
+    value = rf"(?:{begun}{quote}[ \t]*+|[^{quote}{separator}][^{separator}]*+|)"
+    comment = rf"(?!{re.escape(said['comment'])})" if said.get("comment") else ""
+    return rf"^{comment}(?:{value}{separator})*+{begun}$"

@@ -1,0 +1,155 @@
+"""The files of a bounded source, pinned: what history is, decided once.
+
+A file is pinned with its size and modification time. They are compared before history is read
+and again afterwards, so a file that vanished, grew or was rewritten meanwhile is noticed and
+nothing computed from it becomes visible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import CallSite, HistoryChangedError, PenstockError, SourceError
+from penstock.spark.failures.known_failures import has_colon
+from penstock.spark.failures.translation import recognised, translate
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import local_file, names_with_colon, stream_path
+from penstock.types.arrow import arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class PinnedFiles:
+    """What a bounded file source reads.
+
+    Attributes:
+        files: URI to (size in bytes, modification time in milliseconds).
+        schema: Spark's schema of the rows, as JSON.
+    """
+
+    files: dict[str, tuple[int, int]]
+    schema: str
+
+    def to_json(self) -> dict[str, object]:
+        """Return the form that is recorded."""
+        return {
+            "files": {uri: list(facts) for uri, facts in self.files.items()},
+            "schema": self.schema,
+        }
+
+    @classmethod
+    def from_json(cls, recorded: dict[str, object]) -> PinnedFiles:
+        """Return what `to_json` gave."""
+        files: dict[str, list[int]] = recorded["files"]  # type: ignore[assignment]
+        return cls(
+            {uri: (size, mtime) for uri, (size, mtime) in files.items()}, str(recorded["schema"])
+        )
+
+
+def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None) -> PinnedFiles:
+    """List the files of a source and fix its schema.
+
+    Raises:
+        SourceError: There is no such path, no file to infer a schema from, or it is not
+            readable.
+    """
+    try:
+        frame = reader(session, source).load(stream_path(source.path))
+        uris = sorted(frame.inputFiles())
+        schema = frame.schema.json()
+    except Exception as cause:
+        raise _unreadable(source, cause, origin) from cause
+    return PinnedFiles({uri: _facts(session, uri, source) for uri in uris}, schema)
+
+
+def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFiles) -> None:
+    """Refuse history that is no longer what was pinned.
+
+    Raises:
+        HistoryChangedError: A file vanished or changed; names it.
+    """
+    for uri, before in pinned.files.items():
+        try:
+            after = _facts(session, uri, source)
+        except SourceError as cause:
+            raise HistoryChangedError(
+                f"{uri} was part of {source.describe()} when the job was planned and cannot be "
+                f"read any more: {cause.problem}",
+                hint="Bring the file back, or start the job in a new checkpoint directory.",
+            ) from cause
+        if after != before:
+            raise HistoryChangedError(
+                f"{uri} changed while it was history: it had {before[0]} bytes, it has "
+                f"{after[0]}" + ("" if after[0] != before[0] else " and a new modification time"),
+                hint="Files must not change once the job has started; restore it, or start the "
+                "job in a new checkpoint directory.",
+            )
+
+
+def reader(session: SparkSession, source: FileSource):  # type: ignore[no-untyped-def]  # noqa: ANN201 - DataFrameReader
+    """Return Spark's batch reader for a source, with its options and declared schema."""
+    made = session.read.format(source.format).options(**reader_options(source))
+    declared = declared_schema(source)
+    return made if declared is None else made.schema(declared)
+
+
+def declared_schema(source: FileSource) -> StructType | None:
+    """Return the schema the user declared, None if Spark is to infer it."""
+    if source.type_info is None:
+        return None
+    return from_arrow_schema(arrow_schema(source.type_info), prefer_timestamp_ntz=True)
+
+
+def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
+    """Return size and modification time, in milliseconds, of a file.
+
+    Raises:
+        OSError: It is not there (FileNotFoundError), or cannot be looked at.
+    """
+    local = local_file(uri)
+    if local is not None:
+        found = local.stat()
+        return found.st_size, found.st_mtime_ns // 1_000_000
+    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
+    java_session: Any = session._jsparkSession  # noqa: SLF001
+    conf = java_session.sessionState().newHadoopConf()
+    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+    try:
+        status = path.getFileSystem(conf).getFileStatus(path)
+    except Py4JJavaError as cause:
+        name = cause.java_exception.getClass().getSimpleName()
+        said = str(cause.java_exception.getMessage())
+        made = FileNotFoundError if name == "FileNotFoundException" else OSError
+        raise made(said) from cause
+    return int(status.getLen()), int(status.getModificationTime())
+
+
+def _facts(session: SparkSession, uri: str, source: FileSource) -> tuple[int, int]:
+    try:
+        return facts_of(session, uri)
+    except Exception as cause:
+        raise _unreadable(source, cause, None) from cause
+
+
+def _unreadable(source: FileSource, cause: Exception, origin: CallSite | None) -> PenstockError:
+    doing = f"reading {source.describe()}"
+    known = recognised(cause, doing)
+    if known is not None:
+        problem = known.problem
+        if has_colon(cause):
+            named = ", ".join(map(str, islice(names_with_colon(source.path), 3)))
+            problem = f"{problem} ({named})" if named else problem
+        return type(known)(problem, hint=known.hint, origin=known.origin or origin)
+    return SourceError(
+        translate(cause, doing).problem,
+        hint="Check the path and that every file there is a complete "
+        f"{source.format} file, or declare type_info if there is none yet.",
+        origin=origin,
+    )

@@ -1,0 +1,244 @@
+"""The positions stream: which ranges of split sources, and which control events, a batch has.
+
+A Python data source with admission control. Its offset is, as JSON,
+
+    {"control": 2, "tick": 0, "3": [100, 250], ...}
+
+the number of control events delivered, the last tick, and per source the next position of every
+split. A tick is an instant (epoch milliseconds) at which the driver wants every subtask called. Spark
+writes the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch
+covers the same ranges and events. Control events are files written by the driver, because this
+reader lives in a process of its own.
+
+A source that ends says so in the micro-batch with its last records, which saves a micro-batch. One
+of which nothing is left when the run begins does not: the driver says it (`bounded_inputs`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from penstock.spark.failures.translation import carrying
+from penstock.spark.sources.position_rows import POSITIONS_DDL
+from penstock.wire.atomic_file import read_verified, write_verified
+from penstock.wire.fence import Fence
+
+_TICK = "tick.json"
+
+
+class ControlLog:
+    """Numbered events the driver wants delivered to every subtask."""
+
+    def __init__(self, directory: Path, fence: Callable[[], None] | None = None) -> None:
+        """Open a log.
+
+        Args:
+            directory: Of the log.
+            fence: Called before something is written; None for whoever only reads.
+        """
+        self._directory = directory
+        self._fence = fence
+
+    def append(self, event: str, source: int = -1, ends: Sequence[int] = ()) -> None:
+        """Add an event durably, unless it is there already.
+
+        Args:
+            event: See `POSITIONS_DDL`.
+            source: Of `end`.
+            ends: Sources that end in the same micro-batch, before the event.
+        """
+        payload: dict[str, Any] = {"event": event, "source": source}
+        if ends:
+            payload["ends"] = list(ends)
+        if payload not in self.events():
+            write_verified(self._directory / f"{self.count():06d}.json", payload, self._fence)
+
+    def count(self) -> int:
+        """Return the number of events."""
+        return sum(1 for _ in self._directory.glob("[0-9]*.json"))
+
+    def set_tick(self, instant_ms: int) -> None:
+        """Have every subtask called once more, although nothing may have arrived."""
+        write_verified(self._directory / _TICK, {"tick": instant_ms}, self._fence)
+
+    def tick(self) -> int:
+        """Return the last tick, 0 if there was none."""
+        path = self._directory / _TICK
+        return int(read_verified(path)["tick"]) if path.exists() else 0
+
+    def events(self) -> list[dict[str, Any]]:
+        """Return all events, in order."""
+        return [read_verified(path) for path in sorted(self._directory.glob("[0-9]*.json"))]
+
+
+@dataclass
+class PositionRows(InputPartition):
+    """A few rows of the stream."""
+
+    rows: list[tuple[str, int, int, int, int, bool]]
+
+
+def taken_at_once(waiting: int, usual: int, factor: int) -> int:
+    """Return how much a micro-batch takes of what waits: more than usual while it is very much.
+
+    A part of what waits, so that it comes down to the usual by itself:
+
+        waiting   up to usual * factor      usual
+                  up to usual * factor**2   waiting / factor
+                  more                      usual * factor
+    """
+    return max(usual, min(waiting // factor, usual * factor))
+
+
+class PositionsReader(DataSourceStreamReader):
+    """Advances positions, at most so far per micro-batch and per second."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self._control = ControlLog(Path(options["control"]))
+        self._fence = Fence.of_text(options["fence"]) if "fence" in options else None
+        self._sources: list[dict[str, Any]] = json.loads(options["sources"])
+        self._max_records = int(options["max_records"])
+        self._catch_up_factor = int(options.get("catch_up_factor", "1"))
+        self._first_records = int(options.get("first_records", "0"))
+        self._last_call = time.monotonic()
+        self._allowance: dict[int, float] = {}
+
+    @carrying()
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return the beginning of everything."""
+        begin: dict[str, Any] = {"control": 0, "tick": 0}
+        for source in self._sources:
+            begin[str(source["source"])] = [start for start, _ in source["splits"]]
+        return begin
+
+    @carrying()
+    def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Return how far the next micro-batch goes.
+
+        Spark's JVM asks before it writes that down. One that outlived its driver, or whose driver
+        was replaced, begins no other micro-batch.
+
+        Raises:
+            WorkerFailure: Another driver has taken over; carries a `JobFencedError`.
+        """
+        if self._fence is not None:
+            self._fence()
+        now = time.monotonic()
+        elapsed, self._last_call = now - self._last_call, now
+        end: dict[str, Any] = {"control": self._control.count(), "tick": self._control.tick()}
+        for source in self._sources:
+            name = str(source["source"])
+            budget = self._budget(source, start, elapsed)
+            end[name] = _advance(start[name], source["splits"], budget)
+            if source["rate"] is not None:
+                taken = sum(end[name]) - sum(start[name])
+                self._allowance[source["source"]] -= taken
+        return end
+
+    @carrying()
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return partitions with the splits that advanced, and one for control events.
+
+        One per split; of a source with a number of tasks no more, and those of several such
+        sources are the same ones.
+        """
+        tasks: dict[int, list[tuple[str, int, int, int, int, bool]]] = {}
+        found = []
+        ended: list[tuple[str, int]] = []
+        for source in self._sources:
+            name = str(source["source"])
+            if source.get("ends") and start[name] != end[name] and _is_at_end(end[name], source):
+                ended.append(("end", source["source"]))
+            for split, (first, last) in enumerate(zip(start[name], end[name], strict=True)):
+                stop = source["splits"][split][1]
+                if last > first:
+                    row = ("range", source["source"], split, first, last, last == stop)
+                    if source.get("tasks") is None:
+                        found.append(PositionRows([row]))
+                    else:
+                        tasks.setdefault(split % source["tasks"], []).append(row)
+        found += [PositionRows(tasks[task]) for task in sorted(tasks)]
+        events = self._control.events()[start["control"] : end["control"]]
+        rows = ended + [("end", source) for e in events for source in e.get("ends", ())]
+        rows += [(e["event"], e["source"]) for e in events]
+        if not events and end["tick"] > start["tick"]:
+            rows.append(("tick", -1))
+        if rows:
+            found.append(PositionRows([(*row, 0, 0, 0, False) for row in rows]))
+        return found
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a partition."""
+        assert isinstance(partition, PositionRows)
+        yield from partition.rows
+
+    def stop(self) -> None:
+        """End the process if the JVM has closed the connection, as it does when a query ends.
+
+        Spark's runner takes that for a failure, and prints a traceback behind a job that succeeded.
+        """
+        if isinstance(sys.exception(), EOFError | ConnectionError):
+            os._exit(0)
+
+    def _budget(self, source: dict[str, Any], start: dict[str, Any], elapsed: float) -> int:
+        if self._first_records and not start["control"]:
+            return self._first_records  # nothing was delivered yet: state is still to be decoded
+        if source["rate"] is None:
+            left = _left(start[str(source["source"])], source["splits"])
+            return taken_at_once(left, self._max_records, self._catch_up_factor)
+        number = source["source"]
+        saved = self._allowance.get(number, 0.0) + elapsed * source["rate"]
+        self._allowance[number] = min(saved, float(max(self._max_records, 1)))
+        return int(self._allowance[number])
+
+
+def _is_at_end(at: list[int], source: dict[str, Any]) -> bool:
+    return all(position == stop for position, (_, stop) in zip(at, source["splits"], strict=True))
+
+
+def _left(at: list[int], splits: list[list[int | None]]) -> int:
+    """Return the records left of a source; 0 if it has no end, so nobody knows how many wait."""
+    ends = [stop for _, stop in splits if stop is not None]
+    return sum(ends) - sum(at) if len(ends) == len(splits) else 0
+
+
+def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:
+    """Share a budget of records evenly among the splits that have not ended."""
+    ends = [
+        position if stop is None else stop for position, (_, stop) in zip(at, splits, strict=True)
+    ]
+    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
+    result = list(at)
+    left = budget
+    for rank, i in enumerate(open_splits):
+        share = -(-left // (len(open_splits) - rank))
+        stop = splits[i][1]
+        result[i] = at[i] + share if stop is None else min(at[i] + share, ends[i])
+        left -= result[i] - at[i]
+    return result
+
+
+class PositionsSource(DataSource):
+    """Registers the stream with Spark."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the format name."""
+        return "penstock-positions"
+
+    def schema(self) -> str:
+        """Return the schema."""
+        return POSITIONS_DDL
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
+        """Return the reader."""
+        return PositionsReader(dict(self.options))

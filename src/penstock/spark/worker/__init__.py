@@ -1,0 +1,1 @@
+"""Worker side of a job: what Spark calls in Python."""

@@ -1,0 +1,60 @@
+"""Worker side of level n in a batch run: by itself, or in one process with the sink stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.accumulators import Accumulator
+
+from penstock.failpoint import failpoint
+from penstock.metrics.task_clock import START, WAIT, TaskClock
+from penstock.runtime.task.batch_level import BatchLevel, Row
+from penstock.runtime.task.garbage_collection import rare_for_records
+from penstock.spark.failures.translation import carrying
+from penstock.spark.worker.frames import from_batches, to_batches
+from penstock.spark.worker.level_zero_tasks import task_id
+from penstock.spark.worker.local_state import spill_directory
+from penstock.spark.worker.payload import Payload
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLevelTask:
+    """Runs one level over the sorted frames of one task.
+
+    Attributes:
+        payload: Packs the level's program.
+        times: Where times go, see `batch_costs`.
+    """
+
+    payload: Payload
+    times: Accumulator[dict[str, int]]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run the level, for `mapInArrow`."""
+        with carrying(), rare_for_records():
+            clock = self.clock()
+            yield from to_batches(self.run(batches, clock), clock)
+
+    def clock(self) -> TaskClock:
+        """Return a clock that tells `times`."""
+        return TaskClock(START, self.times.add)
+
+    def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
+        """Run the level, for whoever reads what it writes in the same process.
+
+        Args:
+            batches: Frames that have arrived at the level.
+            clock: Of the level.
+
+        Raises:
+            PenstockError: See `BatchLevel.run`.
+        """
+        task = task_id()
+        level = BatchLevel(self.payload.unpack_anew(), task, spill_directory(task), clock)
+        for rows in level.run(from_batches(batches, clock)):
+            before = clock.switch(WAIT)
+            yield rows
+            clock.switch(before)
+        failpoint("batch.worker.level")

@@ -1,0 +1,196 @@
+"""Worker side of level 0: from source rows to frames. Functions for `mapInArrow`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.accumulators import Accumulator
+
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import SplitSource
+from penstock.metrics.task_clock import ARROW, OTHER, READ, START, TaskClock
+from penstock.runtime.task.garbage_collection import rare_for_records
+from penstock.runtime.task.level_zero import LevelZero
+from penstock.spark.failures.translation import carrying
+from penstock.spark.worker.frames import to_batches, waited_for
+from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.worker_memory import LiveAttempt, memory
+from penstock.types.arrow import columns_to_lists
+
+_READ_RECORDS = 8192
+
+
+def task_id() -> int:
+    """Return the index of this task within its stage."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Level 0 of one task as this process knows it.
+
+    Attributes:
+        key: What it belongs to.
+        unpacked: The payload; begins with the program.
+        level: Its functions are open.
+        attempt: Of a live run; None in a batch run.
+    """
+
+    key: tuple[str, str, int]
+    unpacked: tuple[Any, ...]
+    level: LevelZero
+    attempt: LiveAttempt | None
+
+    def finish(self) -> None:
+        """End the task. In a live run the functions stay open for the next micro-batch."""
+        if self.attempt is None:
+            failpoint("batch.worker.read")
+            self.level.close()
+            return
+        failpoint("live.worker.read")
+        self.level.end_batch()
+        memory.of(self.attempt)[self.key] = self
+
+    def close(self) -> None:
+        """Close the user's functions."""
+        self.level.close()
+
+
+def _take(
+    payload: Payload,
+    parts: Callable[[Any], tuple[Any, ...]],
+    times: Accumulator[dict[str, int]] | None,
+    attempt: LiveAttempt | None,
+) -> _Kept:
+    """Return level 0 for a task: kept from the micro-batch before, or new.
+
+    A task takes out what is kept and puts it back when it has succeeded, so one that failed leaves
+    nothing.
+
+    Args:
+        payload: The task's.
+        parts: Unpacked payload to a tuple that begins with the program.
+        times: Where times go in a batch run; None is into the report.
+        attempt: Of a live run; None in a batch run.
+    """
+    key = ("level 0", payload.digest, task_id())
+    found = None if attempt is None else memory.of(attempt).pop(key, None)
+    if found is not None:
+        assert isinstance(found, _Kept)
+        payload.enter()
+        found.level.clock.resume(OTHER)
+        return found
+    clock = TaskClock(START, None if times is None else times.add)
+    unpacked = parts(payload.unpack_anew())
+    level = LevelZero(unpacked[0], task_id(), clock)
+    clock.switch(OTHER)
+    return _Kept(key, unpacked, level, attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsTask:
+    """Feeds the rows of one columnar source (files, a DataFrame).
+
+    Attributes:
+        payload: Packs the level-0 program.
+        source: Id of the source.
+        unwrap: Records are the values of the only column, not rows (text files).
+        times: Where times go in a batch run, see `batch_costs`; None in a live run.
+        names: Of the columns, which came by their positions; None leaves them as they are.
+        attempt: Of a live run; None in a batch run.
+    """
+
+    payload: Payload
+    source: int
+    unwrap: bool
+    times: Accumulator[dict[str, int]] | None = None
+    names: tuple[str, ...] | None = None
+    attempt: LiveAttempt | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run level 0 over the rows of one task."""
+        with carrying(), rare_for_records():
+            kept = _take(self.payload, lambda program: (program,), self.times, self.attempt)
+            yield from to_batches(self._run(kept, batches), kept.level.clock)
+
+    def _run(
+        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[list[tuple[int, bytes]]]:
+        level, clock = kept.level, kept.level.clock
+        for batch in waited_for(batches, clock):
+            if batch.num_rows == 0:
+                continue
+            self._feed(level, batch)
+            yield level.take_output()
+        level.finish_split(self.source, task_id(), finished=True)
+        kept.finish()
+        yield level.take_output()
+
+    def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
+        if not self.unwrap:
+            if self.names is not None:
+                batch = pa.RecordBatch.from_arrays(batch.columns, names=self.names)
+            level.collect_columns(self.source, batch)
+            return
+        before = level.clock.switch(ARROW)
+        (values,) = columns_to_lists(batch)
+        level.clock.switch(before)
+        level.collect(self.source, values, None)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsTask:
+    """Feeds split sources, and carries control events to every subtask.
+
+    Attributes:
+        payload: Packs (level-0 program, {source id: part}, number of levels).
+        times: As of `ColumnsTask`.
+        attempt: As of `ColumnsTask`.
+    """
+
+    payload: Payload
+    times: Accumulator[dict[str, int]] | None = None
+    attempt: LiveAttempt | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run level 0 over the ranges and events of one task."""
+        with carrying(), rare_for_records():
+            kept = _take(self.payload, tuple, self.times, self.attempt)
+            yield from to_batches(self._run(kept, batches), kept.level.clock)
+
+    def _run(
+        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+    ) -> Iterator[list[tuple[int, bytes]]]:
+        level, (_, parts, levels) = kept.level, kept.unpacked
+        for batch in waited_for(batches, level.clock):
+            for row in batch.to_pylist():
+                if row["event"] == "range":
+                    yield from self._read(level, parts[row["source"]], row)
+                elif row["event"] == "end":
+                    level.end_source(row["source"])
+                else:
+                    level.signal(levels, row["event"].encode())
+                yield level.take_output()
+        kept.finish()
+        yield level.take_output()
+
+    def _read(
+        self, level: LevelZero, part: SplitSource, row: dict[str, Any]
+    ) -> Iterator[list[tuple[int, bytes]]]:
+        source, split = row["source"], row["split"]
+        level.start_split(source, split)
+        starts = range(row["first"], row["last"], _READ_RECORDS)
+        for start in starts:
+            end = min(start + _READ_RECORDS, row["last"])
+            before = level.clock.switch(READ)
+            values, timestamps = part.read_exactly(split, start, end)
+            level.clock.switch(before)
+            level.collect(source, values, timestamps)
+            yield level.take_output()
+        level.finish_split(source, split, finished=row["finished"])

@@ -1,0 +1,89 @@
+"""Where workers keep local copies of state: Spark's own local directories.
+
+An executor has local directories that no other executor, before or after it, ever has, and
+removes them when it ends. Below the first of them:
+
+    penstock-state/<job id>-<run>/<program digest>-<level>-<subtask>/
+
+All Python workers of the executor share the files. They are removed when the run ends; should
+that fail (the executor is unreachable), they go with the executor. Tasks of a batch run spill to
+the same local directories (`runtime.spill_space`), spread over all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from penstock.state.backends.base import StateBackend
+from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.backends.lmdb.backend import LmdbBackend
+
+IN_MEMORY = "hashmap"
+"""The backend that keeps no files."""
+
+_FOLDER = "penstock-state"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCopies:
+    """How the subtasks of a run keep their state in a worker.
+
+    Attributes:
+        backend: `state.backend.type`.
+        run: Job id and run.
+        digest: Of the level's program: state of another program is never looked at.
+    """
+
+    backend: str
+    run: str
+    digest: str
+
+    def factory(self, level: int, subtask: int) -> Callable[[], StateBackend]:
+        """Return what makes the backend of one subtask, in the worker that calls it.
+
+        Files that earlier attempts of the run left for the subtask are removed.
+        """
+        if self.backend == IN_MEMORY:
+            return HashBackend
+        subtask_name = f"-{level}-{subtask}"
+        name = f"{self.digest}{subtask_name}"
+        folder = _run_folder(self.run)
+        for old in folder.glob(f"*{subtask_name}"):
+            if old.name != name:
+                shutil.rmtree(old, ignore_errors=True)
+        return partial(LmdbBackend, folder / name, f"{self.run}/{name}")
+
+
+def remove_local_copies(session: SparkSession, run: str, backend: str) -> None:
+    """Remove the files of a run from every executor that answers, if its backend makes any."""
+    if backend == IN_MEMORY:
+        return
+    context = session.sparkContext
+    tasks = 4 * context.defaultParallelism  # several per core, so that no executor is left out
+    context.parallelize(range(tasks), tasks).foreachPartition(partial(_remove, run))
+
+
+def _remove(run: str, _: object) -> None:
+    shutil.rmtree(_run_folder(run), ignore_errors=True)
+
+
+def spill_directory(task: int) -> Path:
+    """Return the local directory to which a task of a batch run spills."""
+    local = _local_directories()
+    return Path(local[task % len(local)])
+
+
+def _run_folder(run: str) -> Path:
+    return Path(_local_directories()[0]) / _FOLDER / run
+
+
+def _local_directories() -> list[str]:
+    return os.environ.get("SPARK_LOCAL_DIRS", tempfile.gettempdir()).split(",")

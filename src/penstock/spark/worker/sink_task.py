@@ -1,0 +1,221 @@
+"""Worker side of the sink stage: stages records and state, and reports. For `mapInArrow`.
+
+The last stage of every run and micro-batch. Each task answers with one row: the pickled
+`SinkMessage` that the driver needs to commit. In a batch run the last level works in the same process:
+a task needs one worker for both, and Spark moves nothing between them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import PenstockError, StateError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
+from penstock.graph.sink_calls import open_writer
+from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
+from penstock.runtime.task.batch_level import Row
+from penstock.runtime.task.garbage_collection import rare_for_records
+from penstock.runtime.task.latency import SourceMarker
+from penstock.runtime.task.report import Report, decode_report
+from penstock.spark.failures.translation import carrying
+from penstock.spark.worker.frames import from_batches, waited_for
+from penstock.spark.worker.level_tasks import BatchLevelTask
+from penstock.spark.worker.level_zero_tasks import task_id
+from penstock.spark.worker.payload import Payload
+from penstock.state.log.blob import key_group_of, operator_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.state.schema.evolution import wall_clock_ms
+from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
+
+MESSAGE_DDL = "message BINARY"
+STATE_SCHEMA = pa.schema(
+    [
+        pa.field("operator", pa.string(), nullable=False),
+        pa.field("key_group", pa.int32(), nullable=False),
+        pa.field("blob", pa.binary(), nullable=False),
+    ]
+)
+"""Rows of a state snapshot; readable without the job. Broadcast state has key group -1."""
+
+_STATE_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class SinkMessage:
+    """What one task of the sink stage prepared.
+
+    Attributes:
+        committables: Sink index to what its writer prepared.
+        state_files: Name of each snapshot file written, and the SHA-256 of its bytes.
+        report: Everything that reached this task, merged.
+    """
+
+    committables: dict[int, list[Any]] = field(default_factory=dict)
+    state_files: dict[str, str] = field(default_factory=dict)
+    report: Report = field(default_factory=Report)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTask:
+    """Consumes what comes out of the last level.
+
+    Attributes:
+        payload: Packs a tuple of (sink, context), in order of index.
+        sink_of_channel: Channel to index of its sink.
+        snapshot: Directory for state.
+        parallelism: Of the job. A batch run may have more tasks; writers are told the task
+            modulo this.
+        last_level: Runs before it in the same process; None takes what another process wrote.
+    """
+
+    payload: Payload
+    sink_of_channel: dict[int, int]
+    snapshot: str
+    parallelism: int
+    last_level: BatchLevelTask | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Stage everything of one task."""
+        with carrying(), rare_for_records():
+            message = self._consume(batches)
+            yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message, 5)]})
+
+    def _consume(self, batches: Iterable[pa.RecordBatch]) -> SinkMessage:
+        clock = TaskClock(START)
+        arriving = self._arriving(batches, clock)
+        sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
+        clock.switch(OTHER)
+        writers: dict[int, SinkWriter] = {}
+        state = _StateFile(Path(self.snapshot))
+        message = SinkMessage()
+        try:
+            for _, frame in arriving:
+                header = read_header(frame)
+                if header.kind is FrameKind.REPORT:
+                    message.report.merge(decode_report(frame))
+                elif header.kind is FrameKind.STATE:
+                    before = clock.switch(STATE)
+                    state.add(payload_of(frame))
+                    clock.switch(before)
+                elif header.kind is FrameKind.LATENCY:
+                    uid = sinks[self.sink_of_channel[header.channel]][1].sink_id
+                    measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
+                    message.report.merge(Report(metrics=measured))
+                else:
+                    index = self.sink_of_channel[header.channel]
+                    writer = writers.get(index)
+                    if writer is None:
+                        writer = writers[index] = self._writer(*sinks[index])
+                    before = clock.switch(DECODE)
+                    values, _ = decode_records(header, frame)
+                    clock.switch(WRITE)
+                    writer.write(values)
+                    clock.switch(before)
+            clock.switch(WRITE)
+            for index, writer in writers.items():
+                message.committables[index] = writer.prepare_commit()
+            clock.switch(STATE)
+            message.state_files = state.finish()
+            message.report.merge(Report(times=clock.take(SINKS)))
+            failpoint(f"worker.staged-{Path(self.snapshot).parent.name}")
+        except BaseException as failure:
+            _abort(writers.values(), failure)
+            state.abort()
+            raise
+        return message
+
+    def _writer(self, sink: Sink, context: SinkContext) -> SinkWriter:
+        return open_writer(sink, replace(context, subtask=task_id() % self.parallelism))
+
+    def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
+        if self.last_level is None:
+            yield from from_batches(batches, clock)
+            return
+        # Its clock begins with its work: what the sinks did before that is theirs alone.
+        for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
+            yield from rows
+
+
+def _abort(writers: Iterable[SinkWriter], failure: BaseException) -> None:
+    """Drop what was staged; what came first stays the failure, for it is what to correct."""
+    for writer in writers:
+        try:
+            writer.abort()
+        except PenstockError as second:
+            failure.add_note(f"A sink could not be cleaned up either: {second}")
+
+
+class _StateFile:
+    """One Parquet file of state rows, made at the first row."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._path: Path | None = None
+        self._writer: pq.ParquetWriter | None = None
+        self._rows: list[tuple[str, int, bytes]] = []
+        self._bytes = 0
+
+    def add(self, blob: bytes) -> None:
+        group = key_group_of(blob)
+        self._rows.append((operator_of(blob), -1 if group == BROADCAST_GROUP else group, blob))
+        self._bytes += len(blob)
+        if self._bytes >= _STATE_BYTES:
+            self._write()
+
+    def finish(self) -> dict[str, str]:
+        self._write()
+        if self._writer is None or self._path is None:
+            return {}
+        self._writer.close()
+        try:
+            with self._path.open("rb") as file:
+                os.fsync(file.fileno())
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as cause:
+            raise _unwritable(self._path, cause) from cause
+        return {self._path.name: digest}
+
+    def abort(self) -> None:
+        if self._writer is not None and self._path is not None:
+            self._writer.close()
+            self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if not self._rows:
+            return
+        operators, groups, blobs = zip(*self._rows, strict=True)
+        try:
+            if self._writer is None:
+                failpoint("worker.state-file")
+                self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
+                self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
+            batch = pa.RecordBatch.from_arrays(
+                [
+                    pa.array(operators, pa.string()),
+                    pa.array(groups, pa.int32()),
+                    pa.array(blobs, pa.binary()),
+                ],
+                schema=STATE_SCHEMA,
+            )
+            self._writer.write_batch(batch)
+        except OSError as cause:
+            raise _unwritable(self._directory, cause) from cause
+        self._rows, self._bytes = [], 0
+
+
+def _unwritable(path: Path, cause: OSError) -> StateError:
+    return StateError(
+        f"state cannot be written to {path}: {cause}",
+        hint="Make room, or make the checkpoint directory writable, and start again.",
+    )

@@ -1,0 +1,224 @@
+"""Worker side of reading state from outside a job: from logs and files to blobs.
+
+For `mapInArrow`. A blob row is (operator, key_group, source, sequence, blob): where the blob was
+found and which of that source's blobs it is. Key group 0xFFFFFFFF (broadcast state) is -1, as
+the column is signed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock.errors import StateError
+from penstock.program.routing import live_routes
+from penstock.spark.failures.translation import carrying
+from penstock.state.log.blob import key_group_of, operator_of
+from penstock.state.log.change_log import ChangeLog
+from penstock.state.replay import check_blob, check_row
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
+
+FILE_DDL = "path STRING, sha256 STRING"
+BLOB_SCHEMA = pa.schema(
+    [
+        pa.field("operator", pa.string()),
+        pa.field("key_group", pa.int32()),
+        pa.field("source", pa.string()),
+        pa.field("sequence", pa.int64()),
+        pa.field("blob", pa.binary()),
+    ]
+)
+BLOB_DDL = "operator STRING, key_group INT, source STRING, sequence LONG, blob BINARY"
+STATE_SCHEMA = pa.schema([BLOB_SCHEMA.field(name) for name in ("operator", "key_group", "blob")])
+STATE_DDL = "operator STRING, key_group INT, blob BINARY"
+
+HEAD_NUMBER = -1
+"""Number of the row that has the head of a log."""
+
+_COLUMNS = [(field.name, field.type) for field in STATE_SCHEMA]
+_BATCH_BYTES = 4 << 20
+_BATCH_ROWS = 4096
+_DAMAGE = (OSError, pa.ArrowException, ValueError, MemoryError)
+"""What pyarrow raises for a file that is not what was written."""
+
+Rows = Iterable[tuple[Any, ...]]
+
+
+def signed_group(key_group: int) -> int:
+    """Return a key group as the INT columns have it."""
+    return -1 if key_group == BROADCAST_GROUP else key_group
+
+
+def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of Arrow batches."""
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def batches_of(schema: pa.Schema, rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Gather rows into Arrow batches of a few megabytes; blobs are in the last column."""
+    waiting: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        waiting.append(row)
+        size += len(row[-1]) if isinstance(row[-1], bytes) else 0
+        if size >= _BATCH_BYTES or len(waiting) >= _BATCH_ROWS:
+            yield _batch(schema, waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield _batch(schema, waiting)
+
+
+def _batch(schema: pa.Schema, rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(frozen=True, slots=True)
+class SplitLogs:
+    """Rows (query_operator, route, number, data) to blob rows; they come sorted.
+
+    Attributes:
+        subtasks: Of the query.
+        uid: The only operator whose blobs are wanted; None for all.
+    """
+
+    subtasks: int
+    uid: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Split the logs of one task."""
+        with carrying():
+            yield from batches_of(BLOB_SCHEMA, self.split(rows_of(batches)))
+
+    def split(self, rows: Rows) -> Iterator[tuple[Any, ...]]:
+        """Yield the blob rows of all logs.
+
+        Raises:
+            StateError: A log is damaged; names it.
+        """
+        subtask_of = {route: index for index, route in enumerate(live_routes(self.subtasks))}
+        for (query_operator, route), of_log in groupby(rows, key=itemgetter(0, 1)):
+            subtask = subtask_of[route]
+            where = f"log of stateful operator {query_operator}, subtask {subtask}"
+            try:
+                log = ChangeLog(_SortedLog(of_log))
+                for sequence, blob in enumerate(log.blobs(log.entries())):
+                    check_blob(where, blob)
+                    operator, group = operator_of(blob), key_group_of(blob)
+                    if self.uid not in {None, operator}:
+                        continue
+                    if subtask > 0 and group == BROADCAST_GROUP:
+                        continue  # every subtask has it
+                    yield operator, signed_group(group), where, sequence, blob
+            except StateError as cause:
+                if where in cause.problem:
+                    raise
+                raise StateError(f"{cause.problem}; {where}", hint=cause.hint) from cause
+
+
+class _SortedLog:
+    """`LogStorage` over the rows of one log in order; it can be read once."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
+        self._number, self._data = self._next()
+
+    def read_head(self) -> bytes | None:
+        if self._number != HEAD_NUMBER:
+            raise StateError(
+                "the head of a change log is missing",
+                hint="Restore the checkpoint directory from a copy.",
+            )
+        return self._data
+
+    def read_entry(self, number: int) -> bytes | None:
+        while self._number is not None and self._number < number:
+            self._number, self._data = self._next()
+        return self._data if self._number == number else None
+
+    def write_head(self, data: bytes) -> None:
+        raise AssertionError("read only")
+
+    def write_entry(self, number: int, data: bytes) -> None:
+        raise AssertionError("read only")
+
+    def remove_entry(self, number: int) -> None:
+        raise AssertionError("read only")
+
+    def _next(self) -> tuple[int | None, bytes]:
+        row = next(self._rows, None)
+        return (None, b"") if row is None else (row[2], row[3])
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFiles:
+    """Rows of `FILE_DDL` to blob rows.
+
+    Attributes:
+        uid: The only operator whose blobs are wanted; None for all.
+    """
+
+    uid: str | None = None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Read the files of one task."""
+        with carrying():
+            yield from batches_of(BLOB_SCHEMA, self.read(rows_of(batches)))
+
+    def read(self, files: Rows) -> Iterator[tuple[Any, ...]]:
+        """Yield the blob rows of all files.
+
+        Raises:
+            StateError: A file is gone or damaged; names it.
+        """
+        for name, sha256 in files:
+            path, where = Path(name), f"file {name}"
+            for sequence, (operator, group, blob) in enumerate(_rows_of_file(path, sha256)):
+                check_row(where, operator, group, blob)
+                if self.uid in {None, operator}:
+                    yield operator, signed_group(key_group_of(blob)), where, sequence, blob
+
+
+def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, bytes]]:
+    if not path.exists():
+        raise StateError(
+            f"the state file {path} is gone",
+            hint="Restore the checkpoint or savepoint from a copy.",
+        )
+    try:
+        if sha256 is not None:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+            if found != sha256:
+                raise _damaged(path, f"its SHA-256 is {found[:16]}…, {sha256[:16]}… was written")
+        with pq.ParquetFile(path) as file:
+            counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+            # Nothing else notices a row that is lost with the footer's knowledge.
+            if sum(counts) != file.metadata.num_rows:
+                raise _damaged(path, f"it has {sum(counts)} rows of {file.metadata.num_rows}")
+            for index, count in enumerate(counts):
+                rows = file.read_row_group(index, columns=STATE_SCHEMA.names)
+                if [(f.name, f.type) for f in rows.schema] != _COLUMNS:
+                    raise _damaged(path, f"its columns are {rows.schema.names}")
+                if rows.num_rows != count:
+                    raise _damaged(path, f"row group {index} has {rows.num_rows} rows of {count}")
+                yield from rows_of(rows.to_batches())
+    except _DAMAGE as cause:
+        raise _damaged(path, str(cause)) from cause
+
+
+def _damaged(path: Path, what: str) -> StateError:
+    return StateError(
+        f"the state file {path} is damaged: {what}",
+        hint="Restore the checkpoint or savepoint from a copy, or read an older one.",
+    )

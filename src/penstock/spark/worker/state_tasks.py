@@ -1,0 +1,132 @@
+"""Worker side of reading state from outside a job: from blobs to what is in them.
+
+    blob rows, unsorted                            ->  survey: which states, schemas and keys
+    blob rows, sorted by operator and key group    ->  rows about entries
+
+For `mapInArrow`. Blob rows are those of `state_sources`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.spark.failures.translation import carrying
+from penstock.spark.worker.state_sources import STATE_SCHEMA, batches_of, rows_of
+from penstock.state.log.blob import Section, encode_blob, encode_blobs
+from penstock.state.replay import GroupReplay, open_blob, replay
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.stored_form import stored_codec
+from penstock.types.value_serializer import StoredForm
+
+COUNT_SCHEMA = pa.schema(
+    [
+        pa.field("operator", pa.string()),
+        pa.field("state", pa.string()),
+        pa.field("schema", pa.string()),
+        pa.field("entries", pa.int64()),
+        pa.field("keys", pa.int64()),
+        pa.field("bytes", pa.int64()),
+    ]
+)
+COUNT_DDL = "operator STRING, state STRING, schema STRING, entries LONG, keys LONG, bytes LONG"
+
+Visit = Callable[[str, int, GroupReplay], Iterable[pa.RecordBatch]]
+"""Makes rows of the entries of an operator in a key group, given signed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayGroups:
+    """Blob rows to rows about the entries. They come sorted by all columns but the blob.
+
+    Attributes:
+        visit: Makes the rows.
+    """
+
+    visit: Visit
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Replay the key groups of one task, one at a time.
+
+        Raises:
+            StateError: A blob is damaged, or a class of a stored value cannot be imported.
+        """
+        with carrying():
+            rows = rows_of(batches)
+            for (operator, group), of_group in groupby(rows, key=itemgetter(0, 1)):
+                entries = replay((row[2], row[4]) for row in of_group)
+                yield from self.visit(operator, group, entries)
+
+
+def snapshot_rows(operator: str, key_group: int, entries: GroupReplay) -> Iterator[pa.RecordBatch]:
+    """Yield rows of `STATE_SCHEMA`. A `Visit`."""
+    blobs = encode_blobs(operator, key_group & BROADCAST_GROUP, entries.sections())
+    return batches_of(STATE_SCHEMA, ((operator, key_group, blob) for blob in blobs))
+
+
+def count_rows(operator: str, key_group: int, entries: GroupReplay) -> Iterator[pa.RecordBatch]:
+    """Yield rows of `COUNT_SCHEMA`. A `Visit`."""
+    return batches_of(
+        COUNT_SCHEMA,
+        (
+            (
+                operator,
+                section.state,
+                section.schema,
+                _entries_in(section),
+                0 if key_group < 0 else len(set(section.keys)),
+                len(encode_blob(operator, key_group & BROADCAST_GROUP, [section])),
+            )
+            for section in entries.sections()
+        ),
+    )
+
+
+def _entries_in(section: Section) -> int:
+    schema = StateSchema.parse(section.schema)
+    if schema.kind is StateKind.LIST:
+        codec = stored_codec(schema)
+        # The values are chunks; plain ones are counted without being read.
+        if codec is not None and schema.form is StoredForm.CODED:
+            return sum(map(len, codec.from_plain(section.values)))
+        return sum(map(len, section.values))
+    return len(section)
+
+
+SURVEY_DDL = "operator STRING, state STRING, schema STRING, part STRING, kind STRING"
+SURVEY_SCHEMA = pa.schema(
+    [pa.field(part.split()[0], pa.string()) for part in SURVEY_DDL.split(",")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Blob rows to what occurs in them: states, schemas, and kinds of keys and subkeys.
+
+    Attributes:
+        kind_of: Names the kind of all values of a list, as far as columns are concerned.
+    """
+
+    kinds_of: Callable[[list[Any]], set[str]]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Survey one task; each finding is reported once."""
+        with carrying():
+            found = {
+                (row[0], section.state, section.schema, part, kind)
+                for row in rows_of(batches)
+                for section in open_blob(row[2], row[4])
+                for part, kind in self._findings(section)
+            }
+            yield from batches_of(SURVEY_SCHEMA, sorted(found))
+
+    def _findings(self, section: Section) -> Iterator[tuple[str, str]]:
+        yield "schema", ""
+        for part, values in (("key", section.keys), ("subkey", section.subkeys or [])):
+            for kind in self.kinds_of(values):
+                yield part, kind

@@ -1,0 +1,1 @@
+"""Where a worker keeps its local copy of keyed state."""

@@ -1,0 +1,1 @@
+"""State as Python objects in dictionaries of the worker."""

@@ -1,0 +1,233 @@
+"""The hash-map backend: state as Python objects in dictionaries of the worker process.
+
+Tables are partitioned by key group, because that is how state is written, compacted and moved:
+draining costs in proportion to the keys touched, and a snapshot of one group to the group. Of a copy
+that is built from the log, groups nobody has touched stay encoded (`sleeping_groups`).
+
+The copy lives in one process. Another worker of the same subtask has a copy of its own and
+applies what it missed. A copy of a failed attempt is half changed and is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
+from penstock.state.backends.hash.parts import HashTable
+from penstock.state.backends.hash.timers import HashTimers
+from penstock.state.backends.sleeping_groups import SleepingGroups, may_sleep
+from penstock.state.log.blob import (
+    Section,
+    checked,
+    decode_blob,
+    encode_blobs,
+    key_group_of,
+    operator_of,
+)
+from penstock.state.log.change_log import ChangeLog, Position
+from penstock.state.log.state_format import StateFormat
+from penstock.state.schema.coded_change import Migration
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.evolution import migration
+from penstock.types import TypeInformation
+
+Address = tuple[str, str]
+"""(operator uid, state name)."""
+
+
+class HashBackend:
+    """Implements `StateBackend` with dictionaries.
+
+    Attributes:
+        format: How entries are written; set it before the first table.
+    """
+
+    def __init__(self) -> None:
+        self.format = StateFormat()
+        self._tables: dict[Address, HashTable] = {}
+        self._timers: dict[Address, HashTimers] = {}
+        self._sleeping: dict[str, SleepingGroups] = {}
+        self._position: Position | None = None
+
+    def table(self, operator: str, state: str, schema: StateSchema) -> HashTable:
+        """Return the table of one state, made empty at first use.
+
+        Raises:
+            StateMigrationError: Entries are held that cannot be read as `schema`.
+        """
+        schema = self.format.of(schema)
+        found = self._tables.get((operator, state))
+        if found is None or not found.is_claimed or found.schema.text() != schema.text():
+            self._sleeping_of(operator).wake_all()
+            found = self._tables.get((operator, state))
+        if found is None:
+            sleeping = self._sleeping_of(operator)
+            found = self._tables[operator, state] = HashTable(schema, sleeping, is_claimed=True)
+        elif not found.is_claimed or found.schema.text() != schema.text():
+            found.adopt(schema, _migration(found.schema, schema, operator, state))
+            found.is_claimed = True
+        return found
+
+    def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
+        """Do nothing: keys are objects here."""
+
+    def timers(self, operator: str, state: str) -> HashTimers:
+        """Return the timers an operator keeps under a name."""
+        found = self._timers.get((operator, state))
+        if found is None:
+            table = self.table(operator, state, TIMERS_SCHEMA)
+            found = self._timers[operator, state] = HashTimers(table)
+        return found
+
+    def catch_up(self, log: ChangeLog) -> CopyUse:
+        """Bring the copy to the head of the log.
+
+        Raises:
+            StateError: The log is damaged.
+            StateMigrationError: Stored entries cannot be read as a table's schema.
+        """
+        missing = log.missing_after(self._position)
+        close = log.is_close(self._position) or log.is_new
+        if missing is None:
+            self.discard()
+            self.load(log.all_blobs())
+        else:
+            self.load(log.blobs(missing))
+        self._position = log.position()
+        if missing is None and not log.is_new:
+            return CopyUse.REBUILD
+        return CopyUse.HIT if close else CopyUse.CATCH_UP
+
+    def load(self, blobs: Iterable[bytes]) -> None:
+        """Take entries; they do not count as changes.
+
+        Raises:
+            StateError: A blob is damaged.
+            StateMigrationError: Its entries cannot be read as a table's schema.
+        """
+        for blob in blobs:
+            operator, group = operator_of(blob), key_group_of(blob)
+            sleeping = self._sleeping_of(operator)
+            is_needed = group == BROADCAST_GROUP or sleeping.is_awake(group)
+            if is_needed or not may_sleep(checked(blob), self._declared(operator)):
+                self._apply_now(operator, group, decode_blob(blob))
+            else:
+                sleeping.keep(group, blob)
+
+    def drain(self) -> list[bytes]:
+        """Return the changes since the last call, blobs of each touched key group in order."""
+        sections: dict[tuple[int, str], list[Section]] = {}
+        for (operator, state), table in self._tables.items():
+            for group, part in table.parts():
+                if not part.is_clean():
+                    section = part.take_changes(partial(table.section, state))
+                    sections.setdefault((group, operator), []).append(section)
+        return [
+            blob
+            for group, operator in sorted(sections)
+            for blob in encode_blobs(
+                operator, group, sections[group, operator], self.format.compression
+            )
+        ]
+
+    def written(self, position: Position) -> None:
+        """Remember how far the copy is, should the log confirm it."""
+        self._position = position
+
+    def discard(self) -> None:
+        """Forget all entries; tables stay valid."""
+        self._position = None
+        self.forget_keys()
+        for table in self._tables.values():
+            table[BROADCAST_GROUP].forget()
+
+    def forget_keys(self) -> None:
+        """Empty every table but broadcast state: the next key group of a batch run begins."""
+        for sleeping in self._sleeping.values():
+            sleeping.forget()
+        for table in self._tables.values():
+            for group, part in table.parts():
+                if group != BROADCAST_GROUP:
+                    part.forget()
+        for timers in self._timers.values():
+            timers.forget_order()
+
+    def snapshot_group(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of one key group."""
+        for sleeping in self._sleeping.values():
+            sleeping.wake(key_group)
+        # Timers have blobs of their own, because those of other states may sleep.
+        sections: dict[tuple[str, bool], list[Section]] = {}
+        for (operator, state), table in self._tables.items():
+            part = table[key_group]
+            if part.has_entries():
+                section = part.all_entries(partial(table.section, state))
+                is_timers = table.schema.kind is StateKind.TIMERS
+                sections.setdefault((operator, is_timers), []).append(section)
+        for operator, is_timers in sorted(sections):
+            own = sections[operator, is_timers]
+            yield from encode_blobs(operator, key_group, own, self.format.compression)
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Yield all entries, one key group after the other."""
+        for group in self.groups():
+            yield from self.snapshot_group(group)
+
+    def groups(self) -> list[int]:
+        """Return the key groups that have entries, ascending."""
+        found = {group for table in self._tables.values() for group in table.groups()}
+        return sorted(found.union(*(each.groups() for each in self._sleeping.values())))
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.discard()
+
+    def _sleeping_of(self, operator: str) -> SleepingGroups:
+        found = self._sleeping.get(operator)
+        if found is None:
+
+            def decode(key_group: int, blob: bytes) -> None:
+                for section in decode_blob(blob):
+                    self._apply(operator, key_group, section)
+
+            found = self._sleeping[operator] = SleepingGroups(decode)
+        return found
+
+    def _declared(self, operator: str) -> dict[str, StateSchema]:
+        return {
+            state: table.schema
+            for (owner, state), table in self._tables.items()
+            if owner == operator and table.is_claimed
+        }
+
+    def _apply_now(self, operator: str, key_group: int, sections: list[Section]) -> None:
+        schemas = (StateSchema.parse(section.schema) for section in sections)
+        if any(schema.kind is not StateKind.TIMERS for schema in schemas):
+            self._sleeping_of(operator).wake(key_group)
+        for section in sections:
+            self._apply(operator, key_group, section)
+
+    def _apply(self, operator: str, key_group: int, section: Section) -> None:
+        table = self._tables.get((operator, section.state))
+        stored = StateSchema.parse(section.schema)
+        if table is None:
+            table = HashTable(stored, self._sleeping_of(operator), is_claimed=False)
+            self._tables[operator, section.state] = table
+        values = section.values
+        if section.schema != table.schema.text():
+            if table.is_claimed:
+                change = _migration(stored, table.schema, operator, section.state)
+                values = values if change is None else change(values)
+            else:
+                table.adopt(stored, _migration(table.schema, stored, operator, section.state))
+        if table.codec is not None:
+            values = table.codec.from_plain(values)
+        table.quiet_part(key_group).apply(section, values)
+        timers = self._timers.get((operator, section.state))
+        if timers is not None:
+            timers.loaded(key_group, section)
+
+
+def _migration(old: StateSchema, new: StateSchema, operator: str, state: str) -> Migration | None:
+    return migration(old, new, f"state {state!r} of operator {operator!r}")

@@ -1,0 +1,267 @@
+"""The LMDB backend: state in a memory-mapped file, shared by the worker processes of a host.
+
+State may be larger than memory: a micro-batch reads the entries it needs and keeps in memory
+those it touched. Any worker process of the host finds the file as the last one left it, so it
+does not matter which of them Spark hands a subtask to.
+
+A micro-batch changes memory only. The file follows when a later micro-batch finds the changes in
+the log: see `lmdb_apply`. Of a copy that is built anew, key groups nobody has touched stay encoded
+(`lmdb_sleepers`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import chain
+from pathlib import Path
+
+from penstock.errors import StateError
+from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
+from penstock.state.backends.lmdb.apply import catch_up
+from penstock.state.backends.lmdb.directory import CopyDirectory
+from penstock.state.backends.lmdb.format import StoredTable
+from penstock.state.backends.lmdb.snapshot import Address, Overlay, snapshot_group
+from penstock.state.backends.lmdb.table import LmdbTable, migration_of
+from penstock.state.backends.lmdb.timers import LmdbTimers
+from penstock.state.backends.lmdb.view import View
+from penstock.state.log.blob import Section, decode_blob, encode_blobs, key_group_of, operator_of
+from penstock.state.log.change_log import ChangeLog, Position
+from penstock.state.log.state_format import StateFormat
+from penstock.state.schema.coded_change import Migration
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.key_coder import ANY_KEYS, Coders, key_coder
+from penstock.types import TypeInformation
+from penstock.types.description import describe_type
+
+
+class LmdbBackend:
+    """Implements `StateBackend` with an LMDB file.
+
+    Args:
+        directory: Where the copy is kept; made if it is missing. One per subtask: all processes
+            of a host that run the subtask give the same.
+        owner: Says whose state it is: job, run, program, level, subtask. A copy somebody else
+            left in the directory is thrown away.
+
+    Attributes:
+        format: How entries are written; set it before the first table.
+    """
+
+    def __init__(self, directory: Path, owner: str) -> None:
+        self.format = StateFormat()
+        self._directory = CopyDirectory(directory, owner)
+        self._owner = self._directory.owner
+        self._keys: dict[str, TypeInformation] = {}
+        self._tables: dict[Address, LmdbTable] = {}
+        self._timers: dict[Address, LmdbTimers] = {}
+        self._view: View | None = None
+        self._drained: list[bytes] = []
+        self._unclaimed: list[tuple[str, int, Section]] = []
+
+    def table(self, operator: str, state: str, schema: StateSchema) -> LmdbTable:
+        """Return the table of one state, made empty at first use.
+
+        Raises:
+            StateMigrationError: Entries are stored that cannot be read as `schema`.
+        """
+        schema = self.format.of(schema)
+        found = self._tables.get((operator, state))
+        if found is None:
+            found = LmdbTable(operator, state, schema, self._coders(operator, schema))
+            if self._view is not None:
+                self._view.declare(operator, {state: schema})
+                found.begin(self._view)
+            self._tables[operator, state] = found
+            self._claim(operator, state)
+        elif found.schema.text() != schema.text():
+            migration_of(found.schema, schema, operator, state)
+            if self._view is not None:
+                self._view.declare(operator, {state: schema})
+            found.declare(schema)
+        return found
+
+    def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
+        """Say what keys an operator has; see `key_coder`."""
+        if key_coder(key_type) is not ANY_KEYS:
+            self._keys[operator] = key_type
+
+    def timers(self, operator: str, state: str) -> LmdbTimers:
+        """Return the timers an operator keeps under a name."""
+        found = self._timers.get((operator, state))
+        if found is None:
+            table = self.table(operator, state, TIMERS_SCHEMA)
+            found = self._timers[operator, state] = LmdbTimers(table)
+            if self._view is not None:
+                found.begin(self._view)
+        return found
+
+    def catch_up(self, log: ChangeLog) -> CopyUse:
+        """Bring the copy to the head of the log; a micro-batch begins.
+
+        Raises:
+            StateError: The log is damaged, or the disk cannot be used.
+            StateMigrationError: Stored entries cannot be read as a table's schema.
+        """
+        self._end()
+        self._directory.owner = self._owner + self._addresses()
+        file, txn, use = catch_up(self._directory, log, self._coders, self._schemas_of)
+        self._view = View(self._directory, file, txn, self._coders)
+        try:
+            for operator in {operator for operator, _ in self._tables}:
+                self._view.declare(operator, self._schemas_of(operator))
+            for table in self._tables.values():
+                table.begin(self._view)
+            for timers in self._timers.values():
+                timers.begin(self._view)
+        except BaseException:
+            self._end()
+            raise
+        return use
+
+    def load(self, blobs: Iterable[bytes]) -> None:
+        """Take entries from outside a log: they count as changes of this micro-batch.
+
+        Raises:
+            StateError: A blob is damaged.
+            StateMigrationError: Its entries cannot be read as a table's schema.
+        """
+        for blob in blobs:
+            operator, group = operator_of(blob), key_group_of(blob)
+            for section in decode_blob(blob):
+                self._take(operator, group, section)
+
+    def drain(self) -> list[bytes]:
+        """Return the changes since the last call, blobs of each touched key group in order."""
+        sections: dict[tuple[int, str], list[Section]] = {}
+        for operator, group, section in self._unclaimed:
+            sections.setdefault((group, operator), []).append(section)
+        self._unclaimed = []
+        for (operator, _), table in self._tables.items():
+            for group, part in table.parts():
+                if not part.is_clean():
+                    changed = table.changes(part)
+                    sections.setdefault((group, operator), []).append(changed)
+        blobs = [
+            blob
+            for group, operator in sorted(sections)
+            for blob in encode_blobs(
+                operator, group, sections[group, operator], self.format.compression
+            )
+        ]
+        self._drained += blobs
+        return blobs
+
+    def written(self, position: Position) -> None:
+        """Forget the micro-batch: its changes come back from the log once it is confirmed."""
+        self._end()
+
+    def discard(self) -> None:
+        """Forget everything this micro-batch did: the attempt failed."""
+        self._end()
+
+    def snapshot_group(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of one key group, as it was when the micro-batch began."""
+        return self._snapshot_of(key_group, ())
+
+    def snapshot(self) -> Iterator[bytes]:
+        """Yield all entries, those of this micro-batch included; after `drain`."""
+        changes: dict[int, list[bytes]] = {}
+        for blob in self._drained:
+            changes.setdefault(key_group_of(blob), []).append(blob)
+        for group in sorted(self._stored_groups().union(changes)):
+            yield from self._snapshot_of(group, changes.get(group, ()))
+
+    def groups(self) -> list[int]:
+        """Return the key groups that have entries, ascending.
+
+        A group whose entries were all removed in this micro-batch may be among them.
+        """
+        found = self._stored_groups()
+        for table in self._tables.values():
+            found.update(group for group, part in table.parts() if part.has_entries())
+        found.update(group for _, group, _ in self._unclaimed)
+        return sorted(found)
+
+    def close(self) -> None:
+        """Let go of the copy, which stays for other processes."""
+        self._end()
+        self._directory.close()
+
+    def _stored_groups(self) -> set[int]:
+        view = self._current_view()
+        return view.sleeping_groups().union(view.groups())
+
+    def _schemas_of(self, operator: str) -> dict[str, StateSchema]:
+        return {
+            state: table.schema
+            for (owner, state), table in self._tables.items()
+            if owner == operator
+        }
+
+    def _snapshot_of(self, key_group: int, changes: Iterable[bytes]) -> Iterator[bytes]:
+        view, compression = self._current_view(), self.format.compression
+        # What sleeps is laid over what is stored, without waking it.
+        overlay = Overlay(self._coders, chain(view.sleeping_blobs(key_group), changes))
+        return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
+
+    def _addresses(self) -> str:
+        """Return what tells copies apart that write their addresses in different ways."""
+        if not self.format.coded_rows:
+            return ""
+        known = {name: describe_type(each) for name, each in sorted(self._keys.items())}
+        return f", coded keys {json.dumps(known)}"
+
+    def _coders(self, operator: str, schema: StateSchema) -> Coders:
+        """Return how the addresses of a state are written in this copy, by whomever."""
+        if not self.format.coded_rows:
+            return Coders()
+        own = schema.kind is not StateKind.BROADCAST
+        return _coders_of(self._keys.get(operator) if own else None, schema.subkey_type)
+
+    def _end(self) -> None:
+        for table in self._tables.values():
+            table.end()
+        for timers in self._timers.values():
+            timers.end()
+        self._drained = []
+        self._unclaimed = []
+        if self._view is not None:
+            self._view.close()
+            self._view = None
+
+    def _current_view(self) -> View:
+        if self._view is None:
+            raise StateError(
+                f"the state in {self._directory.path} was read outside a micro-batch",
+                hint="Call catch_up first.",
+            )
+        return self._view
+
+    def _declared(self, stored: StoredTable) -> tuple[str, list[Migration | None]] | None:
+        table = self._tables.get((stored.operator, stored.state))
+        return None if table is None else (table.schema.text(), table.migrations)
+
+    def _take(self, operator: str, group: int, section: Section) -> None:
+        table = self._tables.get((operator, section.state))
+        if table is None:
+            self._unclaimed.append((operator, group, section))
+            return
+        stored = StateSchema.parse(section.schema)
+        change = migration_of(stored, table.schema, operator, section.state)
+        table.take(group, section, section.values if change is None else change(section.values))
+
+    def _claim(self, operator: str, state: str) -> None:
+        """Give a new table what was loaded before it was asked for."""
+        loaded, self._unclaimed = self._unclaimed, []
+        for owner, group, section in loaded:
+            if (owner, section.state) == (operator, state):
+                self._take(owner, group, section)
+            else:
+                self._unclaimed.append((owner, group, section))
+
+
+@cache
+def _coders_of(key_type: TypeInformation | None, subkey_type: TypeInformation | None) -> Coders:
+    return Coders(key_coder(key_type), key_coder(subkey_type))

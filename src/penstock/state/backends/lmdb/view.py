@@ -1,0 +1,249 @@
+"""What one micro-batch sees of an LMDB copy: one read transaction, whatever others do.
+
+Waking a key group that sleeps goes on to a later transaction, in which the file holds the same in
+another way. What was read, or is being read, from an earlier one stays right.
+
+Entries and timers have checksums over key and value, but a damaged key is not found in the first
+place, and a damaged inner page leads past it. So where an entry is not found its neighbours are
+looked at: keys must ascend there, and be what was written. A key that was damaged is itself one
+of the neighbours of where it should be; next to a wrong turn the order is broken. What is left is
+a page whose own count of entries is damaged so that its last ones are never seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NoReturn
+
+import lmdb
+
+from penstock.errors import StateError
+from penstock.state.backends.lmdb.apply import rewrite
+from penstock.state.backends.lmdb.directory import CopyDirectory
+from penstock.state.backends.lmdb.file import LocalFile, Transaction
+from penstock.state.backends.lmdb.format import (
+    Catalog,
+    behind,
+    entry_prefix,
+    group_prefix,
+    is_intact,
+    is_timer_intact,
+    place_of,
+    timers_prefix,
+)
+from penstock.state.backends.lmdb.sleepers import Sleepers
+from penstock.state.backends.lmdb.writer import CodersOf, EntryWriter
+from penstock.state.schema.entry_schema import StateSchema
+
+Stored = tuple[bytes, bytes]
+"""Key and value of an entry in the database."""
+
+Intact = Callable[[bytes, bytes], bool]
+"""Whether key and value are what was written."""
+
+
+class View:
+    """A state of a copy.
+
+    Attributes:
+        catalog: The tables of the copy.
+        get: Returns the stored value of an entry, None if there is none; another one behind `wake`
+            and `declare`, which do nothing if the view is settled.
+        is_settled: Nothing sleeps.
+    """
+
+    def __init__(
+        self, directory: CopyDirectory, file: LocalFile, txn: Transaction, coders_of: CodersOf
+    ) -> None:
+        self._directory = directory
+        self._coders_of = coders_of
+        self._file = file
+        self._txn = txn
+        header = file.header(txn)
+        assert header is not None, "a copy was found to be where the micro-batch begins"
+        self._header = header
+        self._first = txn
+        self._asleep: dict[str, set[bytes]] = {}
+        self._see(txn)
+        self.is_settled = not any(self._asleep.values())
+
+    def close(self) -> None:
+        """End the transactions, so that the pages they saw can be used again."""
+        self._txn.abort()
+        self._first.abort()
+
+    def asleep(self, operator: str) -> set[bytes]:
+        """Return `group_prefix` of the key groups of an operator that sleep; it follows `wake`."""
+        return self._asleep.setdefault(operator, set())
+
+    def sleeping_groups(self) -> set[int]:
+        """Return the key groups of which something sleeps."""
+        return {group for one in self._sleepers.all() for group in one.groups}
+
+    def sleeping_blobs(self, key_group: int) -> Iterator[bytes]:
+        """Yield the blobs of a key group that are still to be applied, in order.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        for one in self._sleepers.all():
+            for key in one.keys(key_group):
+                blob = self._txn.get(key, None, self._file.sleeping)
+                if blob is None or not one.is_intact(key_group, blob):
+                    self.damaged(f"blob {key.hex()} does not match its checksum or place")
+                yield blob
+
+    def wake(self, operator: str, key_group: int) -> None:
+        """Apply what sleeps of a key group, before anything of it is read.
+
+        Raises:
+            StateError: What sleeps cannot be decoded, the disk cannot be used, the copy is
+                damaged, or another attempt has gone on with it.
+        """
+        self._rewrite(lambda writer: writer.wake(operator, key_group))
+
+    def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> None:
+        """Wake what may not sleep: it holds entries of these states that are of other schemas.
+
+        Raises:
+            StateError: As for `wake`.
+        """
+        found = self._sleepers.of(operator)
+        if found is None:
+            return
+        texts = {state: schema.text() for state, schema in declared.items()}
+        if not texts.items() <= found.declared.items():
+            self._rewrite(lambda writer: writer.declare(operator, declared))
+
+    def scan(self, prefix: bytes) -> Iterator[Stored]:
+        """Yield all entries that begin with `prefix`, in order, intact.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        return self._range(prefix, self._file.entries, is_intact)
+
+    def timers(self, table: int) -> Iterator[Stored]:
+        """Yield the timers of a table in their order.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        return self._range(timers_prefix(table), self._file.timers, is_timer_intact)
+
+    def groups(self) -> Iterator[int]:
+        """Yield the key groups that have entries, ascending; one step per group."""
+        return (place_of(raw)[0] for raw in self.first_of_each(b"", len(group_prefix(0))))
+
+    def groups_of(self, table: int) -> list[int]:
+        """Return the key groups in which a table has entries, ascending."""
+        found = []
+        for group in self.groups():
+            prefix = entry_prefix(group, table)
+            if next(self.scan(prefix), None) is not None:
+                found.append(group)
+        return found
+
+    def first_of_each(self, prefix: bytes, size: int | Callable[[bytes], int]) -> Iterator[bytes]:
+        """Yield the first of the entries that share their first bytes, without reading the rest.
+
+        Args:
+            prefix: What they all begin with.
+            size: How many bytes make entries alike; may depend on the entry.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        start: bytes | None = prefix
+        try:
+            with self._txn.cursor() as cursor:
+                while start is not None and self._seek(cursor, start, is_intact):
+                    raw = cursor.key()
+                    if not raw.startswith(prefix):
+                        return
+                    yield raw
+                    start = behind(raw[: size if isinstance(size, int) else size(raw)])
+        except lmdb.Error as cause:
+            self.damaged(str(cause))
+
+    def check_absent(self, raw: bytes) -> None:
+        """Make sure that an entry that was not found is not there.
+
+        Raises:
+            StateError: The copy is damaged.
+        """
+        try:
+            if self._seek(self._probe, raw, is_intact) and self._probe.key() == raw:
+                self.damaged(f"entry {raw.hex()} is only found from beside it")
+        except lmdb.Error as cause:
+            self.damaged(str(cause))
+
+    def damaged(self, reason: str) -> NoReturn:
+        """Throw the copy away and raise.
+
+        Raises:
+            StateError: Always.
+        """
+        with self._directory.locked():
+            self._directory.remove()
+        raise StateError(
+            f"the local copy of state in {self._directory.path} is damaged: {reason}",
+            hint="Nothing needs to be done: it was thrown away and the next attempt builds it "
+            "again from the log. If it happens again, check the disk.",
+        )
+
+    def _rewrite(self, step: Callable[[EntryWriter], bool]) -> None:
+        try:
+            txn = rewrite(self._directory, self._file, self._header, self._coders_of, step)
+        except lmdb.CorruptedError as cause:
+            self.damaged(str(cause))
+        before, self._txn = self._txn, txn
+        if before is not self._first:  # iterators and tables may still read from the first
+            before.abort()
+        self._see(txn)
+
+    def _see(self, txn: Transaction) -> None:
+        self.get: Callable[[bytes], bytes | None] = txn.get
+        self.catalog = Catalog(self._file.catalog_bytes(txn))
+        self._probe = txn.cursor()
+        try:
+            self._sleepers = Sleepers(self._file.sleepers_bytes(txn))
+        except ValueError as cause:
+            self.damaged(str(cause))
+        for operator in self._asleep:
+            self._asleep[operator].clear()
+        for one in self._sleepers.all():
+            self.asleep(one.operator).update(map(group_prefix, one.groups))
+
+    def _range(self, prefix: bytes, database: object, intact: Intact) -> Iterator[Stored]:
+        try:
+            with self._txn.cursor(database) as cursor:  # type: ignore[arg-type]
+                if not self._seek(cursor, prefix, intact):
+                    return
+                last = b""
+                for raw, stored in cursor.iternext():
+                    if raw <= last or not intact(raw, stored):
+                        self.damaged(f"entry {raw.hex()} does not match its checksum or place")
+                    if not raw.startswith(prefix):
+                        return
+                    last = raw
+                    yield raw, stored
+        except lmdb.Error as cause:
+            self.damaged(str(cause))
+
+    def _seek(self, cursor: lmdb.Cursor[bytes], start: bytes, intact: Intact) -> bool:
+        """Go to the first entry from `start` on; return whether there is one."""
+        found = cursor.set_range(start)
+        if found:
+            raw, stored = cursor.item()
+            if raw < start or not intact(raw, stored):
+                self.damaged(f"entry {raw.hex()} does not match its checksum or place")
+        if cursor.prev() if found else cursor.last():
+            raw, stored = cursor.item()
+            if raw >= start or not intact(raw, stored):
+                self.damaged(f"entry {raw.hex()} does not match its checksum or place")
+            if found:
+                cursor.next()
+        elif found:
+            cursor.first()
+        return found

@@ -1,0 +1,252 @@
+"""Writing blobs into an LMDB copy within one write transaction: entry by entry, or as they are.
+
+Blobs of a key group that sleeps are laid behind those that wait already, or they follow them:
+what waits is applied first. Timers are always applied, at once: they fire though their key
+sleeps, and no other state shares entries with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+import lmdb
+
+from penstock.state.backends.lmdb.file import LocalFile, Transaction
+from penstock.state.backends.lmdb.format import (
+    Catalog,
+    address_of,
+    entry_prefix,
+    nested_prefix,
+    pack_entry,
+    pack_timer,
+    timer_order,
+)
+from penstock.state.backends.lmdb.sleepers import OperatorSleepers, Sleepers
+from penstock.state.backends.sleeping_groups import may_sleep
+from penstock.state.log.blob import Section, checked, decode_blob, key_group_of, operator_of
+from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
+from penstock.state.schema.key_coder import Coders
+from penstock.wire.canonical.key_bytes import encode_key
+
+_ENTRIES_PER_TRANSACTION = 32_768
+_BYTES_PER_TRANSACTION = 32 << 20
+
+CodersOf = Callable[[str, StateSchema], Coders]
+"""Operator and schema of a state to how its addresses are written."""
+
+Declared = Callable[[str], Mapping[str, StateSchema]]
+"""Operator to the states it has declared."""
+
+
+class EntryWriter:
+    """Writes blobs within one transaction, until it is large enough.
+
+    Attributes:
+        is_full: Whether it is.
+    """
+
+    def __init__(
+        self,
+        file: LocalFile,
+        txn: Transaction,
+        coders_of: CodersOf,
+        declared: Declared | None = None,
+    ) -> None:
+        """Begin.
+
+        Args:
+            file: Where to write.
+            txn: The transaction.
+            coders_of: How addresses are written.
+            declared: What operators have declared; None to let no more blobs sleep.
+        """
+        self._file = file
+        self._txn = txn
+        self._coders_of = coders_of
+        self._declared = declared
+        self._catalog = Catalog(file.catalog_bytes(txn))
+        self._sleepers = Sleepers(file.sleepers_bytes(txn))
+        self._n_entries = self._n_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the transaction is large enough."""
+        return (
+            self._n_entries >= _ENTRIES_PER_TRANSACTION or self._n_bytes >= _BYTES_PER_TRANSACTION
+        )
+
+    def finish(self) -> None:
+        """Write what was learned about tables, and what sleeps."""
+        if self._catalog.is_changed:
+            self._file.write_catalog(self._txn, self._catalog)
+        if self._sleepers.is_changed:
+            self._file.write_sleepers(self._txn, self._sleepers)
+
+    def apply_some(self, blobs: Iterator[bytes]) -> tuple[Iterator[bytes], bool]:
+        """Take blobs until the transaction is full; return those left and whether there are none.
+
+        Raises:
+            StateError: A blob is damaged.
+            lmdb.CorruptedError: One that sleeps is.
+        """
+        for blob in blobs:
+            if not self._take(blob):
+                return chain([blob], blobs), False
+            if self.is_full:
+                return blobs, False
+        return blobs, True
+
+    def wake(self, operator: str, key_group: int) -> bool:
+        """Apply what sleeps of a key group until the transaction is full; return whether all is.
+
+        Raises:
+            StateError: What a blob holds cannot be decoded.
+            lmdb.CorruptedError: A blob is damaged.
+        """
+        found = self._sleepers.of(operator)
+        if found is None:
+            return True
+        for key in found.keys(key_group):
+            if self.is_full:
+                return False
+            blob = self._blob(found, key_group, key)
+            self._txn.delete(key, db=self._file.sleeping)
+            found.drop_first(key_group)
+            self._sleepers.is_changed = True
+            self._apply(operator, key_group, blob, decode_blob(blob))
+        return True
+
+    def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> bool:
+        """Wake the key groups of an operator that may not sleep, now that more is declared.
+
+        Returns:
+            Whether all are awake; if not, the transaction is full.
+
+        Raises:
+            StateError: What a blob holds cannot be decoded.
+            lmdb.CorruptedError: A blob is damaged.
+        """
+        found = self._sleepers.of(operator)
+        if found is None:
+            return True
+        for key_group in list(found.groups):
+            blobs = (self._blob(found, key_group, key) for key in found.keys(key_group))
+            if not all(may_sleep(blob, declared) for blob in blobs) and not self.wake(
+                operator, key_group
+            ):
+                return False
+        self._claim(found, declared)
+        return True
+
+    def _take(self, blob: bytes) -> bool:
+        """Apply a blob or let it sleep; False if others come first and there is no room."""
+        operator, group = operator_of(blob), key_group_of(blob)
+        if self._declared is not None and group != BROADCAST_GROUP:
+            declared = self._declared(operator)
+            if may_sleep(checked(blob), declared):
+                texts = {state: schema.text() for state, schema in declared.items()}
+                own = self._sleepers.to_add(operator, texts)
+                self._claim(own, declared)
+                self._txn.put(own.next_key(group), blob, db=self._file.sleeping)
+                self._n_entries += 1
+                self._n_bytes += len(blob)
+                return True
+        sections = decode_blob(blob)
+        kinds = {StateSchema.parse(section.schema).kind for section in sections}
+        if kinds != {StateKind.TIMERS} and not self.wake(operator, group):
+            return False
+        self._apply(operator, group, blob, sections)
+        return True
+
+    def _claim(self, own: OperatorSleepers, declared: Mapping[str, StateSchema]) -> None:
+        """Give states their place in the file, which they need before their entries have one."""
+        for state, schema in declared.items():
+            self._catalog.claim(own.operator, state, schema.text())
+            own.declared[state] = schema.text()
+        self._sleepers.is_changed = True
+
+    def _blob(self, own: OperatorSleepers, key_group: int, key: bytes) -> bytes:
+        blob = self._txn.get(key, None, self._file.sleeping)
+        if blob is None or not own.is_intact(key_group, blob):
+            raise lmdb.CorruptedError(f"blob {key.hex()} does not match its checksum or place")
+        return blob
+
+    def _apply(self, operator: str, group: int, blob: bytes, sections: list[Section]) -> None:
+        self._n_bytes += len(blob)
+        for section in sections:
+            table, number = self._catalog.claim(operator, section.state, section.schema)
+            schema = StateSchema.parse(section.schema)
+            coders = self._coders_of(operator, schema)
+            if schema.kind is StateKind.TIMERS:
+                self._apply_timers(group, table, section, coders)
+            self._clear(group, table, section, coders)
+            if schema.kind.is_nested:
+                self._apply_nested(entry_prefix(group, table), number, section, coders)
+            else:
+                self._apply_single(entry_prefix(group, table), number, section, coders)
+            self._n_entries += len(section)
+
+    def _apply_single(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
+        rows = []
+        encode, is_decodable = coders.keys.encode, coders.keys.is_decodable
+        for key, value in zip(section.keys, section.values, strict=True):
+            encoded = encode(key)
+            address = None if is_decodable(key, encoded) else (key, None)
+            raw = prefix + encoded
+            rows.append((raw, pack_entry(raw, number, value, address)))
+        self._put(rows, self._file.entries)
+        delete = self._txn.delete
+        for key in section.removed:
+            delete(prefix + encode(key))
+
+    def _apply_nested(self, prefix: bytes, number: int, section: Section, coders: Coders) -> None:
+        rows = []
+        subkeys = section.subkeys or ()
+        for key, subkey, value in zip(section.keys, subkeys, section.values, strict=True):
+            raw, address = address_of(prefix, key, subkey, coders, is_nested=True)
+            rows.append((raw, pack_entry(raw, number, value, address)))
+        self._put(rows, self._file.entries)
+        delete = self._txn.delete
+        for key, subkey in zip(section.removed, section.removed_subkeys or (), strict=True):
+            raw, _ = address_of(prefix, key, subkey, coders, is_nested=True)
+            delete(raw)
+
+    def _clear(self, group: int, table: int, section: Section, coders: Coders) -> None:
+        cursor = self._txn.cursor()
+        for key in section.cleared:
+            prefix = nested_prefix(entry_prefix(group, table), coders.keys.encode(key))
+            if cursor.set_range(prefix):
+                while cursor.key().startswith(prefix) and cursor.delete():
+                    pass
+        cursor.close()
+
+    def _apply_timers(self, group: int, table: int, section: Section, coders: Coders) -> None:
+        """Keep the order of timers; called before the entries themselves change."""
+        order = self._file.timers
+        encode = coders.keys.encode
+        delete = self._txn.delete
+        cursor = self._txn.cursor()
+        for key in section.cleared:
+            encoded = encode(key)
+            prefix = nested_prefix(entry_prefix(group, table), encoded)
+            found = cursor.set_range(prefix)
+            while found and (raw := cursor.key()).startswith(prefix):
+                delete(timer_order(table, raw[len(prefix) :], group, encoded), db=order)
+                found = cursor.next()
+        cursor.close()
+        rows = []
+        for key, time in zip(section.keys, section.subkeys or (), strict=True):
+            encoded = encode(key)
+            raw = timer_order(table, encode_key(time), group, encoded)
+            rows.append((raw, pack_timer(raw, key, encoded, coders.keys)))
+        self._put(rows, order)
+        for key, time in zip(section.removed, section.removed_subkeys or (), strict=True):
+            delete(timer_order(table, encode_key(time), group, encode(key)), db=order)
+
+    def _put(self, rows: list[tuple[bytes, bytes]], database: Any) -> None:
+        # In order: neighbours share pages, and only the pages of one transaction are in memory.
+        rows.sort()
+        with self._txn.cursor(database) as cursor:
+            cursor.putmulti(rows)

@@ -1,0 +1,1 @@
+"""The states that functions see: one file per kind."""

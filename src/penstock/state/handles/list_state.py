@@ -1,0 +1,145 @@
+"""List state: a list per key, stored in chunks, so that an addition writes what was added only.
+
+    micro-batch     1: add a, b      2: add c      3: add d, e
+    entries         0: [a, b]        1: [c]        2: [d, e]
+
+The subkey of an entry is the number of its chunk. A micro-batch that adds opens one chunk at the
+end and writes that. Numbers start at 0 and leave no gap; so the end is found by looking whether
+chunks exist at 1, 2, 4, 8, …, whose cost does not depend on the length of the list. A list that
+is read and has more than `MAX_CHUNKS` chunks is written anew as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from penstock.state.backends.base import ABSENT, NestedPart, Table
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.handles.parts import Parts
+from penstock.state.schema.declared_form import Form
+
+MAX_CHUNKS = 8
+"""A list of more chunks is joined when it is read."""
+
+_number = itemgetter(0)
+_elements = itemgetter(1)
+
+
+class TableListState:
+    """`ListState` over a table; resolves the current key at every call."""
+
+    __slots__ = ("_context", "_epoch", "_open", "_parts")
+
+    def __init__(self, table: Table, context: KeyContext) -> None:
+        self._parts = Parts(table)
+        self._context = context
+        self._epoch = context.epoch
+        # The chunk this micro-batch opened, of each key it added to: (number, elements).
+        self._open: dict[Any, tuple[int, list[Any]]] = {}
+
+    def get(self) -> list[Any]:
+        """Return all elements in the order they were added; a new list, empty if there are none."""
+        context = self._context
+        part, key = self._parts[context.group], context.key
+        chunks = part.items(key)
+        if len(chunks) > MAX_CHUNKS:
+            self._replace(part, key, joined(chunks))
+            chunks = part.items(key)
+        return joined(chunks)
+
+    def add(self, value: Any) -> None:
+        """Append `value`."""
+        context = self._context
+        part, key = self._parts[context.group], context.key
+        number, elements = self._end(part, key)
+        elements.append(value)
+        part.put(key, number, elements)
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append `values`."""
+        added = list(values)
+        if added:
+            context = self._context
+            part, key = self._parts[context.group], context.key
+            number, elements = self._end(part, key)
+            elements += added
+            part.put(key, number, elements)
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replace all elements by `values`."""
+        context = self._context
+        self._replace(self._parts[context.group], context.key, list(values))
+
+    def clear(self) -> None:
+        """Remove all elements."""
+        context = self._context
+        self._replace(self._parts[context.group], context.key, [])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.get())
+
+    def _end(self, part: NestedPart, key: Any) -> tuple[int, list[Any]]:
+        if self._epoch != self._context.epoch:
+            self._epoch = self._context.epoch
+            self._open.clear()
+        chunk = self._open.get(key)
+        if chunk is None:
+            chunk = self._open[key] = (_next_number(part, key), [])
+        return chunk
+
+    def _replace(self, part: NestedPart, key: Any, elements: list[Any]) -> None:
+        part.clear(key)
+        self._open.pop(key, None)
+        if elements:
+            part.put(key, 0, elements)
+
+
+class TypedListState(TableListState):
+    """The same for a declared type.
+
+    Every method that takes elements raises `TypeMismatchError`, and changes nothing, if one is
+    not of the type.
+    """
+
+    __slots__ = ("_form",)
+
+    def __init__(self, table: Table, context: KeyContext, form: Form) -> None:
+        super().__init__(table, context)
+        self._form = form
+
+    def add(self, value: Any) -> None:
+        """Append `value`."""
+        super().add(self._form(value))
+
+    def add_all(self, values: Iterable[Any]) -> None:
+        """Append `values`."""
+        super().add_all(map(self._form, values))
+
+    def update(self, values: Iterable[Any]) -> None:
+        """Replace all elements by `values`."""
+        super().update(map(self._form, values))
+
+
+def joined(chunks: list[tuple[int, list[Any]]]) -> list[Any]:
+    """Return the elements of all chunks in order, as a new list; `chunks` gets sorted."""
+    chunks.sort(key=_number)
+    return list(chain.from_iterable(map(_elements, chunks)))
+
+
+def _next_number(part: NestedPart, key: Any) -> int:
+    """Return the number behind the last chunk; only the first chunk may be large."""
+    if part.is_empty(key):
+        return 0
+    last, free = 0, 1  # `last` exists; `free` is looked at
+    while part.get(key, free, ABSENT) is not ABSENT:
+        last, free = free, 2 * free
+    while free - last > 1:
+        middle = (last + free) // 2
+        if part.get(key, middle, ABSENT) is ABSENT:
+            free = middle
+        else:
+            last = middle
+    return free

@@ -1,0 +1,150 @@
+"""Map state: any number of pairs per key, each an entry of its own.
+
+Reading, writing or removing one pair is one entry's work, however many there are. Only what
+speaks of all pairs (`items`, `keys`, `values`, `clear`) costs in proportion to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from operator import itemgetter
+from typing import Any
+
+from penstock.state.backends.base import ABSENT, Table
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.handles.parts import Parts
+from penstock.state.schema.declared_form import Form
+from penstock.wire.canonical.key_groups import stable_hash
+
+_second = itemgetter(1)
+_STABLE = frozenset({int, str, bytes, bool, type(None)})
+
+
+class TableMapState:
+    """`MapState` over a table; resolves the current key at every call."""
+
+    __slots__ = ("_context", "_parts")
+
+    def __init__(self, table: Table, context: KeyContext) -> None:
+        self._parts = Parts(table)
+        self._context = context
+
+    def get(self, key: Any) -> Any:
+        """Return the value at `key`, None if there is none."""
+        context = self._context
+        return self._parts[context.group].get(context.key, key)
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value at `key`; None is a value.
+
+        Raises:
+            KeyTypeError: `key` has no stable form: a mutable object, NaN.
+        """
+        if type(key) not in _STABLE:
+            stable_hash(key)  # the rules for keys of streams hold here as well
+        context = self._context
+        self._parts[context.group].put(context.key, key, value)
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Set many."""
+        for key, value in dict_value.items():
+            self.put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Remove the pair at `key`, if there is one."""
+        context = self._context
+        self._parts[context.group].remove(context.key, key)
+
+    def contains(self, key: Any) -> bool:
+        """Return whether there is a pair at `key`."""
+        context = self._context
+        return self._parts[context.group].get(context.key, key, ABSENT) is not ABSENT
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """Return all pairs as they are now; their order is not defined."""
+        context = self._context
+        items: list[tuple[Any, Any]] = self._parts[context.group].items(context.key)
+        return items
+
+    def keys(self) -> list[Any]:
+        """Return the keys of all pairs."""
+        context = self._context
+        subkeys: list[Any] = self._parts[context.group].subkeys(context.key)
+        return subkeys
+
+    def values(self) -> list[Any]:
+        """Return the values of all pairs."""
+        return list(map(_second, self.items()))
+
+    def is_empty(self) -> bool:
+        """Return whether there is no pair."""
+        context = self._context
+        return bool(self._parts[context.group].is_empty(context.key))
+
+    def clear(self) -> None:
+        """Remove all pairs."""
+        context = self._context
+        self._parts[context.group].clear(context.key)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.get(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: Any) -> None:
+        self.remove(key)
+
+    def __contains__(self, key: Any) -> bool:
+        return self.contains(key)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.keys())
+
+
+class TypedMapState(TableMapState):
+    """The same for declared types.
+
+    Every method that takes a key or value raises `TypeMismatchError` for one that is not of its
+    type. Values may be None, keys only if their type is pickled.
+    """
+
+    __slots__ = ("_key_form", "_value_form")
+
+    def __init__(
+        self, table: Table, context: KeyContext, key_form: Form | None, value_form: Form | None
+    ) -> None:
+        super().__init__(table, context)
+        self._key_form = key_form or _itself
+        self._value_form = value_form or _itself
+
+    def get(self, key: Any) -> Any:
+        """Return the value at `key`, None if there is none."""
+        return super().get(self._key_form(key))
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value at `key`; None is a value."""
+        formed = None if value is None else self._value_form(value)
+        super().put(self._key_form(key), formed)
+
+    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
+        """Set many; none if one of them is refused."""
+        key_form, value_form = self._key_form, self._value_form
+        formed = {
+            key_form(key): None if value is None else value_form(value)
+            for key, value in dict_value.items()
+        }
+        for key, value in formed.items():
+            super().put(key, value)
+
+    def remove(self, key: Any) -> None:
+        """Remove the pair at `key`, if there is one."""
+        super().remove(self._key_form(key))
+
+    def contains(self, key: Any) -> bool:
+        """Return whether there is a pair at `key`."""
+        return super().contains(self._key_form(key))
+
+
+def _itself(value: Any) -> Any:
+    return value

@@ -1,0 +1,63 @@
+"""Reducing state: one value per key, combined with each value added."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.state.backends.base import ABSENT, Table
+from penstock.state.handles.key_context import KeyContext
+from penstock.state.handles.parts import Parts
+from penstock.state.schema.declared_form import Form
+
+
+class TableReducingState:
+    """`ReducingState` over a table; resolves the current key at every call."""
+
+    __slots__ = ("_context", "_form", "_parts", "_reduce")
+
+    def __init__(
+        self,
+        table: Table,
+        context: KeyContext,
+        reduce: Callable[[Any, Any], Any],
+        form: Form | None = None,
+    ) -> None:
+        """Make the handle.
+
+        Args:
+            table: The entries.
+            context: The current key.
+            reduce: Combines the value so far with a new one.
+            form: Brings values added, and their combinations, to the declared type.
+        """
+        self._parts = Parts(table)
+        self._context = context
+        self._reduce = reduce
+        self._form = form
+
+    def get(self) -> Any:
+        """Return the combination of all values added, None if there are none."""
+        context = self._context
+        return self._parts[context.group].get(context.key)
+
+    def add(self, value: Any) -> None:
+        """Combine the value so far with `value`; the first one is stored as it is.
+
+        Raises:
+            TypeMismatchError: The value, or the combination, is not of the declared type.
+        """
+        context, form = self._context, self._form
+        part = self._parts[context.group]
+        before = part.get(context.key, ABSENT)
+        after = value if form is None else form(value)
+        if before is not ABSENT:
+            after = self._reduce(before, after)
+            if form is not None:
+                after = form(after)
+        part.put(context.key, after)
+
+    def clear(self) -> None:
+        """Forget the values of the current key."""
+        context = self._context
+        self._parts[context.group].remove(context.key)

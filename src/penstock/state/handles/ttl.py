@@ -1,0 +1,234 @@
+"""Time-to-live: values that expire some time after they were last written, or read.
+
+A state with a time-to-live stores `(last access in ms, value)` where others store the value. The
+handles see none of it: `TtlTable` stands between them and the table, and an expired value is, to
+them, absent. Lists are the exception, since their elements expire one by one: see
+`penstock.state.handles.ttl_list_state`.
+
+An expired value is removed when somebody meets it: the user function that reads it, or
+`penstock.state.handles.ttl_sweeper`. Time is processing time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from penstock.errors import ArgumentError
+from penstock.state.backends.base import ABSENT, Table
+from penstock.state.schema.entry_schema import StateSchema
+
+
+class UpdateType(Enum):
+    """What counts as the use of a value, from which its time runs anew."""
+
+    Disabled = 0
+    """Nothing expires."""
+
+    OnCreateAndWrite = 1
+    """Writing it."""
+
+    OnReadAndWrite = 2
+    """Writing or reading it."""
+
+
+class StateVisibility(Enum):
+    """What a function that reads an expired value gets."""
+
+    ReturnExpiredIfNotCleanedUp = 0
+    """The value, once, if nothing removed it before: reading removes it."""
+
+    NeverReturnExpired = 1
+    """The same as for a value that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeToLive:
+    """How the values of one state expire, and who removes them.
+
+    Attributes:
+        ttl_ms: Age at which a value expires, in milliseconds.
+        update: From when the age counts.
+        visibility: What readers get of an expired value.
+        sweep_size: Entries the sweeper looks at per access; 0 for none.
+        sweeps_per_record: It also looks at as many per record.
+        cleans_snapshots: Expired values are removed before a snapshot of everything.
+        cleans_rewrites: Expired values are removed from a key group before its log is written
+            anew.
+        clock_entries: After so many entries of such a group the clock is read again.
+    """
+
+    ttl_ms: int
+    update: UpdateType = UpdateType.OnCreateAndWrite
+    visibility: StateVisibility = StateVisibility.NeverReturnExpired
+    sweep_size: int = 5
+    sweeps_per_record: bool = False
+    cleans_snapshots: bool = False
+    cleans_rewrites: bool = True
+    clock_entries: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse what means nothing.
+
+        Raises:
+            ArgumentError: A length is not positive, a size negative, or nothing would expire.
+        """
+        sizes = (self.ttl_ms - 1, self.sweep_size, self.clock_entries)
+        if min(sizes) < 0 or self.update is UpdateType.Disabled:
+            raise ArgumentError(
+                f"{self!r} is no time-to-live",
+                hint="Give at least one millisecond, and no negative sizes.",
+            )
+
+
+class Expiry:
+    """Applies a `TimeToLive`; shared by the handles and the sweeper of one state.
+
+    Attributes:
+        rule: What it applies.
+        now_ms: The clock: milliseconds since 1970.
+        ttl_ms: Of the rule.
+        shows_expired: Whether a reader gets an expired value, once.
+        refreshes: Whether reading makes a value young again.
+        accesses: Calls of the handles since the last sweep.
+    """
+
+    __slots__ = ("accesses", "now_ms", "refreshes", "rule", "shows_expired", "ttl_ms")
+
+    def __init__(self, rule: TimeToLive, now_ms: Callable[[], int]) -> None:
+        self.rule = rule
+        self.now_ms = now_ms
+        self.ttl_ms = rule.ttl_ms
+        self.shows_expired = rule.visibility is StateVisibility.ReturnExpiredIfNotCleanedUp
+        self.refreshes = rule.update is UpdateType.OnReadAndWrite
+        self.accesses = 0
+
+
+class TtlSinglePart:
+    """A single part as handles see it: values without their age, and only those that live."""
+
+    __slots__ = ("_expiry", "_part")
+
+    def __init__(self, part: Any, expiry: Expiry) -> None:
+        self._part = part
+        self._expiry = expiry
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value of `key`."""
+        expiry = self._expiry
+        expiry.accesses += 1
+        stored = self._part.get(key)
+        if stored is None:
+            return default
+        last, value = stored
+        now = expiry.now_ms()
+        if last + expiry.ttl_ms <= now:
+            self._part.remove(key)
+            return value if expiry.shows_expired else default
+        if expiry.refreshes and last != now:
+            self._part.put(key, (now, value))
+        return value
+
+    def put(self, key: Any, value: Any) -> None:
+        """Set the value of `key`."""
+        expiry = self._expiry
+        expiry.accesses += 1
+        self._part.put(key, (expiry.now_ms(), value))
+
+    def remove(self, key: Any) -> None:
+        """Remove the value of `key`, if there is one."""
+        self._expiry.accesses += 1
+        self._part.remove(key)
+
+
+class TtlNestedPart:
+    """A nested part as handles see it; every entry has an age of its own."""
+
+    __slots__ = ("_expiry", "_part")
+
+    def __init__(self, part: Any, expiry: Expiry) -> None:
+        self._part = part
+        self._expiry = expiry
+
+    def get(self, key: Any, subkey: Any, default: Any = None) -> Any:
+        """Return one value."""
+        self._expiry.accesses += 1
+        stored = self._part.get(key, subkey)
+        return default if stored is None else self._seen(key, subkey, stored, default)
+
+    def put(self, key: Any, subkey: Any, value: Any) -> None:
+        """Set one value."""
+        expiry = self._expiry
+        expiry.accesses += 1
+        self._part.put(key, subkey, (expiry.now_ms(), value))
+
+    def remove(self, key: Any, subkey: Any) -> None:
+        """Remove one value, if it is there."""
+        self._expiry.accesses += 1
+        self._part.remove(key, subkey)
+
+    def clear(self, key: Any) -> None:
+        """Remove all values of `key`."""
+        self._expiry.accesses += 1
+        self._part.clear(key)
+
+    def items(self, key: Any) -> list[tuple[Any, Any]]:
+        """Return (subkey, value) of all values of `key`."""
+        self._expiry.accesses += 1
+        seen = (
+            (subkey, self._seen(key, subkey, stored, ABSENT))
+            for subkey, stored in self._part.items(key)
+        )
+        return [pair for pair in seen if pair[1] is not ABSENT]
+
+    def subkeys(self, key: Any) -> list[Any]:
+        """Return the subkeys of `key`; reads the values, since these know their age."""
+        return [subkey for subkey, _ in self.items(key)]
+
+    def is_empty(self, key: Any) -> bool:
+        """Return whether `key` has no values; looks for the first that lives."""
+        expiry = self._expiry
+        expiry.accesses += 1
+        if expiry.shows_expired:
+            return bool(self._part.is_empty(key))
+        dead_until = expiry.now_ms() - expiry.ttl_ms
+        for subkey in self._part.subkeys(key):
+            if self._part.get(key, subkey)[0] > dead_until:
+                return False
+            self._part.remove(key, subkey)
+        return True
+
+    def _seen(self, key: Any, subkey: Any, stored: tuple[int, Any], default: Any) -> Any:
+        expiry = self._expiry
+        last, value = stored
+        now = expiry.now_ms()
+        if last + expiry.ttl_ms <= now:
+            self._part.remove(key, subkey)
+            return value if expiry.shows_expired else default
+        if expiry.refreshes and last != now:
+            self._part.put(key, subkey, (now, value))
+        return value
+
+
+class TtlTable:
+    """A table whose parts hide the age of values.
+
+    Attributes:
+        schema: Of the table.
+    """
+
+    def __init__(self, table: Table, expiry: Expiry) -> None:
+        self.schema: StateSchema = table.schema
+        self._table = table
+        self._expiry = expiry
+        self._wrap = TtlNestedPart if table.schema.kind.is_nested else TtlSinglePart
+
+    def __getitem__(self, key_group: int) -> Any:
+        """Return the part of a key group; callers keep it."""
+        return self._wrap(self._table[key_group], self._expiry)
+
+    def groups(self) -> list[int]:
+        """Return the key groups that may have entries, ascending."""
+        return self._table.groups()

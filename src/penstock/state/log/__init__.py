@@ -1,0 +1,1 @@
+"""The change log of keyed state, and the bytes in it."""

@@ -1,0 +1,257 @@
+"""State blobs: entries of one operator and one key group, as bytes.
+
+Layout, little-endian:
+
+    offset  size  field
+    0       4     magic "PSS1"
+    4       4     CRC-32 of everything behind it
+    8       4     key group; 0xFFFFFFFF for broadcast state
+    12      2     length of the operator's uid
+    14      n     the uid, UTF-8
+    14+n    …     pickle (protocol 5) of a list of sections
+
+A compressed blob has the magic "PSS2", and behind the uid one byte, the number of the compression
+(`penstock.state.log.compression`), four bytes, the size of the pickle, and the compressed pickle.
+
+A section is the tuple of the fields of `Section`, with subkeys and values packed if they are byte
+strings (`penstock.state.log.packed`). Values are plain (`penstock.state.schema.plain`):
+what they mean is in the schema text, which every section carries, so a blob can be read without
+the job that wrote it.
+
+A blob is applied section by section: keys that were cleared, then entries, then entries that
+were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
+were written. Several blobs of one key group may follow each other, so none needs to be large.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from penstock.errors import StateError
+from penstock.state.log.compression import Compression, compress, decompress
+from penstock.state.log.packed import pack, unpack
+from penstock.user_failure import raise_interrupt, words_of
+
+MAGIC = b"PSS1"
+COMPRESSED_MAGIC = b"PSS2"
+MAGICS = frozenset({MAGIC, COMPRESSED_MAGIC})
+BLOB_BYTES = 4 << 20
+"""Size that blobs stay below, unless a single entry is larger."""
+
+_HEAD = struct.Struct("<4sI")
+_OWNER = struct.Struct("<IH")
+_COMPRESSED = struct.Struct("<BI")
+_ENTRIES_PER_BLOB = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Entries of one state.
+
+    Attributes:
+        state: Name of the state.
+        schema: `StateSchema.text` the values were written with: the fingerprint of the
+            entries' serializer.
+        keys: Key of each entry.
+        subkeys: Second part of the address of each entry; None unless the kind is nested.
+        values: Plain value of each entry.
+        removed: Keys whose entries are gone.
+        removed_subkeys: Subkeys of these; None unless the kind is nested.
+        cleared: Keys that lost all their entries before `keys` were written; nested kinds only.
+    """
+
+    state: str
+    schema: str
+    keys: list[Any]
+    subkeys: list[Any] | None
+    values: list[Any]
+    removed: list[Any] = field(default_factory=list)
+    removed_subkeys: list[Any] | None = None
+    cleared: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.keys) + len(self.removed) + len(self.cleared)
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return the fields as they are pickled."""
+        return (
+            self.state,
+            self.schema,
+            self.keys,
+            pack(self.subkeys),
+            pack(self.values),
+            self.removed,
+            pack(self.removed_subkeys),
+            self.cleared,
+        )
+
+    def parts(self, size: int) -> Iterator[Section]:
+        """Yield sections of at most `size` entries that amount to this one when applied in order."""
+        if len(self) <= size:
+            yield self
+            return
+        for at in range(0, len(self.cleared), size):
+            yield self._with(cleared=self.cleared[at : at + size])
+        for at in range(0, len(self.keys), size):
+            some = slice(at, at + size)
+            subkeys = None if self.subkeys is None else self.subkeys[some]
+            yield self._with(keys=self.keys[some], subkeys=subkeys, values=self.values[some])
+        for at in range(0, len(self.removed), size):
+            some = slice(at, at + size)
+            subkeys = None if self.removed_subkeys is None else self.removed_subkeys[some]
+            yield self._with(removed=self.removed[some], removed_subkeys=subkeys)
+
+    def _with(self, **columns: Any) -> Section:
+        empty: list[Any] | None = None if self.subkeys is None else []
+        given = {"keys": [], "subkeys": empty, "values": [], "removed_subkeys": empty} | columns
+        return Section(self.state, self.schema, **given)
+
+
+def encode_blob(
+    operator: str,
+    key_group: int,
+    sections: list[Section],
+    compression: Compression = Compression.NONE,
+) -> bytes:
+    """Return one blob of `sections`, however large; compressed only if that makes it smaller.
+
+    Raises:
+        StateError: A key or value cannot be pickled.
+    """
+    uid = operator.encode()
+    try:
+        body = pickle.dumps([section.plain() for section in sections], 5)
+    except BaseException as cause:  # whatever a user's __reduce__ raises
+        raise_interrupt(cause)
+        names = ", ".join(sorted({f"{operator}/{section.state}" for section in sections}))
+        raise StateError(
+            f"a value of state {names} cannot be stored: {words_of(cause)}",
+            hint="Keep plain data in state; make connections and locks in open().",
+        ) from cause
+    magic = MAGIC
+    if compression is not Compression.NONE:
+        number, small = compress(body, compression)
+        if _COMPRESSED.size + len(small) < len(body):
+            magic, body = COMPRESSED_MAGIC, _COMPRESSED.pack(number, len(body)) + small
+    covered = _OWNER.pack(key_group, len(uid)) + uid + body
+    return _HEAD.pack(magic, crc32(covered)) + covered
+
+
+def encode_blobs(
+    operator: str,
+    key_group: int,
+    sections: Iterable[Section],
+    compression: Compression = Compression.NONE,
+) -> Iterator[bytes]:
+    """Yield `sections` as blobs below `BLOB_BYTES`, each applied after the one before.
+
+    Raises:
+        StateError: A key or value cannot be pickled.
+    """
+    small: list[Section] = []
+    for section in sections:
+        if len(section) <= _ENTRIES_PER_BLOB:
+            small.append(section)
+            continue
+        yield from _together(operator, key_group, small, compression)
+        small = []
+        for part in section.parts(_ENTRIES_PER_BLOB):
+            yield from _bounded(operator, key_group, part, compression)
+    yield from _together(operator, key_group, small, compression)
+
+
+def _together(
+    operator: str, key_group: int, sections: list[Section], compression: Compression
+) -> Iterator[bytes]:
+    if not sections:
+        return
+    blob = encode_blob(operator, key_group, sections, compression)
+    if len(blob) <= BLOB_BYTES:
+        yield blob
+        return
+    for section in sections:
+        yield from _bounded(operator, key_group, section, compression)
+
+
+def _bounded(
+    operator: str, key_group: int, section: Section, compression: Compression
+) -> Iterator[bytes]:
+    blob = encode_blob(operator, key_group, [section], compression)
+    if len(blob) <= BLOB_BYTES or len(section) == 1:
+        yield blob
+        return
+    entries = max(1, len(section) * BLOB_BYTES // (2 * len(blob)))
+    for part in section.parts(entries):
+        yield from _bounded(operator, key_group, part, compression)
+
+
+def key_group_of(blob: bytes) -> int:
+    """Return the key group a blob belongs to, without decoding its entries."""
+    return int(_OWNER.unpack_from(blob, _HEAD.size)[0])
+
+
+def operator_of(blob: bytes) -> str:
+    """Return the uid of the operator a blob belongs to, without decoding its entries."""
+    _, length = _OWNER.unpack_from(blob, _HEAD.size)
+    start = _HEAD.size + _OWNER.size
+    return blob[start : start + length].decode()
+
+
+def checked(blob: bytes) -> bytes:
+    """Return `blob` itself.
+
+    Raises:
+        StateError: The bytes are not a blob, or not the bytes that were written.
+    """
+    if len(blob) < _HEAD.size + _OWNER.size or blob[:4] not in MAGICS:
+        raise _damaged("does not start like one")
+    if crc32(memoryview(blob)[_HEAD.size :]) != _HEAD.unpack_from(blob)[1]:
+        raise _damaged("does not match its checksum")
+    return blob
+
+
+def decode_blob(blob: bytes) -> list[Section]:
+    """Return the sections of a blob.
+
+    Raises:
+        StateError: The bytes are not a blob, or not the bytes that were written.
+    """
+    body = body_of(checked(blob))
+    try:
+        plain = pickle.loads(body)
+    except BaseException as cause:  # a class of the user's program is gone or renamed
+        raise_interrupt(cause)
+        raise StateError(
+            f"state of operator {operator_of(blob)!r}, key group {key_group_of(blob)}, cannot be "
+            f"read: {words_of(cause)}",
+            hint="Keep the classes of stored values importable under their old names.",
+        ) from cause
+    return [Section(*map(unpack, section)) for section in plain]
+
+
+def body_of(blob: bytes) -> memoryview:
+    """Return the pickle of a blob.
+
+    Raises:
+        StateError: It cannot be decompressed.
+    """
+    _, length = _OWNER.unpack_from(blob, _HEAD.size)
+    body = memoryview(blob)[_HEAD.size + _OWNER.size + length :]
+    if blob[:4] == MAGIC:
+        return body
+    if len(body) < _COMPRESSED.size:
+        raise _damaged("ends before its body")
+    number, size = _COMPRESSED.unpack_from(body)
+    return decompress(number, size, body[_COMPRESSED.size :])
+
+
+def _damaged(what: str) -> StateError:
+    return StateError(
+        f"a state blob {what}",
+        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+    )

@@ -1,0 +1,235 @@
+"""Reading entries that were stored under another schema.
+
+Between two versions of a program the declared type of a state may change in these ways:
+
+* a row with names gets fields (they read as None), loses fields, or orders them anew;
+* a number becomes wider: Byte, Short, Integer, Long, BigInteger in this direction; Float to
+  Double; Byte, Short and Integer to Double; any integer to BigDecimal;
+* the same inside rows, tuples, lists, arrays and values of maps;
+* a time-to-live is switched on (every value counts as used just now) or off.
+
+Anything else is refused. A field that is renamed counts as one lost and one new; a field that
+was lost and comes back reads as None where entries were rewritten in between.
+
+What is converted are plain values (see `penstock.state.schema.plain`), many at once. Coded rows are read,
+changed and written again, unless their bytes mean the same under the new type.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import combinations
+from typing import Any
+
+from penstock.errors import StateMigrationError
+from penstock.state.schema.coded_change import Migration, between_forms
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.plain import in_lists, in_maps, in_tuples, present, split_kinds
+from penstock.types import (
+    BasicArrayTypeInfo,
+    BasicTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+)
+from penstock.types.inferred import enforced
+
+_NANOS_PER_MILLI = 1_000_000
+
+
+def wall_clock_ms() -> int:
+    """Return the time of day in milliseconds since 1970."""
+    return time.time_ns() // _NANOS_PER_MILLI
+
+
+def migration(
+    old: StateSchema,
+    new: StateSchema,
+    subject: str,
+    now_ms: Callable[[], int] = wall_clock_ms,
+) -> Migration | None:
+    """Return what turns stored values of `old` into those of `new`; None if nothing has to.
+
+    Args:
+        old: The schema the entries were stored under.
+        new: The schema the program declares now.
+        subject: What messages call the state, e.g. `state 'profile' of operator 'enrich'`.
+        now_ms: Clock in milliseconds, read once per call of the migration; for values that
+            get a time-to-live.
+
+    Raises:
+        StateMigrationError: The change is none of those allowed; names the field.
+    """
+    place = _Place(subject)
+    if old.kind is not new.kind:
+        raise place.refusal(f"was of kind {old.kind.value}, is of kind {new.kind.value}")
+    if old.subkey_type != new.subkey_type:
+        raise place.refusal(f"had keys of type {old.subkey_type!r}, has {new.subkey_type!r}")
+    change = _of_elements(old, new, place, now_ms)
+    if new.kind is StateKind.LIST:
+        change = change and in_lists(change)
+    return between_forms(old, new, change)
+
+
+def _of_elements(
+    old: StateSchema, new: StateSchema, place: _Place, now_ms: Callable[[], int]
+) -> Migration | None:
+    values = _change(old.value_type, new.value_type, place)
+    if old.has_ttl and new.has_ttl:
+        return values and in_tuples([None, values])
+    if new.has_ttl:
+        return _stamped(values, now_ms)
+    return _stripped(values) if old.has_ttl else values
+
+
+def _stamped(values: Migration | None, now_ms: Callable[[], int]) -> Migration:
+    def migrate(stored: list[Any]) -> list[Any]:
+        now = now_ms()
+        return [(now, value) for value in (values(stored) if values else stored)]
+
+    return migrate
+
+
+def _stripped(values: Migration | None) -> Migration:
+    def migrate(stored: list[Any]) -> list[Any]:
+        plain = [value for _, value in stored]
+        return values(plain) if values else plain
+
+    return migrate
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A state, or a field inside its values: where a message points to."""
+
+    subject: str
+    path: tuple[str, ...] = ()
+
+    def inside(self, name: str) -> _Place:
+        """Return the place of a part: a field, `f0`, `element`, `key` or `value`."""
+        return replace(self, path=(*self.path, name))
+
+    def refusal(self, what: str) -> StateMigrationError:
+        """Return the error that says so about this place."""
+        where = f": field {'.'.join(self.path)!r}" if self.path else ""
+        return StateMigrationError(
+            f"{self.subject}{where} {what}",
+            hint="Declare the stored type again or a wider one, or keep the new type in a state "
+            "with a new name.",
+        )
+
+    def not_readable(self, old: TypeInformation, new: TypeInformation) -> StateMigrationError:
+        """Return the error that says what the type of this place was and is."""
+        return self.refusal(f"was {old!r}, is {new!r}")
+
+
+def _change(old: TypeInformation, new: TypeInformation, place: _Place) -> Migration | None:
+    old, new = enforced(old), enforced(new)
+    if old == new:
+        return None
+    rule = _RULES.get(type(old)) if type(old) is type(new) else None
+    if rule is None:
+        raise place.not_readable(old, new)
+    return rule(old, new, place)
+
+
+def _basic_change(old: BasicTypeInfo, new: BasicTypeInfo, place: _Place) -> Migration | None:
+    try:
+        return _WIDENING[old.name, new.name]
+    except KeyError:
+        raise place.not_readable(old, new) from None
+
+
+def _row_change(old: RowTypeInfo, new: RowTypeInfo, place: _Place) -> Migration | None:
+    known = {name: position for position, name in enumerate(old.field_names)}
+    if (_is_unnamed(old) or _is_unnamed(new)) and old.field_names != new.field_names:
+        raise place.not_readable(old, new)
+    origins = [known.get(name) for name in new.field_names]
+    changes = [
+        None if at is None else _change(old.field_types[at], field, place.inside(name))
+        for at, name, field in zip(origins, new.field_names, new.field_types, strict=True)
+    ]
+    if old.field_names == new.field_names and not any(changes):
+        return None
+    n_old = len(known)
+
+    def migrate(plain: list[Any]) -> list[Any]:
+        rows, kinds = split_kinds(plain, n_old)
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        nulls = (None,) * len(rows)
+        moved = [nulls if at is None else columns[at] for at in origins]
+        changed = (c(list(m)) if c else m for c, m in zip(changes, moved, strict=True))
+        tuples = zip(*changed, strict=True)
+        if kinds is None:
+            return list(tuples)
+        return [row + kind for row, kind in zip(tuples, kinds, strict=True)]
+
+    return present(migrate)
+
+
+def _is_unnamed(row: RowTypeInfo) -> bool:
+    """Return whether the names of a row are those given to rows without any."""
+    return row == RowTypeInfo(row.field_types)
+
+
+def _tuple_change(old: TupleTypeInfo, new: TupleTypeInfo, place: _Place) -> Migration | None:
+    if len(old.field_types) != len(new.field_types):
+        raise place.not_readable(old, new)
+    triples = zip(old.field_types, new.field_types, old.field_names, strict=True)
+    changes = [_change(was, now, place.inside(name)) for was, now, name in triples]
+    return in_tuples(changes) if any(changes) else None
+
+
+def _sequence_change(old: Any, new: Any, place: _Place) -> Migration | None:
+    change = _change(old.element_type, new.element_type, place.inside("element"))
+    return change and in_lists(change)
+
+
+def _primitive_change(
+    old: PrimitiveArrayTypeInfo, new: PrimitiveArrayTypeInfo, place: _Place
+) -> Migration | None:
+    if old.is_bytes or new.is_bytes:  # bytes are not stored as a list
+        raise place.not_readable(old, new)
+    return _sequence_change(old, new, place)
+
+
+def _map_change(old: MapTypeInfo, new: MapTypeInfo, place: _Place) -> Migration | None:
+    if old.key_type != new.key_type:
+        raise place.inside("key").not_readable(old.key_type, new.key_type)
+    change = _change(old.value_type, new.value_type, place.inside("value"))
+    return change and in_maps(None, change)
+
+
+_RULES: dict[type, Callable[[Any, Any, _Place], Migration | None]] = {
+    BasicTypeInfo: _basic_change,
+    RowTypeInfo: _row_change,
+    TupleTypeInfo: _tuple_change,
+    ListTypeInfo: _sequence_change,
+    BasicArrayTypeInfo: _sequence_change,
+    ObjectArrayTypeInfo: _sequence_change,
+    PrimitiveArrayTypeInfo: _primitive_change,
+    MapTypeInfo: _map_change,
+}
+"""Class of two different types to what reads one as the other. Pickled types are all equal."""
+
+
+def _each(convert: Callable[[Any], Any]) -> Migration:
+    return present(lambda values: list(map(convert, values)))
+
+
+_INTEGERS = ("Byte", "Short", "Integer", "Long", "BigInteger")
+
+_WIDENING: dict[tuple[str, str], Migration | None] = {
+    **dict.fromkeys(combinations(_INTEGERS, 2)),
+    ("Float", "Double"): None,
+    **{(name, "Double"): _each(float) for name in ("Byte", "Short", "Integer")},
+    **{(name, "BigDecimal"): _each(Decimal) for name in _INTEGERS},
+}
+"""Stored and declared basic type to the change of the values; None where they stay the same."""

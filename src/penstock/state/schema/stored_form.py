@@ -1,0 +1,65 @@
+"""From the schema of a state to the type of one stored entry, and its stored form.
+
+value, reducing, aggregating, map, broadcast   the value
+list                                           a chunk: a list of values
+timers                                         True
+with a time-to-live                            (last access in ms, value) for each value
+
+The stored form is plain (`penstock.state.schema.plain`) or, if the schema says so, coded: the bytes of
+the whole entry, and None for None.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+from penstock.state.schema.plain import PlainCodec, plain_codec
+from penstock.types import TypeInformation, Types
+from penstock.types.value_serializer import StoredForm
+from penstock.wire.coded_rows import coded_codec
+
+
+@cache
+def stored_type(schema: StateSchema) -> TypeInformation:
+    """Return the type of one stored entry."""
+    value = schema.value_type
+    if schema.has_ttl:
+        value = Types.TUPLE([Types.LONG(), value])
+    return Types.LIST(value) if schema.kind is StateKind.LIST else value
+
+
+@cache
+def stored_codec(schema: StateSchema) -> PlainCodec | None:
+    """Return what turns entries into their stored form and back; None if nothing does."""
+    if schema.form is StoredForm.PLAIN:
+        return plain_codec(stored_type(schema))
+    codec = coded_codec(stored_type(schema), tuples_hold_none=schema.has_ttl)
+    return PlainCodec(
+        codec.encode_all,
+        codec.decode_all,
+        lambda value: None if value is None else codec.encode(value),
+        lambda stored: None if stored is None else codec.decode(stored),
+    )
+
+
+def stored_values(
+    codec: PlainCodec | None, values: list[Any], coded: list[bytes | None] | None
+) -> list[Any]:
+    """Return the stored form of values, of which some are coded already.
+
+    Args:
+        codec: That of the state; None if values are their stored form.
+        values: Declared forms.
+        coded: Per value its coded bytes, or None where these are to be made; None if all are.
+    """
+    if codec is None:
+        return values
+    if coded is None or not any(coded):
+        return codec.to_plain(values)
+    if None not in coded:
+        return coded
+    rest = [value for value, data in zip(values, coded, strict=True) if data is None]
+    made = iter(codec.to_plain(rest))
+    return [next(made) if data is None else data for data in coded]

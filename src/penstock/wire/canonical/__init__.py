@@ -1,0 +1,1 @@
+"""Equal values have equal bytes, hashes and digests."""

@@ -1,0 +1,68 @@
+"""The fence of a checkpoint directory: only the driver that took it over last may commit.
+
+    owner.json   {"epoch": 7, "token": "9f0c…", "driver": {…}, "jvm": {…}}
+
+Every driver that takes a directory over writes the next epoch, with a token nobody else has, and asks
+before each of its commits whether they are still what the file holds. A lock is not enough: a
+driver that was stopped for a while, or whose host lost the file system, wakes up and goes on where it
+was. It is Kafka's producer epoch: the newcomer wins, the old one fails before anything is visible.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import DecodeError, JobDirectoryError, JobFencedError
+from penstock.wire.atomic_file import read_verified
+
+OWNER = "owner.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What one driver wrote when it took the directory over; picklable.
+
+    Attributes:
+        path: The file, `owner.json`.
+        epoch: Of this driver, from 1.
+        token: Tells it from a driver that took the same epoch on a host that shares no locks.
+    """
+
+    path: Path
+    epoch: int
+    token: str
+
+    def __call__(self) -> None:
+        """Let the driver commit, if nobody took over.
+
+        Raises:
+            JobFencedError: Another driver has.
+            JobDirectoryError: The file is gone or damaged.
+        """
+        try:
+            now = read_verified(self.path)
+        except DecodeError as cause:
+            raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"nobody can tell who may commit: {self.path} cannot be read: {cause}",
+                hint="Start the same command again.",
+            ) from cause
+        if (now["epoch"], now["token"]) != (self.epoch, self.token):
+            raise JobFencedError(
+                f"another driver has taken {self.path.parent} over: it has epoch {now['epoch']}, "
+                f"this driver had {self.epoch}",
+                hint="Leave the job to the other driver; nothing this one did since is visible.",
+            )
+
+    def to_text(self) -> str:
+        """Return the form in which it travels to a process of Spark's."""
+        return json.dumps([str(self.path), self.epoch, self.token])
+
+    @classmethod
+    def of_text(cls, text: str) -> Fence:
+        """Return what `to_text` gave."""
+        path, epoch, token = json.loads(text)
+        return cls(Path(path), epoch, token)

