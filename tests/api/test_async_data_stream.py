@@ -26,7 +26,7 @@ from penstock.datastream.async_retry_strategies import (
 )
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import ArgumentError
-from penstock.graph.logical import NodeKind
+from penstock.program.operators import KEYED_ASYNC
 from penstock.testing import run_in_process
 
 WAITS = [AsyncDataStream.ordered_wait, AsyncDataStream.unordered_wait]
@@ -193,7 +193,7 @@ def test_all_arguments_by_name():
 def test_results_of_a_keyed_stream_have_no_key():
     stream = AsyncDataStream.ordered_wait(numbers().key_by(str), Same(), Time(1))
     assert not stream.has_key
-    assert node(stream).kind is NodeKind.KEYED_ASYNC
+    assert node(stream).kind == KEYED_ASYNC
 
 
 def test_operator_settings_hold():

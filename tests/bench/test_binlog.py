@@ -15,7 +15,7 @@ from penstock.bench.binlog import ORDERS, REFUNDS, write_binlog
 from penstock.config.overrides import set_process_overrides
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DiscardingSink
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import KEYED_REGULAR_JOIN, MAP
 from penstock.testing import run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, environment, history_then_live
 
@@ -103,4 +103,4 @@ def test_the_example_plans_without_spark(monkeypatch, tmp_path):
     finally:
         set_process_overrides("test", {})
     (join, apply) = planned.value.plan.levels[1].operators
-    assert (join.kind, apply.kind) == (OperatorKind.KEYED_REGULAR_JOIN, OperatorKind.MAP)
+    assert (join.kind, apply.kind) == (KEYED_REGULAR_JOIN, MAP)

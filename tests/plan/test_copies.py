@@ -18,10 +18,7 @@ from penstock.datastream.connectors import NumberSequenceSource
 from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.plan.explain.render import render_text
 from penstock.plan.phases.copies import Action, action, choose_copies
-from penstock.plan.phases.operator_traits import TRAITS
 from penstock.program.operator_spec import NO_COPIES
-from penstock.program.operators import OperatorKind
-from penstock.runtime.flow.record_copies import RESULTS
 
 ROW = Types.ROW_NAMED(["a"], [Types.LONG()])
 SIDE = OutputTag("side", ROW)
@@ -90,11 +87,6 @@ def test_matrix(reuse, output, inputs, wanted):
     upstream = _attributes(output=output, inputs=False)
     downstream = _attributes(output=True, inputs=inputs)
     assert action(reuse, upstream, downstream) is wanted
-
-
-@pytest.mark.parametrize("table", [TRAITS, RESULTS], ids=["traits", "results"])
-def test_tables_are_total(table):
-    assert set(table) == set(OperatorKind)
 
 
 def environment(**settings):

@@ -16,9 +16,8 @@ from penstock.datastream import KeyedProcessFunction, MapFunction, StreamExecuti
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import GraphError
 from penstock.plan.compat.identity import numbered_sources, numbered_uids, source_uids, with_numbers
-from penstock.plan.explain.unnamed_state import HOLDS_STATE, describe_unnamed_state, unnamed_state
+from penstock.plan.explain.unnamed_state import describe_unnamed_state, unnamed_state
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.operators import OperatorKind
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 TIMED = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(1))
@@ -186,10 +185,6 @@ def test_a_uid_made_by_default_must_not_be_taken():
 
 
 # State without a uid.
-
-
-def test_every_kind_says_whether_it_keeps_state():
-    assert set(HOLDS_STATE) == set(OperatorKind)
 
 
 class Plain(MapFunction):

@@ -14,21 +14,17 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import EmptyGraphError, GraphError, PenstockError, UnboundedBatchError
-from penstock.graph.logical import NodeKind
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.explain.render import render_mermaid, render_text
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.hand_over import HandOver
 from penstock.plan.options import plan_options
-from penstock.plan.phases.levels import OPERATOR_KINDS
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
-from penstock.program.operators import OperatorKind
 from penstock.program.partitioning import Partitioner
 from penstock.program.run_settings import RunKind
-from penstock.runtime.operators import KEYED, UNKEYED
 from penstock.testing import run_in_process, same_answer
 
 BACKLOG = "execution.checkpointing.interval-during-backlog"
@@ -285,13 +281,7 @@ def test_fingerprint_ignores_code_and_notices_shape():
     assert first_difference(describe_shape(one), describe_shape(two)).startswith("sources were")
 
 
-def test_tables_are_total():
-    assert set(UNKEYED) | set(KEYED) == set(OperatorKind)
-    assert not set(UNKEYED) & set(KEYED)
-    virtual = {
-        NodeKind[name] for name in ("SOURCE", "SINK", "UNION", "KEY_BY", "PARTITION", "SIDE_OUTPUT")
-    }
-    assert set(OPERATOR_KINDS) | virtual == set(NodeKind)
+def test_the_modes_are_those_of_flink():
     assert {mode.name for mode in RuntimeExecutionMode} == {"BATCH", "STREAMING", "AUTOMATIC"}
 
 

@@ -10,10 +10,7 @@ from penstock.connectors.python.recorded import RecordedSource
 from penstock.datastream import ProcessFunction, StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
 from penstock.plan.explain.render import render_text
-from penstock.plan.phases.time import LOOKS_AWAY, ORDERS, UNKEYED_LOOKERS
 from penstock.program.channel import SINK_LEVEL, ChannelTime
-from penstock.program.operators import OperatorKind
-from penstock.runtime.operators import KEYED, UNKEYED
 from tests.testing.timed_programs import Folded, Reminders, Stamp, strategy_of
 
 FORCE = "pipeline.force-timestamp-support"
@@ -196,12 +193,3 @@ def test_a_job_that_has_no_timestamps_says_nothing_about_them():
     plan = plan_of(lambda s: s.rebalance().map(key_of), {})
     assert {channel.time for channel in plan.channels} == {ChannelTime.FULL}
     assert "timestamps" not in render_text(plan)
-
-
-def test_operators_are_sorted_by_what_they_are():
-    # What is in none of the sets is taken to look at timestamps, so a new operator is safe.
-    assert not LOOKS_AWAY & ORDERS
-    assert not (LOOKS_AWAY | ORDERS) & UNKEYED_LOOKERS
-    assert set(KEYED) >= ORDERS
-    assert set(UNKEYED) >= LOOKS_AWAY | UNKEYED_LOOKERS
-    assert OperatorKind.KEYED_WINDOW not in LOOKS_AWAY | ORDERS | UNKEYED_LOOKERS

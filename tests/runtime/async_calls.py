@@ -13,7 +13,7 @@ from penstock.datastream import (
 )
 from penstock.program.async_io import AsyncSpec
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import ASYNC
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.async_io.operator import AsyncOperator
@@ -63,7 +63,7 @@ def operator(
         1,
         "calls-1",
         "calls",
-        OperatorKind.ASYNC,
+        ASYNC,
         subject,
         "async_invoke",
         None,

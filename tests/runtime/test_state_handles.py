@@ -15,7 +15,7 @@ from penstock.datastream.state import (
 )
 from penstock.errors import ArgumentError, CallSite, UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import KEYED_MAP
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.state.backends.hash.backend import HashBackend
@@ -23,7 +23,7 @@ from penstock.state.handles.key_context import KeyContext
 
 ORIGIN = CallSite("job.py", 3, "build")
 SETTINGS = RunSettings(RunKind.LIVE, 1, 4)
-SPEC = OperatorSpec(1, "op", "totals", OperatorKind.KEYED_MAP, map, None, ORIGIN)
+SPEC = OperatorSpec(1, "op", "totals", KEYED_MAP, map, None, ORIGIN)
 
 
 def add(value1, value2):

@@ -12,8 +12,7 @@ from penstock.common import Types
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import KeyedProcessFunction, ProcessWindowFunction, ValueStateDescriptor
 from penstock.errors import ArgumentError, PenstockError, SourceError, UserFunctionError, encodable
-from penstock.runtime.operators.windows.general import TRIGGER_PREFIX
-from penstock.runtime.operators.windows.keyed_window import FUNCTION_PREFIX
+from penstock.program.own_states import WINDOW_FUNCTION_PREFIX, WINDOW_TRIGGER_PREFIX
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
 from penstock.testing import run_in_process
 from penstock.user_failure import is_interrupt, short, user_failure, words_of
@@ -141,7 +140,7 @@ def test_a_state_of_a_process_function_has_no_name_of_timers(name):
 
 
 @pytest.mark.parametrize(
-    "name", [TABLE, PROCESSING_TABLE, f"{TRIGGER_PREFIX}x", f"{FUNCTION_PREFIX}x"]
+    "name", [TABLE, PROCESSING_TABLE, f"{WINDOW_TRIGGER_PREFIX}x", f"{WINDOW_FUNCTION_PREFIX}x"]
 )
 def test_a_state_of_a_window_function_has_no_name_that_windows_use(name):
     env = environment(BATCH)

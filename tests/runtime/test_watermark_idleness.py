@@ -18,7 +18,7 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL, WatermarkGroup
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import TIMESTAMPS
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.timestamps import TimestampSpec
 from penstock.runtime.functions.context import OperatorContext
@@ -263,7 +263,7 @@ def test_behind_an_exchange_the_operator_measures_the_silence_itself(
         1,
         "t",
         "t",
-        OperatorKind.TIMESTAMPS,
+        TIMESTAMPS,
         None,
         None,
         None,

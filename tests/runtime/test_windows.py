@@ -44,7 +44,7 @@ from penstock.datastream.window import (
 )
 from penstock.errors import ArgumentError, GraphError, PenstockError, UserFunctionError
 from penstock.plan.compat.fingerprint import fingerprint
-from penstock.runtime.operators.windows.lists import CONTENTS
+from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.testing import Schedule, run_in_process
 from tests.runtime.jobs import BATCH, MODE_IDS, MODES, STREAMING, by_time, environment
 from tests.runtime.window_harness import MAX, WindowHarness
@@ -433,12 +433,12 @@ def _processed(function, stream):
 def test_names_of_windows_state_are_taken():
     class Taking(Windows):
         def process(self, key, context, elements):
-            context.global_state().get_list_state(ValueStateDescriptor(CONTENTS))
+            context.global_state().get_list_state(ValueStateDescriptor(WINDOW_CONTENTS))
             return []
 
     class Reserved(Windows):
         def process(self, key, context, elements):
-            context.global_state().get_state(ValueStateDescriptor(CONTENTS))
+            context.global_state().get_state(ValueStateDescriptor(WINDOW_CONTENTS))
             return []
 
     for function in (Taking(), Reserved()):

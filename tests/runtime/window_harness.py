@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import KEYED_WINDOW
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.flow.output import TaggedOutput
 from penstock.runtime.operators import make_operator
@@ -66,7 +66,7 @@ class WindowHarness:
         stream = env.from_collection([(0, 0, 0)]).key_by(lambda record: record[0])
         build(stream).sink_to(DiscardingSink())
         specs = [spec for level in env.plan().levels for spec in level.operators]
-        spec = next(spec for spec in specs if spec.kind is OperatorKind.KEYED_WINDOW)
+        spec = next(spec for spec in specs if spec.kind == KEYED_WINDOW)
         self.now_ms = 0
         self.backend = backend or HashBackend()
         self._main, self._late = Capture(), Capture()

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from penstock.api.state.ttl import StateTtlConfig
 from penstock.common import Time
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import KEYED_MAP
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.state.backends.base import StateBackend
@@ -67,9 +67,7 @@ class World:
     def _start(self) -> None:
         self.backend = self._make()
         self.backend.catch_up(ChangeLog(self._log))
-        spec = OperatorSpec(
-            1, "op", "totals", OperatorKind.KEYED_MAP, map, None, None, key_selectors=(str,)
-        )
+        spec = OperatorSpec(1, "op", "totals", KEYED_MAP, map, None, None, key_selectors=(str,))
         self.sweeper = TtlSweeper()
         scope = KeyedScope(
             self.backend, self.keys, GROUPS.__getitem__, lambda: self.now_ms, self.sweeper

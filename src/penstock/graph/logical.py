@@ -14,51 +14,13 @@ from typing import Any
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
 from penstock.program.async_io import AsyncSpec
-from penstock.program.interval_join import IntervalSpec
-from penstock.program.join import JoinSpec
+from penstock.program.join import IntervalSpec, JoinSpec
+from penstock.program.operator_kind import OperatorKind
+from penstock.program.operators import SINK
 from penstock.program.partitioning import Partitioner
 from penstock.program.watermark_generator import WatermarkGenerator
 from penstock.program.window_operation import WindowSpec
 from penstock.types.information import TypeInformation
-
-
-class NodeKind(Enum):
-    """What a node is. The first six have no operator of their own."""
-
-    SOURCE = auto()
-    SINK = auto()
-    UNION = auto()
-    KEY_BY = auto()
-    PARTITION = auto()
-    SIDE_OUTPUT = auto()
-    MAP = auto()
-    FLAT_MAP = auto()
-    FILTER = auto()
-    PROCESS = auto()
-    TIMESTAMPS = auto()
-    ASYNC = auto()
-    KEYED_ASYNC = auto()
-    KEYED_MAP = auto()
-    KEYED_FLAT_MAP = auto()
-    KEYED_FILTER = auto()
-    KEYED_REDUCE = auto()
-    KEYED_PROCESS = auto()
-    KEYED_WINDOW = auto()
-    CO_MAP = auto()
-    CO_FLAT_MAP = auto()
-    CO_PROCESS = auto()
-    KEYED_CO_MAP = auto()
-    KEYED_CO_FLAT_MAP = auto()
-    KEYED_CO_PROCESS = auto()
-    KEYED_CO_GROUP = auto()
-    KEYED_INTERVAL_JOIN = auto()
-    KEYED_REGULAR_JOIN = auto()
-    BROADCAST_PROCESS = auto()
-    KEYED_BROADCAST_PROCESS = auto()
-    CUSTOM = auto()
-    CO_CUSTOM = auto()
-    KEYED_CUSTOM = auto()
-    KEYED_CO_CUSTOM = auto()
 
 
 class Chaining(Enum):
@@ -126,7 +88,7 @@ class Node:
 
     Attributes:
         id: Greater than the ids of all inputs.
-        kind: What it is.
+        kind: What it is: a row of the catalogue.
         name: For people.
         uid: Stable identity set by the user, None if unset.
         generated_uid: What the planner calls it if `uid` is unset.
@@ -155,7 +117,7 @@ class Node:
     """
 
     id: int
-    kind: NodeKind
+    kind: OperatorKind
     name: str
     uid: str | None
     inputs: tuple[int, ...]
@@ -195,7 +157,7 @@ class LogicalGraph:
 
     def __post_init__(self) -> None:
         """Check the graph, so that an invalid one cannot exist."""
-        if not any(node.kind is NodeKind.SINK for node in self.nodes):
+        if not any(node.kind == SINK for node in self.nodes):
             raise EmptyGraphError(
                 "the program has no sink, so there is nothing to execute",
                 hint="End a stream with sink_to, print or execute_and_collect.",
@@ -230,7 +192,7 @@ class LogicalGraph:
             EmptyGraphError: There is no sink.
         """
         needed: set[int] = set()
-        todo = [node.id for node in nodes.values() if node.kind is NodeKind.SINK]
+        todo = [node.id for node in nodes.values() if node.kind == SINK]
         while todo:
             current = todo.pop()
             if current not in needed:
@@ -248,6 +210,6 @@ class LogicalGraph:
         """Return one node."""
         return next(node for node in self.nodes if node.id == node_id)
 
-    def of_kind(self, kind: NodeKind) -> tuple[Node, ...]:
+    def of_kind(self, kind: OperatorKind) -> tuple[Node, ...]:
         """Return all nodes of a kind."""
         return tuple(node for node in self.nodes if node.kind is kind)

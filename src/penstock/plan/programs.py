@@ -8,7 +8,6 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.compat.code_digest import code_digest
 from penstock.plan.compat.identity import source_uids
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.attributes import CUSTOM
 from penstock.plan.phases.backlog import timed_sources
 from penstock.plan.phases.combining import paired_in, with_pairs
 from penstock.plan.phases.regions import Region, region_of
@@ -89,7 +88,7 @@ def _settings(
         sorted_inputs_bytes=plan.options.sorted_inputs_bytes,
         coded_rows=plan.options.coded_rows,
         state_compression=plan.options.state_compression,
-        tells_backlog=any(node.kind in CUSTOM for node in plan.graph.nodes),
+        tells_backlog=any(node.kind.is_own for node in plan.graph.nodes),
         backlog_sources=plan.backlog_sources(run),
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,

@@ -1,4 +1,4 @@
-"""What a regular join is, as frozen values that the API writes and the runtime reads."""
+"""What interval joins and regular joins are, as values that the API writes and the runtime reads."""
 
 from __future__ import annotations
 
@@ -42,3 +42,20 @@ class JoinSpec:
     kind: JoinKind
     record_types: tuple[TypeInformation, TypeInformation]
     ttl_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalSpec:
+    """Pairs (left, right) of one key with `lower <= right time - left time <= upper`.
+
+    Attributes:
+        lower: Milliseconds, included.
+        upper: Milliseconds, included; not less than `lower`.
+        types: Of left and right records.
+        late_tags: Of late left and right records: ids of output tags, None drops them.
+    """
+
+    lower: int
+    upper: int
+    types: tuple[TypeInformation, TypeInformation]
+    late_tags: tuple[str | None, str | None] = (None, None)

@@ -8,8 +8,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.async_io import AsyncSpec
-from penstock.program.interval_join import IntervalSpec
-from penstock.program.join import JoinSpec
+from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operators import OperatorKind
 from penstock.program.timestamps import TimestampSpec
 from penstock.program.window_operation import WindowSpec

@@ -1,38 +1,303 @@
-"""The kinds of operators."""
+"""The catalogue of operators: one row per kind, with all that is true of it.
+
+What a phase of the planner, the runtime or the API has to know of a kind it reads here; nobody else
+keeps a list of kinds. A new kind is a row, the class that its row names, and the method of the API
+that puts it into the graph: a node holds its row, so there is nothing to register.
+
+What operators with a user function keep of emitted values is for the function to say
+(`plan.phases.kept_values`). What an operator with state keeps, it keeps whatever the function says.
+A window at the end of an input that ends is no such state: its records are in a batch run, and nobody
+looks at them again. FLIP-329's prototype has the same values for sources, sinks, timestamps, functions
+and asynchronous calls. It has none for reduce, windows and joins, which are careful here.
+"""
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from penstock.program.operator_kind import Keeps, OperatorKind, Returns, State, Time
+from penstock.program.own_states import (
+    INTERVAL_BUFFERS,
+    REDUCE_AGGREGATE,
+    WINDOW_CONTENTS,
+    WINDOW_FUNCTION_PREFIX,
+    WINDOW_MERGES,
+    WINDOW_SECOND_CONTENTS,
+    WINDOW_TRIGGER_PREFIX,
+)
 
+_WINDOW_STATES = (WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, WINDOW_MERGES)
+_WINDOW_PREFIXES = (WINDOW_TRIGGER_PREFIX, WINDOW_FUNCTION_PREFIX)
+_HERE = "penstock.runtime.operators."
 
-class OperatorKind(Enum):
-    """What an operator does; `runtime.operators.OPERATORS` has one class per member."""
+SOURCE = OperatorKind("SOURCE", None)
+SINK = OperatorKind("SINK", None)
+UNION = OperatorKind("UNION", None)
+KEY_BY = OperatorKind("KEY_BY", None)
+PARTITION = OperatorKind("PARTITION", None)
+SIDE_OUTPUT = OperatorKind("SIDE_OUTPUT", None)
+MAP = OperatorKind(
+    "MAP",
+    f"{_HERE}map:MapOperator",
+    time=Time.IGNORES,
+    keeps=Keeps.AS_FUNCTION,
+)
+FLAT_MAP = OperatorKind(
+    "FLAT_MAP",
+    f"{_HERE}flat_map:FlatMapOperator",
+    time=Time.IGNORES,
+    keeps=Keeps.AS_OBJECT,
+    returns=Returns.MANY,
+)
+FILTER = OperatorKind(
+    "FILTER",
+    f"{_HERE}filter:FilterOperator",
+    time=Time.IGNORES,
+    keeps=Keeps.AS_FUNCTION,
+    makes_values=False,
+)
+PROCESS = OperatorKind(
+    "PROCESS",
+    f"{_HERE}process:ProcessOperator",
+    time=Time.SHOWS,
+    keeps=Keeps.AS_OBJECT,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+TIMESTAMPS = OperatorKind(
+    "TIMESTAMPS",
+    f"{_HERE}timestamps:TimestampsOperator",
+    time=Time.ASSIGNS,
+    keeps=Keeps.NOTHING,
+    makes_values=False,
+)
+ASYNC = OperatorKind(
+    "ASYNC",
+    f"{_HERE}async_io.operator:AsyncOperator",
+    time=Time.IGNORES,
+    keeps=Keeps.AS_OBJECT,
+    holds_input=True,
+)
+KEYED_ASYNC = OperatorKind(
+    "KEYED_ASYNC",
+    f"{_HERE}async_io.operator:AsyncOperator",
+    is_keyed=True,
+    time=Time.IGNORES,
+    keeps=Keeps.AS_OBJECT,
+    holds_input=True,
+)
+KEYED_MAP = OperatorKind(
+    "KEYED_MAP",
+    f"{_HERE}keyed_map:KeyedMapOperator",
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.AS_FUNCTION,
+    state=State.IF_OPENED,
+)
+KEYED_FLAT_MAP = OperatorKind(
+    "KEYED_FLAT_MAP",
+    f"{_HERE}keyed_map:KeyedFlatMapOperator",
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.AS_OBJECT,
+    state=State.IF_OPENED,
+    returns=Returns.MANY,
+)
+KEYED_FILTER = OperatorKind(
+    "KEYED_FILTER",
+    f"{_HERE}keyed_map:KeyedFilterOperator",
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.AS_FUNCTION,
+    state=State.IF_OPENED,
+    makes_values=False,
+)
+KEYED_REDUCE = OperatorKind(
+    "KEYED_REDUCE",
+    f"{_HERE}keyed_reduce:KeyedReduceOperator",
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.RESULTS,
+    state=State.ALWAYS,
+    own_states=(REDUCE_AGGREGATE,),
+)
+KEYED_PROCESS = OperatorKind(
+    "KEYED_PROCESS",
+    f"{_HERE}keyed_process:KeyedProcessOperator",
+    is_keyed=True,
+    time=Time.TIMERS,
+    keeps=Keeps.AS_OBJECT,
+    state=State.ALWAYS,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+KEYED_WINDOW = OperatorKind(
+    "KEYED_WINDOW",
+    f"{_HERE}windows.keyed_window:KeyedWindowOperator",
+    is_keyed=True,
+    keeps=Keeps.RESULTS,
+    keeps_at_end=Keeps.AS_OBJECT,
+    state=State.ALWAYS,
+    own_states=_WINDOW_STATES,
+    own_prefixes=_WINDOW_PREFIXES,
+    has_side_outputs=True,
+)
+CO_MAP = OperatorKind(
+    "CO_MAP",
+    f"{_HERE}two_inputs:CoMapOperator",
+    has_two_inputs=True,
+    time=Time.IGNORES,
+    keeps=Keeps.AS_FUNCTION,
+    returns=Returns.ONE,
+)
+CO_FLAT_MAP = OperatorKind(
+    "CO_FLAT_MAP",
+    f"{_HERE}two_inputs:CoFlatMapOperator",
+    has_two_inputs=True,
+    time=Time.IGNORES,
+    keeps=Keeps.AS_OBJECT,
+    returns=Returns.MANY,
+)
+CO_PROCESS = OperatorKind(
+    "CO_PROCESS",
+    f"{_HERE}two_inputs:CoProcessOperator",
+    has_two_inputs=True,
+    time=Time.SHOWS,
+    keeps=Keeps.AS_OBJECT,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+KEYED_CO_MAP = OperatorKind(
+    "KEYED_CO_MAP",
+    f"{_HERE}keyed_two_inputs:KeyedCoMapOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.AS_FUNCTION,
+    holds_input=True,
+    state=State.IF_OPENED,
+    returns=Returns.ONE,
+)
+KEYED_CO_FLAT_MAP = OperatorKind(
+    "KEYED_CO_FLAT_MAP",
+    f"{_HERE}keyed_two_inputs:KeyedCoFlatMapOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    time=Time.ORDERS,
+    keeps=Keeps.AS_OBJECT,
+    holds_input=True,
+    state=State.IF_OPENED,
+    returns=Returns.MANY,
+)
+KEYED_CO_PROCESS = OperatorKind(
+    "KEYED_CO_PROCESS",
+    f"{_HERE}keyed_two_inputs:KeyedCoProcessOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    time=Time.TIMERS,
+    keeps=Keeps.AS_OBJECT,
+    holds_input=True,
+    state=State.ALWAYS,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+KEYED_CO_GROUP = OperatorKind(
+    "KEYED_CO_GROUP",
+    f"{_HERE}windows.co_group_at_end:CoGroupAtEndOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    keeps=Keeps.RESULTS,
+    keeps_at_end=Keeps.AS_OBJECT,
+    holds_input=True,
+    state=State.ALWAYS,
+    own_states=_WINDOW_STATES,
+    own_prefixes=_WINDOW_PREFIXES,
+)
+KEYED_INTERVAL_JOIN = OperatorKind(
+    "KEYED_INTERVAL_JOIN",
+    f"{_HERE}joins.interval_join:IntervalJoinOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    keeps=Keeps.RESULTS,
+    holds_input=True,
+    state=State.ALWAYS,
+    own_states=INTERVAL_BUFFERS,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+KEYED_REGULAR_JOIN = OperatorKind(
+    "KEYED_REGULAR_JOIN",
+    f"{_HERE}joins.regular_join:RegularJoinOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    keeps=Keeps.STATE,
+    holds_input=True,
+    state=State.ALWAYS,
+    makes_values=False,
+)
+BROADCAST_PROCESS = OperatorKind(
+    "BROADCAST_PROCESS",
+    f"{_HERE}broadcast_process:BroadcastProcessOperator",
+    has_two_inputs=True,
+    time=Time.SHOWS,
+    keeps=Keeps.AS_OBJECT,
+    state=State.ALWAYS,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+KEYED_BROADCAST_PROCESS = OperatorKind(
+    "KEYED_BROADCAST_PROCESS",
+    f"{_HERE}keyed_broadcast_process:KeyedBroadcastProcessOperator",
+    has_two_inputs=True,
+    is_keyed=True,
+    time=Time.TIMERS,
+    keeps=Keeps.AS_OBJECT,
+    holds_input=True,
+    state=State.ALWAYS,
+    returns=Returns.MANY,
+    has_side_outputs=True,
+)
+CUSTOM = OperatorKind(
+    "CUSTOM",
+    f"{_HERE}custom:CustomOperator",
+    is_own=True,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    has_side_outputs=True,
+)
+CO_CUSTOM = OperatorKind(
+    "CO_CUSTOM",
+    f"{_HERE}custom:CustomOperator",
+    is_own=True,
+    has_two_inputs=True,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    has_side_outputs=True,
+)
+KEYED_CUSTOM = OperatorKind(
+    "KEYED_CUSTOM",
+    f"{_HERE}keyed_custom:KeyedCustomOperator",
+    is_own=True,
+    is_keyed=True,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    state=State.ALWAYS,
+    has_side_outputs=True,
+)
+KEYED_CO_CUSTOM = OperatorKind(
+    "KEYED_CO_CUSTOM",
+    f"{_HERE}keyed_custom:KeyedCustomOperator",
+    is_own=True,
+    has_two_inputs=True,
+    is_keyed=True,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    state=State.ALWAYS,
+    has_side_outputs=True,
+)
 
-    MAP = auto()
-    FLAT_MAP = auto()
-    FILTER = auto()
-    PROCESS = auto()
-    TIMESTAMPS = auto()
-    ASYNC = auto()
-    KEYED_ASYNC = auto()
-    KEYED_MAP = auto()
-    KEYED_FLAT_MAP = auto()
-    KEYED_FILTER = auto()
-    KEYED_REDUCE = auto()
-    KEYED_PROCESS = auto()
-    KEYED_WINDOW = auto()
-    CO_MAP = auto()
-    CO_FLAT_MAP = auto()
-    CO_PROCESS = auto()
-    KEYED_CO_MAP = auto()
-    KEYED_CO_FLAT_MAP = auto()
-    KEYED_CO_PROCESS = auto()
-    KEYED_CO_GROUP = auto()
-    KEYED_INTERVAL_JOIN = auto()
-    KEYED_REGULAR_JOIN = auto()
-    BROADCAST_PROCESS = auto()
-    KEYED_BROADCAST_PROCESS = auto()
-    CUSTOM = auto()
-    CO_CUSTOM = auto()
-    KEYED_CUSTOM = auto()
-    KEYED_CO_CUSTOM = auto()
+CATALOGUE: tuple[OperatorKind, ...] = tuple(
+    each for each in list(globals().values()) if isinstance(each, OperatorKind)
+)
+"""All rows, in the order above."""
+
+PASSING = frozenset({UNION, KEY_BY, PARTITION, SIDE_OUTPUT})
+"""Kinds of nodes that say how records travel."""

@@ -41,14 +41,14 @@ from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import SplitSource
-from penstock.graph.logical import Node, NodeKind, Partitioning
+from penstock.graph.logical import Node, Partitioning
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.levels import OPERATOR_KINDS
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import KEY_BY, PARTITION
 from penstock.program.partitioning import Partitioner
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag
@@ -78,7 +78,7 @@ _TWO_INPUTS: dict[type, str] = {
 }
 """Function class to the method of a stream, or of connected streams, that takes it."""
 
-_KEPT = frozenset({NodeKind.KEY_BY, NodeKind.PARTITION})
+_KEPT = frozenset({KEY_BY, PARTITION})
 """Nodes before an operator that belong to it."""
 
 _OF_A_PLACE = frozenset({"id", "kind", "name", "inputs"})
@@ -221,7 +221,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
     To one subtask, so that records stay in order.
     """
     made = env.graph.add(
-        NodeKind.PARTITION,
+        PARTITION,
         "global",
         (stream.node_id,),
         type_info=stream.get_type(),
@@ -306,7 +306,7 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
     """Return the last operator of a stream alone, with its keys and partitionings."""
     graph = stream.get_execution_environment().graph
     operator = graph.node(stream.node_id)
-    if operator.kind not in OPERATOR_KINDS:
+    if not operator.kind.is_operator:
         raise ArgumentError(
             f"{operator.name!r} is no operator that a harness could run",
             hint="Pass the stream that the operator under test returned; side outputs are named "

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.graph.logical import LogicalGraph, Node, NodeKind
+from penstock.graph.logical import LogicalGraph, Node
 from penstock.plan.phases.edges import Edge, physical_inputs
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import PASSING, SINK, SOURCE
 
-_VIRTUAL = frozenset({NodeKind.UNION, NodeKind.KEY_BY, NodeKind.PARTITION, NodeKind.SIDE_OUTPUT})
-_PACT = {NodeKind.SOURCE: "Data Source", NodeKind.SINK: "Data Sink"}
-_LABEL = {NodeKind.SOURCE: "Source: ", NodeKind.SINK: "Sink: "}
+_PACT = {SOURCE: "Data Source", SINK: "Data Sink"}
+_LABEL = {SOURCE: "Source: ", SINK: "Sink: "}
 
 
 def execution_plan_json(plan: PhysicalPlan) -> str:
@@ -33,7 +33,7 @@ def graph_json(graph: LogicalGraph, default_parallelism: int) -> str:
     nodes = [
         _described(graph, node, default_parallelism)
         for node in graph.nodes
-        if node.kind not in _VIRTUAL and (node.kind is not NodeKind.SINK or node.sink is not None)
+        if node.kind not in PASSING and (node.kind != SINK or node.sink is not None)
     ]
     return json.dumps({"nodes": nodes}, indent=2)
 

@@ -16,8 +16,8 @@ from penstock.api.functions.result_types import result_type
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import ArgumentError, CallSite
-from penstock.graph.logical import NodeKind
 from penstock.program.async_io import AsyncSpec
+from penstock.program.operators import ASYNC, KEYED_ASYNC
 from penstock.types import Duration, Time, TypeInformation
 from penstock.types.type_parameters import IN, OUT
 
@@ -141,7 +141,7 @@ def _wait(
     _check_function(operation, function, origin)
     environment = stream.get_execution_environment()
     node_id = environment.graph.add(
-        NodeKind.KEYED_ASYNC if stream.has_key else NodeKind.ASYNC,
+        KEYED_ASYNC if stream.has_key else ASYNC,
         name_of(function, operation),
         (stream.node_id,),
         type_info=result_type(function, _METHOD, operation, output_type),

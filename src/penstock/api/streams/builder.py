@@ -7,7 +7,9 @@ from typing import Any
 
 from penstock.errors import GraphError
 from penstock.graph.endpoints import Source
-from penstock.graph.logical import LogicalGraph, Node, NodeKind
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.program.operator_kind import OperatorKind
+from penstock.program.operators import SINK, SOURCE
 
 
 class GraphBuilder:
@@ -17,7 +19,7 @@ class GraphBuilder:
         self._nodes: dict[int, Node] = {}
         self._next = 0
 
-    def add(self, kind: NodeKind, name: str, inputs: tuple[int, ...], **fields: Any) -> int:
+    def add(self, kind: OperatorKind, name: str, inputs: tuple[int, ...], **fields: Any) -> int:
         """Add a node and return its id."""
         node_id = self._next
         self._next += 1
@@ -56,13 +58,13 @@ class GraphBuilder:
         """
         nodes = self._nodes
         if sink is not None:
-            others = {key for key, node in nodes.items() if node.kind is NodeKind.SINK} - {sink}
+            others = {key for key, node in nodes.items() if node.kind == SINK} - {sink}
             nodes = {key: node for key, node in nodes.items() if key not in others}
         return LogicalGraph.leading_to_sinks(nodes)
 
     def has_sink(self) -> bool:
         """Return whether some stream ends in a sink."""
-        return any(node.kind is NodeKind.SINK for node in self._nodes.values())
+        return any(node.kind == SINK for node in self._nodes.values())
 
     def whole_graph(self) -> LogicalGraph:
         """Return everything there is, with a sink of nothing behind each stream nobody reads.
@@ -75,7 +77,7 @@ class GraphBuilder:
         sinks = [
             Node(
                 id=self._next + i,
-                kind=NodeKind.SINK,
+                kind=SINK,
                 name="nothing",
                 uid=None,
                 inputs=(key,),
@@ -95,7 +97,7 @@ class GraphBuilder:
             if node.id not in found:
                 found[node.id] = node
                 todo += node.inputs
-        return [node for node in found.values() if node.kind is NodeKind.SOURCE]
+        return [node for node in found.values() if node.kind == SOURCE]
 
     def id_of_source(self, source: Source) -> int:
         """Return the id of the node that holds `source`."""
@@ -110,6 +112,4 @@ class GraphBuilder:
 
         Streams stay usable: the next job may begin with them. Ids are not used again.
         """
-        self._nodes = {
-            key: node for key, node in self._nodes.items() if node.kind is not NodeKind.SINK
-        }
+        self._nodes = {key: node for key, node in self._nodes.items() if node.kind != SINK}

@@ -14,8 +14,9 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import CHECKPOINT_DIR, RUNTIME_MODE
 from penstock.connectors.cache import CacheSink, CacheSource, take_files
 from penstock.errors import CallSite, GraphError
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.plan.planner import plan_job
+from penstock.program.operators import SINK, SOURCE
 
 if TYPE_CHECKING:
     from penstock.api.environment.environment import StreamExecutionEnvironment
@@ -39,7 +40,7 @@ def add_cache(stream: DataStream[Any]) -> int:
         )
     type_info = stream.get_type()
     return graph.add(
-        NodeKind.SOURCE,
+        SOURCE,
         "cache",
         (),
         type_info=type_info,
@@ -59,7 +60,7 @@ def fill_caches(environment: StreamExecutionEnvironment, sink: int | None = None
         GraphError: The job has a checkpoint directory.
         PenstockError: The program is wrong, or the computation failed.
     """
-    for node in environment.graph.logical_graph(sink).of_kind(NodeKind.SOURCE):
+    for node in environment.graph.logical_graph(sink).of_kind(SOURCE):
         if isinstance(node.source, CacheSource) and node.source.files is None:
             _fill(environment, node, node.source)
 
@@ -77,7 +78,7 @@ def _fill(environment: StreamExecutionEnvironment, node: Node, source: CacheSour
     graph, directory = environment.graph, mkdtemp(prefix="penstock-cache-")
     weakref.finalize(graph, shutil.rmtree, directory, ignore_errors=True)
     sink = graph.add(
-        NodeKind.SINK,
+        SINK,
         "cache",
         (source.stream,),
         type_info=source.type_info,

@@ -12,7 +12,7 @@ from penstock.api.streams.paired_streams import PairedKeys, Where, key_of
 from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.window_rules import WindowRules
-from penstock.graph.logical import NodeKind
+from penstock.program.operators import KEYED_CO_GROUP
 from penstock.program.window_operation import Evaluation, Fold
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, T2, K, R
@@ -97,7 +97,7 @@ class PairedWindows(WindowRules, Generic[T1, T2]):
             second_type=second.get_type(),
         )
         return first.join_with(
-            second, NodeKind.KEYED_CO_GROUP, name, type_info, function=user_function, window=spec
+            second, KEYED_CO_GROUP, name, type_info, function=user_function, window=spec
         )
 
 

@@ -20,7 +20,19 @@ from penstock.api.functions.two_input_functions import (
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
 from penstock.errors import CallSite, GraphError
-from penstock.graph.logical import NodeKind
+from penstock.program.operator_kind import OperatorKind
+from penstock.program.operators import (
+    BROADCAST_PROCESS,
+    CO_CUSTOM,
+    CO_FLAT_MAP,
+    CO_MAP,
+    CO_PROCESS,
+    KEYED_BROADCAST_PROCESS,
+    KEYED_CO_CUSTOM,
+    KEYED_CO_FLAT_MAP,
+    KEYED_CO_MAP,
+    KEYED_CO_PROCESS,
+)
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, T2, K, R, T
 
@@ -87,7 +99,7 @@ class ConnectedStreams(Generic[T1, T2]):
             ArgumentError: `func` is not a `CoMapFunction`.
         """
         method = method_of(func, CoMapFunction, "map1", "map", allow_callable=False)
-        kind = NodeKind.KEYED_CO_MAP if self._has_key() else NodeKind.CO_MAP
+        kind = KEYED_CO_MAP if self._has_key() else CO_MAP
         return self._apply(kind, func, method, output_type)
 
     @overload
@@ -107,7 +119,7 @@ class ConnectedStreams(Generic[T1, T2]):
             ArgumentError: `func` is not a `CoFlatMapFunction`.
         """
         method = method_of(func, CoFlatMapFunction, "flat_map1", "flat_map", allow_callable=False)
-        kind = NodeKind.KEYED_CO_FLAT_MAP if self._has_key() else NodeKind.CO_FLAT_MAP
+        kind = KEYED_CO_FLAT_MAP if self._has_key() else CO_FLAT_MAP
         return self._apply(kind, func, method, output_type)
 
     @overload
@@ -145,7 +157,7 @@ class ConnectedStreams(Generic[T1, T2]):
         method = method_of(
             func, base, "process_element1", "process", allow_callable=False, hints={other: hint}
         )
-        kind = NodeKind.KEYED_CO_PROCESS if keyed else NodeKind.CO_PROCESS
+        kind = KEYED_CO_PROCESS if keyed else CO_PROCESS
         return self._apply(kind, func, method, output_type)
 
     def transform(
@@ -170,7 +182,7 @@ class ConnectedStreams(Generic[T1, T2]):
         )
         return self.stream1.join_with(
             self.stream2,
-            NodeKind.KEYED_CO_CUSTOM if self._has_key() else NodeKind.CO_CUSTOM,
+            KEYED_CO_CUSTOM if self._has_key() else CO_CUSTOM,
             checked_label(operator_name, "transform"),
             checked_type(type_info, "transform"),
             function=operator,
@@ -187,7 +199,7 @@ class ConnectedStreams(Generic[T1, T2]):
         return self.stream1.has_key
 
     def _apply(
-        self, kind: NodeKind, func: Any, method: str | None, output_type: TypeInformation | None
+        self, kind: OperatorKind, func: Any, method: str | None, output_type: TypeInformation | None
     ) -> DataStream[Any]:
         return self.stream1.join_with(
             self.stream2,
@@ -260,7 +272,7 @@ class BroadcastConnectedStream(Generic[T1, T2]):
         method = method_of(
             func, base, "process_element", "process", allow_callable=False, hints={other: hint}
         )
-        kind = NodeKind.KEYED_BROADCAST_PROCESS if keyed else NodeKind.BROADCAST_PROCESS
+        kind = KEYED_BROADCAST_PROCESS if keyed else BROADCAST_PROCESS
         descriptors = self.broadcast_state_descriptors
         return self.non_broadcast_stream.join_with(
             self.broadcast_stream.input_stream,

@@ -44,7 +44,9 @@ from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.windowed_stream import AllWindowedStream
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
-from penstock.graph.logical import NodeKind, Partitioning
+from penstock.graph.logical import Partitioning
+from penstock.program import operators as kinds
+from penstock.program.operator_kind import OperatorKind
 from penstock.program.partitioning import Partitioner
 from penstock.program.window_operation import WindowSpec
 from penstock.types import TypeInformation
@@ -72,7 +74,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
     ) -> DataStream:
         """Return the stream of a source; for the environment."""
         node_id = environment.graph.add(
-            NodeKind.SOURCE, name, (), type_info=type_info, origin=origin, source=source
+            kinds.SOURCE, name, (), type_info=type_info, origin=origin, source=source
         )
         stream = environment.stream_of(node_id)
         if checked_strategy(strategy).watermarking() is None:
@@ -110,7 +112,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: `func` is neither, or `output_type` is no type.
         """
         method = method_of(func, MapFunction, "map", "map")
-        kind = NodeKind.KEYED_MAP if self.has_key else NodeKind.MAP
+        kind = kinds.KEYED_MAP if self.has_key else kinds.MAP
         return self._apply(kind, "map", func, method, output_type)
 
     @overload
@@ -128,7 +130,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: `func` is neither a callable nor a `FlatMapFunction`.
         """
         method = method_of(func, FlatMapFunction, "flat_map", "flat_map")
-        kind = NodeKind.KEYED_FLAT_MAP if self.has_key else NodeKind.FLAT_MAP
+        kind = kinds.KEYED_FLAT_MAP if self.has_key else kinds.FLAT_MAP
         return self._apply(kind, "flat_map", func, method, output_type)
 
     def filter(self, func: Predicate[T]) -> DataStream[T]:
@@ -138,7 +140,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: `func` is neither a callable nor a `FilterFunction`.
         """
         method = method_of(func, FilterFunction, "filter", "filter")
-        kind = NodeKind.KEYED_FILTER if self.has_key else NodeKind.FILTER
+        kind = kinds.KEYED_FILTER if self.has_key else kinds.FILTER
         return self._apply(kind, "filter", func, method, self.get_type())
 
     @overload
@@ -163,7 +165,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             allow_callable=False,
             hints={KeyedProcessFunction: "Call key_by before process: this function needs a key."},
         )
-        return self._apply(NodeKind.PROCESS, "process", func, method, output_type)
+        return self._apply(kinds.PROCESS, "process", func, method, output_type)
 
     def transform(
         self,
@@ -184,7 +186,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         method = method_of(
             operator, OneInputStreamOperator, "process_element", "transform", allow_callable=False
         )
-        kind = NodeKind.KEYED_CUSTOM if self.has_key else NodeKind.CUSTOM
+        kind = kinds.KEYED_CUSTOM if self.has_key else kinds.CUSTOM
         name = checked_label(operator_name, "transform")
         declared = checked_type(type_info, "transform")
         return self._derive(kind, name, declared, function=operator, method=method)
@@ -198,7 +200,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: `watermark_strategy` is not a strategy.
         """
         marks = checked_strategy(watermark_strategy).watermarking()
-        return self._derive(NodeKind.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
+        return self._derive(kinds.TIMESTAMPS, "timestamps", self.get_type(), watermarking=marks)
 
     def union(self, *streams: DataStream[T]) -> DataStream[T]:
         """Return all records of this stream and the others, in no particular order.
@@ -209,7 +211,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         """
         type_info = union_type(self, streams, CallSite.of_caller())
         inputs = (self._node_id, *(other.node_id for other in streams))
-        return self._add(NodeKind.UNION, "union", inputs, type_info)
+        return self._add(kinds.UNION, "union", inputs, type_info)
 
     @overload
     def connect(self, ds: DataStream[T1]) -> ConnectedStreams[T, T1]: ...
@@ -275,7 +277,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
             ArgumentError: The stream's type is no tuple, or has no such field.
         """
         fields, type_info = projection(self.get_type(), field_indexes, CallSite.of_caller())
-        return self._derive(NodeKind.MAP, "Projection", type_info, function=fields, method=None)
+        return self._derive(kinds.MAP, "Projection", type_info, function=fields, method=None)
 
     def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
         """Return the values this operator emits under a tag.
@@ -287,7 +289,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         """
         check_side_output(self._graph.node(self._node_id), output_tag, CallSite.of_caller())
         return self._add(
-            NodeKind.SIDE_OUTPUT,
+            kinds.SIDE_OUTPUT,
             f"side output {output_tag.tag_id}",
             (self._node_id,),
             output_tag.type_info,
@@ -321,7 +323,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         select = bound_method(key_selector, KeySelector, "get_key", "key_by")
         selector = typed_selector(select, key_type, "key_by")
         keyed = self._add(
-            NodeKind.KEY_BY, "key_by", (self._unkeyed_id(),), self.get_type(), key_selector=selector
+            kinds.KEY_BY, "key_by", (self._unkeyed_id(),), self.get_type(), key_selector=selector
         )
         return cast("KeyedStream[T, Any]", keyed)
 
@@ -337,11 +339,11 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
         self, name: str, type_info: TypeInformation, window: WindowSpec, **fields: Any
     ) -> DataStream[Any]:
         """Return the stream of a window operation on this stream, which has a key."""
-        return self._derive(NodeKind.KEYED_WINDOW, name, type_info, window=window, **fields)
+        return self._derive(kinds.KEYED_WINDOW, name, type_info, window=window, **fields)
 
     def _apply(
         self,
-        kind: NodeKind,
+        kind: OperatorKind,
         operation: str,
         func: Any,
         method: str | None,
@@ -358,7 +360,7 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
     def join_with(
         self,
         other: DataStream,
-        kind: NodeKind,
+        kind: OperatorKind,
         name: str,
         type_info: TypeInformation,
         **fields: Any,
@@ -368,18 +370,16 @@ class DataStream(Repartitioning[T], StreamPairs[T], StreamEnds[T], Generic[T]):
 
     def _partitioned(self, name: str, partitioning: Partitioning) -> DataStream:
         inputs = (self._unkeyed_id(),)
-        return self._add(
-            NodeKind.PARTITION, name, inputs, self.get_type(), partitioning=partitioning
-        )
+        return self._add(kinds.PARTITION, name, inputs, self.get_type(), partitioning=partitioning)
 
     def _derive(
-        self, kind: NodeKind, name: str, type_info: TypeInformation, **fields: Any
+        self, kind: OperatorKind, name: str, type_info: TypeInformation, **fields: Any
     ) -> DataStream:
         return self._add(kind, name, (self._node_id,), type_info, **fields)
 
     def _add(
         self,
-        kind: NodeKind,
+        kind: OperatorKind,
         name: str,
         inputs: tuple[int, ...],
         type_info: TypeInformation,

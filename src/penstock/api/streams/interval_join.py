@@ -13,8 +13,8 @@ from penstock.api.functions.result_types import result_type
 from penstock.api.streams.paired_streams import check_key_types
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import ArgumentError, CallSite, GraphError
-from penstock.graph.logical import NodeKind
-from penstock.program.interval_join import IntervalSpec
+from penstock.program.join import IntervalSpec
+from penstock.program.operators import KEYED_INTERVAL_JOIN
 from penstock.types import Duration, Time, TypeInformation
 from penstock.types.inferred import enforced
 from penstock.types.output_tag import OutputTag
@@ -158,7 +158,7 @@ class IntervalJoined(Generic[T1, T2, K]):
         types = (enforced(self._left.get_type()), enforced(self._right.get_type()))
         return self._left.join_with(
             self._right,
-            NodeKind.KEYED_INTERVAL_JOIN,
+            KEYED_INTERVAL_JOIN,
             name_of(function, "interval_join"),
             result_type(function, method, "interval_join", output_type),
             function=function,

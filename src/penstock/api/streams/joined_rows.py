@@ -12,7 +12,7 @@ from penstock.api.functions.result_types import result_type
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import TypeMismatchError
-from penstock.graph.logical import NodeKind
+from penstock.program.operators import MAP
 from penstock.types import Row, TypeInformation
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class JoinedRows(DataStream[Row]):
         """
         method = method_of(func, JoinFunction, "join", "apply")
         return self._derive(
-            NodeKind.MAP,
+            MAP,
             name_of(func, "apply"),
             result_type(func, method, "map", output_type),
             function=PairFunction(func, method),

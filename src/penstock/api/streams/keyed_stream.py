@@ -23,7 +23,7 @@ from penstock.api.windows.count import (
 )
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.errors import CallSite, GraphError
-from penstock.graph.logical import NodeKind
+from penstock.program.operators import KEYED_PROCESS, KEYED_REDUCE
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, K, R, T
 
@@ -64,7 +64,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
             allow_callable=False,
             hints={ProcessFunction: "Derive it from KeyedProcessFunction: this stream has a key."},
         )
-        return self._apply(NodeKind.KEYED_PROCESS, "process", func, method, output_type)
+        return self._apply(KEYED_PROCESS, "process", func, method, output_type)
 
     def reduce(self, func: Combination[T], *, associative: bool = False) -> DataStream[T]:
         """Combine the records of each key, two at a time.
@@ -79,7 +79,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """
         method = method_of(func, ReduceFunction, "reduce", "reduce")
         return self._derive(
-            NodeKind.KEYED_REDUCE,
+            KEYED_REDUCE,
             name_of(func, "reduce"),
             self.get_type(),
             function=func,
@@ -209,7 +209,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         records = self.get_type()
         function = aggregate_function(aggregation, position, records)
         return self._derive(
-            NodeKind.KEYED_REDUCE,
+            KEYED_REDUCE,
             aggregation.name.lower(),
             records,
             function=function,

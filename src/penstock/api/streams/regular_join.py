@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from penstock.graph.logical import NodeKind
 from penstock.program.join import JoinKind, JoinSpec
+from penstock.program.operators import KEYED_REGULAR_JOIN
 from penstock.types import Types
 from penstock.types.inferred import enforced
 
@@ -52,7 +52,7 @@ def _joined(left: DataStream[Any], right: DataStream[Any], kind: JoinKind) -> Jo
     types = (enforced(left.get_type()), enforced(right.get_type()))
     rows = left.join_with(
         right,
-        NodeKind.KEYED_REGULAR_JOIN,
+        KEYED_REGULAR_JOIN,
         f"{kind.name.lower()} join",
         Types.ROW_NAMED(FIELDS, list(types)),
         join=JoinSpec(kind, types),

@@ -8,31 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.errors import ArgumentError, CallSite, GraphError
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.types import TupleTypeInfo, TypeInformation, Types
 from penstock.types.inferred import InferredTypeInfo, common_type, described
 from penstock.types.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
-
-WITH_SIDE_OUTPUTS = frozenset(
-    {
-        NodeKind.PROCESS,
-        NodeKind.KEYED_PROCESS,
-        NodeKind.KEYED_WINDOW,
-        NodeKind.CO_PROCESS,
-        NodeKind.KEYED_CO_PROCESS,
-        NodeKind.KEYED_INTERVAL_JOIN,
-        NodeKind.BROADCAST_PROCESS,
-        NodeKind.KEYED_BROADCAST_PROCESS,
-        NodeKind.CUSTOM,
-        NodeKind.CO_CUSTOM,
-        NodeKind.KEYED_CUSTOM,
-        NodeKind.KEYED_CO_CUSTOM,
-    }
-)
-"""Nodes whose functions may yield `(OutputTag, value)`."""
 
 
 def union_type(
@@ -95,7 +77,7 @@ def check_side_output(node: Node, tag: Any, origin: CallSite | None) -> None:
         raise ArgumentError(
             f"get_side_output got {tag!r}", hint="Pass an OutputTag.", origin=origin
         )
-    if node.kind not in WITH_SIDE_OUTPUTS:
+    if not node.kind.has_side_outputs:
         raise GraphError(
             f"{node.name!r} is a {node.kind.name.lower()}, which has no side outputs",
             hint="Call get_side_output on the stream that process(…) returned.",

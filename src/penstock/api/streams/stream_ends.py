@@ -12,7 +12,7 @@ from penstock.api.streams.sink_stream import DataStreamSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Sink
-from penstock.graph.logical import NodeKind
+from penstock.program.operators import SINK
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T
 
@@ -57,7 +57,7 @@ class StreamEnds(OperatorSettings, Generic[T]):
             )
         sink.check(self.get_type(), origin)
         node_id = self._environment.graph.add(
-            NodeKind.SINK,
+            SINK,
             sink.kind,
             (self._unkeyed_id(),),
             type_info=self.get_type(),

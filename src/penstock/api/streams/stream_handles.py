@@ -14,14 +14,15 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.joined_rows import JoinedRows
 from penstock.api.streams.keyed_stream import KeyedStream
 from penstock.connectors.cache import CacheSource
-from penstock.graph.logical import NodeKind
+from penstock.program.operator_kind import OperatorKind
+from penstock.program.operators import KEY_BY, KEYED_REGULAR_JOIN
 
 if TYPE_CHECKING:
     from penstock.api.environment.environment import StreamExecutionEnvironment
 
-_CLASSES: dict[NodeKind, type[DataStream[Any]]] = {
-    NodeKind.KEY_BY: KeyedStream,
-    NodeKind.KEYED_REGULAR_JOIN: JoinedRows,
+_CLASSES: dict[OperatorKind, type[DataStream[Any]]] = {
+    KEY_BY: KeyedStream,
+    KEYED_REGULAR_JOIN: JoinedRows,
 }
 """Kind of a node to the class of its stream; of all others it is `DataStream`."""
 

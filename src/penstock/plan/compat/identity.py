@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.graph.logical import NodeKind
 from penstock.plan.phases.places import name_numbers, source_names
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
+from penstock.program.operators import SOURCE
 
 
 def source_uids(plan: PhysicalPlan) -> dict[int, str]:
     """Return source id to uid: the user's, else name and position among equal names."""
     made = source_names(plan.graph)
-    return {node.id: node.uid or made[node.id].text for node in plan.graph.of_kind(NodeKind.SOURCE)}
+    return {node.id: node.uid or made[node.id].text for node in plan.graph.of_kind(SOURCE)}
 
 
 def numbered_sources(plan: PhysicalPlan) -> frozenset[int]:

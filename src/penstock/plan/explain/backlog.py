@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.plan.phases.edges import KEYED, TWO_INPUTS
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
 from penstock.program.operator_spec import OperatorSpec
@@ -30,13 +29,13 @@ def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
 def _of_run(plan: PhysicalPlan, run: RunPlan) -> list[Decision]:
     operators = [op for level in region_of(plan, run).levels for op in level.operators]
     return [
-        Decision(f"{op.name!r} in run {run.index} ({run.name})", *_how(plan, op))
+        Decision(f"{op.name!r} in run {run.index} ({run.name})", *_how(op))
         for op in operators
-        if plan.graph.node(op.id).kind in KEYED
+        if op.kind.is_keyed
     ]
 
 
-def _how(plan: PhysicalPlan, op: OperatorSpec) -> tuple[str, str]:
+def _how(op: OperatorSpec) -> tuple[str, str]:
     if op.sorts_itself:
         return _BY_ITSELF
-    return _TOGETHER if plan.graph.node(op.id).kind in TWO_INPUTS else _GROUPED
+    return _TOGETHER if op.kind.has_two_inputs else _GROUPED

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.graph.logical import Chaining, NodeKind
-from penstock.plan.phases.edges import TWO_INPUTS
+from penstock.graph.logical import Chaining
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.partitioning import Partitioner
@@ -66,9 +65,9 @@ def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
         return f"{target.name!r} has parallelism {target.parallelism}"
     if channel.partitioner is not Partitioner.FORWARD:
         return "the program asks for it"
-    if target.kind is NodeKind.CUSTOM and channel.source_level == 0:
+    if target.kind.is_own and channel.source_level == 0:
         return f"{target.name!r} is told of watermarks, ends and attributes"
-    if target.kind in TWO_INPUTS:
+    if target.kind.has_two_inputs:
         return f"the inputs of {target.name!r} have to meet"
     return f"{target.name!r} runs one level later, beside an input that is exchanged"
 

@@ -2,58 +2,11 @@
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import Any
 
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operator_kind import State
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
-
-
-class HoldsState(Enum):
-    """Whether operators of a kind keep state that outlives a micro-batch."""
-
-    NEVER = auto()
-    """There is no key to keep it under. MAP is one."""
-
-    ALWAYS = auto()
-    """REDUCE is one; of functions with timers nobody can tell before they run."""
-
-    IF_OPENED = auto()
-    """If the function is an object that asks for state in `open`. KEYED_MAP is one."""
-
-
-HOLDS_STATE: dict[OperatorKind, HoldsState] = {
-    OperatorKind.MAP: HoldsState.NEVER,
-    OperatorKind.FLAT_MAP: HoldsState.NEVER,
-    OperatorKind.FILTER: HoldsState.NEVER,
-    OperatorKind.PROCESS: HoldsState.NEVER,
-    OperatorKind.TIMESTAMPS: HoldsState.NEVER,
-    OperatorKind.ASYNC: HoldsState.NEVER,
-    OperatorKind.KEYED_ASYNC: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_MAP: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_FLAT_MAP: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_FILTER: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_REDUCE: HoldsState.ALWAYS,
-    OperatorKind.KEYED_PROCESS: HoldsState.ALWAYS,
-    OperatorKind.KEYED_WINDOW: HoldsState.ALWAYS,
-    OperatorKind.CO_MAP: HoldsState.NEVER,
-    OperatorKind.CO_FLAT_MAP: HoldsState.NEVER,
-    OperatorKind.CO_PROCESS: HoldsState.NEVER,
-    OperatorKind.KEYED_CO_MAP: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_CO_FLAT_MAP: HoldsState.IF_OPENED,
-    OperatorKind.KEYED_CO_PROCESS: HoldsState.ALWAYS,
-    OperatorKind.KEYED_CO_GROUP: HoldsState.ALWAYS,
-    OperatorKind.KEYED_INTERVAL_JOIN: HoldsState.ALWAYS,
-    OperatorKind.KEYED_REGULAR_JOIN: HoldsState.ALWAYS,
-    OperatorKind.BROADCAST_PROCESS: HoldsState.ALWAYS,
-    OperatorKind.KEYED_BROADCAST_PROCESS: HoldsState.ALWAYS,
-    OperatorKind.CUSTOM: HoldsState.NEVER,
-    OperatorKind.CO_CUSTOM: HoldsState.NEVER,
-    OperatorKind.KEYED_CUSTOM: HoldsState.ALWAYS,
-    OperatorKind.KEYED_CO_CUSTOM: HoldsState.ALWAYS,
-}
-"""Kind to whether it keeps state; total."""
 
 _FUNCTIONS = "penstock.api."
 """Where the base classes of functions are, whose `open` does nothing."""
@@ -88,10 +41,9 @@ def describe_unnamed_state(plan: PhysicalPlan) -> str | None:
 
 
 def _holds_state(operator: OperatorSpec) -> bool:
-    holds = HOLDS_STATE[operator.kind]
-    if holds is HoldsState.IF_OPENED:
+    if operator.kind.state is State.IF_OPENED:
         return operator.method is not None and _is_opened(operator.function)
-    return holds is HoldsState.ALWAYS
+    return operator.kind.state is State.ALWAYS
 
 
 def _is_opened(function: Any) -> bool:

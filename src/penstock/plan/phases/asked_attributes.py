@@ -22,7 +22,7 @@ from typing import Any
 from penstock.errors import GraphError
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.attributes import CUSTOM, said_of
+from penstock.plan.phases.attributes import said_of
 from penstock.plan.physical import PhysicalPlan
 
 REFUSED_OF_FUNCTIONS = {
@@ -44,7 +44,7 @@ def check_attributes(plan: PhysicalPlan) -> PhysicalPlan:
         UserCodeError: `get_operator_attributes` failed.
     """
     for node in plan.graph.nodes:
-        if node.kind not in CUSTOM:
+        if not node.kind.is_own:
             for name in _said(node, node.function):
                 if name in REFUSED_OF_FUNCTIONS:
                     raise _refused(node, node.function, name, REFUSED_OF_FUNCTIONS[name])

@@ -6,14 +6,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from penstock.errors import GraphError, UserFunctionError
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.user_failure import failing_as, short
-
-CUSTOM = frozenset(
-    {NodeKind.CUSTOM, NodeKind.CO_CUSTOM, NodeKind.KEYED_CUSTOM, NodeKind.KEYED_CO_CUSTOM}
-)
-"""Operators of the user's own."""
 
 _DEFAULTS = OperatorAttributes()
 

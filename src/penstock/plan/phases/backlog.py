@@ -8,9 +8,9 @@ from penstock.config.backlog_options import CATCH_UP_FACTOR, WATERMARK_LAG_THRES
 from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
 from penstock.config.options import CHECKPOINT_INTERVAL, INTERVAL_DURING_BACKLOG
-from penstock.graph.logical import NodeKind
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import TIMESTAMPS
 
 _CATCH_UP_FACTOR = 4
 
@@ -50,7 +50,7 @@ def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
     """Return the sources behind which a strategy makes watermarks."""
     makers = (
         node
-        for node in plan.graph.of_kind(NodeKind.TIMESTAMPS)
+        for node in plan.graph.of_kind(TIMESTAMPS)
         if node.watermarking is not None
         and (node.watermarking.out_of_orderness_ms, node.watermarking.make_generator)
         != (None, None)

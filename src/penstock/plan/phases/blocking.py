@@ -19,17 +19,18 @@ from typing import Any
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
-from penstock.graph.logical import GeneratedUid, LogicalGraph, Node, NodeKind
+from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
 from penstock.plan.phases.attributes import attributes_of
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import Decision, PhysicalPlan
+from penstock.program.operators import KEY_BY, PARTITION, PROCESS, SIDE_OUTPUT, SINK, SOURCE, UNION
 from penstock.types import Types
 
 RESULTS_RUN = "results"
 """Name of the run that reads what the bounded region gave, and nothing else. A savepoint of it would
 miss the results that are not read yet: they are in the checkpoint directory only."""
 
-_PASSING = frozenset({NodeKind.KEY_BY, NodeKind.PARTITION, NodeKind.UNION})
+_PASSING = frozenset({KEY_BY, PARTITION, UNION})
 """Nodes that say how records travel; they belong to whoever reads them."""
 
 
@@ -61,7 +62,7 @@ def region_sources(graph: LogicalGraph) -> frozenset[int]:
 def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
     """Cut the graph of a job in STREAMING mode behind its bounded region. An early phase."""
     graph = plan.graph
-    sources = graph.of_kind(NodeKind.SOURCE)
+    sources = graph.of_kind(SOURCE)
     asked = plan.options.mode
     automatic = asked is RuntimeExecutionMode.AUTOMATIC
     is_batch = asked is RuntimeExecutionMode.BATCH or (
@@ -143,16 +144,14 @@ class _Cut:
         return made.id
 
     def _result_of(self, node: Node) -> Node:
-        name = (
-            self.old.node(node.inputs[0]).name if node.kind is NodeKind.SIDE_OUTPUT else node.name
-        )
+        name = self.old.node(node.inputs[0]).name if node.kind == SIDE_OUTPUT else node.name
         self.cut_behind.append(name)
         result = f"{len(self.cut_behind) - 1}"
         self._sinks.append(node)
         source = ResultSource(result, name, node.type_info)
         return Node(
             id=len(self._nodes),
-            kind=NodeKind.SOURCE,
+            kind=SOURCE,
             name=f"result of {name}",
             uid=None,
             inputs=(),
@@ -174,7 +173,7 @@ class _Cut:
             }
             yield Node(
                 id=first + 2 * number,
-                kind=NodeKind.PROCESS,
+                kind=PROCESS,
                 name=name,
                 inputs=(self._number[node.id],),
                 function=WithTimestamp(),
@@ -183,7 +182,7 @@ class _Cut:
             )
             yield Node(
                 id=first + 2 * number + 1,
-                kind=NodeKind.SINK,
+                kind=SINK,
                 name=name,
                 inputs=(first + 2 * number,),
                 sink=ResultSink(str(number)),

@@ -32,7 +32,7 @@ from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.combining import ColumnCombine, CombineSpec
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import KEYED_REDUCE
 from penstock.program.run_settings import RunKind
 from penstock.program.window_operation import Fold
 
@@ -134,7 +134,7 @@ def _suits(op: OperatorSpec, run: RunPlan) -> bool:
     """Return whether nothing is seen in a run of what an operator does between its records."""
     if run.kind is not RunKind.BATCH:
         return False
-    if op.kind is OperatorKind.KEYED_REDUCE:
+    if op.kind == KEYED_REDUCE:
         return run.final_results_only
     return not run.hands_over and all(reading.ends for reading in run.readings)
 
@@ -149,7 +149,7 @@ def _reducers(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
 
 def _reduces(op: OperatorSpec) -> bool:
     if op.window is None:
-        return op.kind is OperatorKind.KEYED_REDUCE
+        return op.kind == KEYED_REDUCE
     return op.window.fold is Fold.REDUCE and op.window.end_of_stream is not None
 
 

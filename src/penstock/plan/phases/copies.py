@@ -26,8 +26,9 @@ from enum import Enum, auto
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
 from penstock.plan.phases.blocking import end_of_stream_operators
-from penstock.plan.phases.operator_traits import TRAITS, Keeps, Said, kept_by_source, said_by
+from penstock.plan.phases.operator_traits import Said, kept_by_source, said_by
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
+from penstock.program.operator_kind import Keeps
 from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
 from penstock.program.partitioning import Partitioner
 from penstock.types.declared_copying import declared_copier
@@ -125,7 +126,7 @@ def _verifying(plan: PhysicalPlan) -> PhysicalPlan:
 def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision]) -> OperatorSpec:
     node = plan.graph.node(spec.id)
     known = node.type_info
-    only_chained = TRAITS[spec.kind].keeps is Keeps.STATE
+    only_chained = spec.kind.keeps is Keeps.STATE
     main = _Readers(spec.chained_to, spec.channels, known)
     sides = [_Readers(s.chained_to, s.channels, _type_of(plan, spec, s)) for s in spec.side_outputs]
     said = _said(plan, node)

@@ -6,29 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.graph.logical import LogicalGraph, Node, NodeKind, Partitioning
-
-TWO_INPUTS = frozenset(
-    {
-        NodeKind.CO_MAP,
-        NodeKind.CO_FLAT_MAP,
-        NodeKind.CO_PROCESS,
-        NodeKind.KEYED_CO_MAP,
-        NodeKind.KEYED_CO_FLAT_MAP,
-        NodeKind.KEYED_CO_PROCESS,
-        NodeKind.KEYED_CO_GROUP,
-        NodeKind.KEYED_INTERVAL_JOIN,
-        NodeKind.KEYED_REGULAR_JOIN,
-        NodeKind.BROADCAST_PROCESS,
-        NodeKind.KEYED_BROADCAST_PROCESS,
-        NodeKind.CO_CUSTOM,
-        NodeKind.KEYED_CO_CUSTOM,
-    }
+from penstock.graph.logical import LogicalGraph, Node, Partitioning
+from penstock.program.operators import (
+    KEY_BY,
+    PARTITION,
+    SIDE_OUTPUT,
+    SOURCE,
+    UNION,
 )
-"""Nodes that tell their two inputs apart."""
-
-KEYED = frozenset(kind for kind in NodeKind if kind.name.startswith("KEYED_"))
-"""Nodes that use the key of an input that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +39,8 @@ class Edge:
 
 def physical_inputs(graph: LogicalGraph, node: Node) -> list[Edge]:
     """Return the edges into a node, input by input."""
-    keyed = node.kind in KEYED
-    apart = node.kind in TWO_INPUTS
+    keyed = node.kind.is_keyed
+    apart = node.kind.has_two_inputs
     return [
         replace(edge, target_input=number if apart else 0)
         for number, source in enumerate(node.inputs)
@@ -65,7 +50,7 @@ def physical_inputs(graph: LogicalGraph, node: Node) -> list[Edge]:
 
 def key_selectors(graph: LogicalGraph, node: Node) -> tuple[Callable[[Any], Any] | None, ...]:
     """Return the key selector of each input of a keyed node."""
-    if node.kind not in KEYED:
+    if not node.kind.is_keyed:
         return ()
     return tuple(graph.node(source).key_selector for source in node.inputs)
 
@@ -76,26 +61,26 @@ def sources_of(graph: LogicalGraph, node: Node) -> tuple[int, ...]:
     todo = [node.id]
     while todo:
         current = graph.node(todo.pop())
-        if current.kind is NodeKind.SOURCE:
+        if current.kind == SOURCE:
             found.add(current.id)
         todo += current.inputs
     return tuple(sorted(found))
 
 
 def _resolve(graph: LogicalGraph, node: Node, *, keyed: bool) -> Iterator[Edge]:
-    if node.kind is NodeKind.UNION:
+    if node.kind == UNION:
         for source in node.inputs:
             yield from _resolve(graph, graph.node(source), keyed=False)
-    elif node.kind is NodeKind.KEY_BY:
+    elif node.kind == KEY_BY:
         selector = node.key_selector if keyed else None
         for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
             # Where a key decides, what was asked for before it has no effect any more.
             partitioning = None if keyed else edge.partitioning
             yield replace(edge, origin_node=node, key_selector=selector, partitioning=partitioning)
-    elif node.kind is NodeKind.PARTITION:
+    elif node.kind == PARTITION:
         for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
             yield replace(edge, origin_node=node, partitioning=node.partitioning)
-    elif node.kind is NodeKind.SIDE_OUTPUT:
+    elif node.kind == SIDE_OUTPUT:
         for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
             yield replace(edge, origin_node=node, output_tag=node.output_tag)
     else:

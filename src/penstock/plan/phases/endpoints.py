@@ -7,15 +7,15 @@ from dataclasses import replace
 from urllib.parse import quote
 
 from penstock.graph.hybrid import parts_of
-from penstock.graph.logical import NodeKind
 from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
+from penstock.program.operators import SINK, SOURCE
 
 
 def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
     """List sources (a hybrid source as its parts) and sinks."""
     sources = tuple(
         SourcePlan(node.id, node.name, parts_of(node.source), node.type_info, node.origin)
-        for node in plan.graph.of_kind(NodeKind.SOURCE)
+        for node in plan.graph.of_kind(SOURCE)
         if node.source is not None
     )
     sinks = tuple(
@@ -27,7 +27,7 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
             node.type_info,
             node.origin,
         )
-        for index, node in enumerate(plan.graph.of_kind(NodeKind.SINK))
+        for index, node in enumerate(plan.graph.of_kind(SINK))
         if node.sink is not None
     )
     return replace(plan, sources=sources, sinks=sinks)

@@ -7,12 +7,13 @@ other is Python's business, and a row says at run time what was meant.
 from __future__ import annotations
 
 from penstock.errors import ArgumentError, did_you_mean
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import FILTER, KEY_BY, MAP
 from penstock.program.selected_field import missing_field
 from penstock.types import RowTypeInfo
 
-_READERS = frozenset({NodeKind.KEY_BY, NodeKind.MAP, NodeKind.FILTER})
+_READERS = frozenset({KEY_BY, MAP, FILTER})
 
 
 def check_fields(plan: PhysicalPlan) -> PhysicalPlan:
@@ -29,7 +30,7 @@ def check_fields(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _check(plan: PhysicalPlan, node: Node) -> None:
     records = plan.graph.node(node.inputs[0]).type_info
-    function = node.key_selector if node.kind is NodeKind.KEY_BY else node.function
+    function = node.key_selector if node.kind == KEY_BY else node.function
     if function is None or not isinstance(records, RowTypeInfo):
         return
     names = records.field_names

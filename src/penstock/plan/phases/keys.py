@@ -13,8 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from penstock.errors import KeyTypeError
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import KEY_BY
 from penstock.program.selected_field import field_position
 from penstock.types import RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.types.key_types import no_key_in
@@ -32,7 +33,7 @@ def check_keys(plan: PhysicalPlan) -> PhysicalPlan:
     Raises:
         KeyTypeError: There is one; names the class, or the field and its type.
     """
-    for node in plan.graph.of_kind(NodeKind.KEY_BY):
+    for node in plan.graph.of_kind(KEY_BY):
         if node.key_selector is not None:
             _check_class(node, node.key_selector)
             _check_field(node, node.key_selector, plan.graph.node(node.inputs[0]).type_info)

@@ -26,28 +26,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from penstock.errors import GraphError
-from penstock.graph.logical import Chaining, LogicalGraph, Node, NodeKind, Watermarking
-from penstock.plan.phases.attributes import CUSTOM, attributes_of
-from penstock.plan.phases.edges import TWO_INPUTS, Edge, key_selectors, physical_inputs, sources_of
+from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
+from penstock.plan.phases.attributes import attributes_of
+from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.phases.instances import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.operator_spec import OperatorSpec, SideOutput
-from penstock.program.operators import OperatorKind
+from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE, TIMESTAMPS
 from penstock.program.partitioning import Partitioner
 from penstock.program.timestamps import TimestampSpec
 from penstock.types.information import TypeInformation
-
-OPERATOR_KINDS: dict[NodeKind, OperatorKind] = {
-    node: OperatorKind[node.name] for node in NodeKind if node.name in OperatorKind.__members__
-}
-"""Nodes that become operators: those with an operator of their name. Sources, sinks, unions,
-key_by, partitionings and side outputs do not."""
-
-_PASSING_ON = frozenset(
-    {NodeKind.FILTER, NodeKind.TIMESTAMPS, NodeKind.KEYED_FILTER, NodeKind.KEYED_REGULAR_JOIN}
-)
-"""Operators that make no records of their own but pairs, so that none needs to be checked."""
 
 
 def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
@@ -78,13 +67,13 @@ class _Assignment:
         self._edges = {
             node.id: physical_inputs(self._graph, node)
             for node in self._graph.nodes
-            if node.kind in OPERATOR_KINDS or node.kind is NodeKind.SINK
+            if node.kind.is_operator or node.kind == SINK
         }
         self._levels: dict[int, int] = {}
         for node in self._graph.nodes:
-            if node.kind is NodeKind.SOURCE:
+            if node.kind == SOURCE:
                 self._levels[node.id] = 0
-            elif node.kind in OPERATOR_KINDS:
+            elif node.kind.is_operator:
                 self._levels[node.id] = max(
                     self._levels[edge.producer.id] + (self._exchange(edge, node) is not None)
                     for edge in self._edges[node.id]
@@ -95,7 +84,7 @@ class _Assignment:
 
     def run(self) -> PhysicalPlan:
         """Return the plan with levels and channels."""
-        sinks = {sink.id: i for i, sink in enumerate(self._graph.of_kind(NodeKind.SINK))}
+        sinks = {sink.id: i for i, sink in enumerate(self._graph.of_kind(SINK))}
         for node_id, edges in self._edges.items():
             node = self._graph.node(node_id)
             for edge in edges:
@@ -112,11 +101,9 @@ class _Assignment:
         return self._assembled()
 
     def _assembled(self) -> PhysicalPlan:
-        operators = [
-            self._operator(node) for node in self._graph.nodes if node.kind in OPERATOR_KINDS
-        ]
+        operators = [self._operator(node) for node in self._graph.nodes if node.kind.is_operator]
         depth = max((self._levels[spec.id] for spec in operators), default=0)
-        sources = [node.id for node in self._graph.of_kind(NodeKind.SOURCE)]
+        sources = [node.id for node in self._graph.of_kind(SOURCE)]
         return replace(
             self._plan,
             levels=tuple(
@@ -142,9 +129,9 @@ class _Assignment:
             return Partitioner.HASH
         if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
             return edge.partitioning.partitioner
-        if node.kind in TWO_INPUTS:
+        if node.kind.has_two_inputs:
             return Partitioner.FORWARD
-        if node.kind is NodeKind.CUSTOM and self._levels[edge.producer.id] == 0:
+        if node.kind.is_own and self._levels[edge.producer.id] == 0:
             return Partitioner.FORWARD
         if self._changes_subtasks(edge.producer, node):
             return Partitioner.REBALANCE
@@ -153,9 +140,9 @@ class _Assignment:
     def _changes_subtasks(self, producer: Node, node: Node) -> bool:
         """Return whether a node has other subtasks than what it reads, and needs them."""
         own, is_said = self._subtasks(node), node.parallelism is not None
-        if self._levels[producer.id] > 0 or node.kind is NodeKind.TIMESTAMPS:
+        if self._levels[producer.id] > 0 or node.kind == TIMESTAMPS:
             before = self._subtasks(producer)
-            is_source = producer.kind is NodeKind.SOURCE
+            is_source = producer.kind == SOURCE
             return own != before and (is_said or (own < before and not is_source))
         readers = [tasks_reading(self._plan, key) for key in sources_of(self._graph, producer)]
         if is_said:
@@ -176,7 +163,7 @@ class _Assignment:
         if self._levels[edge.producer.id] != self._levels[node.id]:
             return False
         # Reading a source and stamping its records always stay together.
-        return edge.producer.kind is NodeKind.SOURCE or (
+        return edge.producer.kind == SOURCE or (
             self._plan.options.chaining
             and node.chaining is Chaining.ALWAYS
             and edge.producer.chaining is not Chaining.NEVER
@@ -255,7 +242,7 @@ class _Assignment:
             id=node.id,
             uid=self._uids[node.id],
             name=node.name,
-            kind=OPERATOR_KINDS[node.kind],
+            kind=node.kind,
             function=node.function,
             method=node.method,
             origin=node.origin,
@@ -271,14 +258,14 @@ class _Assignment:
             async_io=node.async_io,
             interval=node.interval,
             # Of a function the runtime always groups: it has no way to be given ungrouped records.
-            sorts_itself=node.kind in CUSTOM and attributes_of(node).internal_sorter_supported,
+            sorts_itself=node.kind.is_own and attributes_of(node).internal_sorter_supported,
             join=node.join and replace(node.join, ttl_ms=self._plan.options.state_ttl_ms),
         )
 
     def _side_outputs(self, node: Node, draft: _Draft) -> Iterator[SideOutput]:
         types = {
             side.output_tag: side.type_info
-            for side in self._graph.of_kind(NodeKind.SIDE_OUTPUT)
+            for side in self._graph.of_kind(SIDE_OUTPUT)
             if side.inputs == (node.id,)
         }
         for tag in sorted({*draft.chained_to, *draft.channels} - {None}):  # type: ignore[type-var]
@@ -293,7 +280,7 @@ class _Assignment:
 
 
 def _timestamps(node: Node) -> TimestampSpec | None:
-    if node.kind is not NodeKind.TIMESTAMPS:
+    if node.kind != TIMESTAMPS:
         return None
     marks = node.watermarking or Watermarking(None, None)  # none: keeps the timestamps there are
     return TimestampSpec(
@@ -306,7 +293,7 @@ _IN_PLACE = frozenset({Partitioner.FORWARD})
 
 
 def _result_type(node: Node) -> TypeInformation | None:
-    needed = node.kind not in _PASSING_ON and node.type_info.need_conversion()
+    needed = node.kind.makes_values and node.type_info.need_conversion()
     return node.type_info if needed else None
 
 
@@ -319,7 +306,7 @@ def _uids(graph: LogicalGraph) -> dict[int, str]:
     taken = {node.uid for node in graph.nodes}
     uids: dict[int, str] = {}
     for node in graph.nodes:
-        if node.kind not in OPERATOR_KINDS:
+        if not node.kind.is_operator:
             continue
         if node.uid is None and node.generated_uid is not None and node.generated_uid.text in taken:
             raise GraphError(

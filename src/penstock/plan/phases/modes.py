@@ -15,7 +15,6 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
-from penstock.graph.logical import NodeKind
 from penstock.plan.phases.blocking import (
     RESULTS_RUN,
     end_of_stream_operators,
@@ -23,6 +22,7 @@ from penstock.plan.phases.blocking import (
     region_sources,
 )
 from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan
+from penstock.program.operators import SOURCE
 from penstock.program.run_settings import RunKind
 
 
@@ -57,7 +57,7 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     bounded, plan = _bounded_region(plan)
     if bounded is not None and len(bounded.readings) == len(plan.sources):
         return plan
-    results = {node.id for node in plan.graph.of_kind(NodeKind.SOURCE) if is_result(node)}
+    results = {node.id for node in plan.graph.of_kind(SOURCE) if is_result(node)}
     without_backlog = [
         source
         for source in plan.sources
@@ -175,7 +175,7 @@ def _live_only(plan: PhysicalPlan, bounded: RunPlan | None, reason: str) -> Phys
     Parts must not overlap, because per-key order would be lost between them. Results of the
     bounded region have a run of their own before.
     """
-    results = {node.id for node in plan.graph.of_kind(NodeKind.SOURCE) if is_result(node)}
+    results = {node.id for node in plan.graph.of_kind(SOURCE) if is_result(node)}
     left = [source for source in plan.sources if source.id not in results | _read_by(bounded)]
     count = max((len(source.parts) for source in left), default=1)
     runs: list[RunPlan] = [] if bounded is None else [bounded]

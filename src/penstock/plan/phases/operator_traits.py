@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
 from penstock.connectors.python.data_generator import DataGeneratorSource
@@ -27,86 +26,7 @@ from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
 from penstock.plan.phases.attributes import asking, attributes_of
 from penstock.plan.phases.kept_values import PROMISE, Kept, kept_by, kept_by_generator
-from penstock.program.operators import OperatorKind
-
-
-class Keeps(Enum):
-    """What an operator keeps of what it has emitted."""
-
-    NOTHING = auto()
-    """It passes records on, or makes new ones. TIMESTAMPS is one."""
-
-    AS_FUNCTION = auto()
-    """What its function says, which is called once per result. MAP is one."""
-
-    AS_OBJECT = auto()
-    """The same, but a plain function is not believed: one call has several results. FLAT_MAP."""
-
-    RESULTS = auto()
-    """Results, or what they are made of, are in its state. KEYED_REDUCE is one."""
-
-    STATE = auto()
-    """Objects of its state, which it never changes itself. KEYED_REGULAR_JOIN is one."""
-
-    AS_OPERATOR = auto()
-    """What the user's own operator says in `get_operator_attributes`. CUSTOM is one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """One row of the table.
-
-    Attributes:
-        keeps: Of emitted values.
-        holds_input: The record objects it was given wait in it after the call.
-        keeps_at_end: Of emitted values, if it answers once, at the end of its input, in a batch
-            run; None is the same.
-    """
-
-    keeps: Keeps
-    holds_input: bool = False
-    keeps_at_end: Keeps | None = None
-
-
-_ONE = Traits(Keeps.AS_FUNCTION)
-_MANY = Traits(Keeps.AS_OBJECT)
-_STATE = Traits(Keeps.RESULTS)
-_BOTH_INPUTS = Traits(Keeps.AS_OBJECT, holds_input=True)
-_OWN = Traits(Keeps.AS_OPERATOR, holds_input=True)
-
-TRAITS: dict[OperatorKind, Traits] = {
-    OperatorKind.MAP: _ONE,
-    OperatorKind.FLAT_MAP: _MANY,
-    OperatorKind.FILTER: _ONE,
-    OperatorKind.PROCESS: _MANY,
-    OperatorKind.TIMESTAMPS: Traits(Keeps.NOTHING),
-    OperatorKind.ASYNC: Traits(Keeps.AS_OBJECT, holds_input=True),
-    OperatorKind.KEYED_ASYNC: Traits(Keeps.AS_OBJECT, holds_input=True),
-    OperatorKind.KEYED_MAP: _ONE,
-    OperatorKind.KEYED_FLAT_MAP: _MANY,
-    OperatorKind.KEYED_FILTER: _ONE,
-    OperatorKind.KEYED_REDUCE: _STATE,
-    OperatorKind.KEYED_PROCESS: _MANY,
-    OperatorKind.KEYED_WINDOW: Traits(Keeps.RESULTS, keeps_at_end=Keeps.AS_OBJECT),
-    OperatorKind.CO_MAP: _ONE,
-    OperatorKind.CO_FLAT_MAP: _MANY,
-    OperatorKind.CO_PROCESS: _MANY,
-    OperatorKind.KEYED_CO_MAP: Traits(Keeps.AS_FUNCTION, holds_input=True),
-    OperatorKind.KEYED_CO_FLAT_MAP: _BOTH_INPUTS,
-    OperatorKind.KEYED_CO_PROCESS: _BOTH_INPUTS,
-    OperatorKind.KEYED_CO_GROUP: Traits(
-        Keeps.RESULTS, holds_input=True, keeps_at_end=Keeps.AS_OBJECT
-    ),
-    OperatorKind.KEYED_INTERVAL_JOIN: Traits(Keeps.RESULTS, holds_input=True),
-    OperatorKind.KEYED_REGULAR_JOIN: Traits(Keeps.STATE, holds_input=True),
-    OperatorKind.BROADCAST_PROCESS: _MANY,
-    OperatorKind.KEYED_BROADCAST_PROCESS: _BOTH_INPUTS,
-    OperatorKind.CUSTOM: _OWN,
-    OperatorKind.CO_CUSTOM: _OWN,
-    OperatorKind.KEYED_CUSTOM: _OWN,
-    OperatorKind.KEYED_CO_CUSTOM: _OWN,
-}
-"""Kind to traits; total over `OperatorKind` (tested)."""
+from penstock.program.operator_kind import Keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +53,18 @@ def said_by(node: Node, *, is_at_end: bool = False) -> Said:
         UserCodeError: `is_output_value_stored` of its function does not return a bool.
         GraphError: `get_operator_attributes` does not return attributes.
     """
-    traits = TRAITS[OperatorKind[node.kind.name]]
-    if traits.keeps is Keeps.AS_OPERATOR:
+    kind = node.kind
+    if kind.keeps is Keeps.AS_OPERATOR:
         reason = f"get_operator_attributes of {type(node.function).__name__} says so"
         return Said(attributes_of(node), reason)
-    keeps = (traits.keeps_at_end if is_at_end else None) or traits.keeps
+    keeps = (kind.keeps_at_end if is_at_end else None) or kind.keeps
     with asking(node, "is_output_value_stored"):
         answers = [_KEPT[keeps](function) for function in _functions(node)]
     kept = max(answers, key=lambda answer: answer.stored)
     attributes = (
         OperatorAttributesBuilder()
         .set_output_stream_record_value_stored(kept.stored)
-        .set_input_stream_record_stored(traits.holds_input)
+        .set_input_stream_record_stored(kind.holds_input)
         .build()
     )
     return Said(attributes, kept.reason)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.errors import GraphError
-from penstock.graph.logical import Node, NodeKind
+from penstock.graph.logical import Node
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import PARTITION, SINK
 
 
 def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
@@ -29,13 +30,11 @@ def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
                 hint="Lower the one or raise the other.",
                 origin=node.origin,
             )
-    most = max(
-        (node.parallelism or 0 for node in asked if node.kind is not NodeKind.SINK), default=0
-    )
+    most = max((node.parallelism or 0 for node in asked if node.kind != SINK), default=0)
     return replace(
         plan,
         options=replace(options, parallelism=max(options.default_parallelism, most)),
-        exact_subtasks=any(node.kind is NodeKind.PARTITION for node in plan.graph.nodes)
+        exact_subtasks=any(node.kind == PARTITION for node in plan.graph.nodes)
         or bool(most)
         or options.parallelism_is_asked,
     )

@@ -30,16 +30,16 @@ import json
 from collections import Counter, defaultdict
 from dataclasses import replace
 
-from penstock.graph.logical import GeneratedUid, LogicalGraph, Node, NodeKind
+from penstock.graph.logical import GeneratedUid, LogicalGraph, Node
 from penstock.plan.phases.edges import Edge, physical_inputs
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import (
+    PASSING,
+    SOURCE,
+    TIMESTAMPS,
+)
 
 _DIGITS = 12
-VIRTUAL = frozenset({NodeKind.KEY_BY, NodeKind.PARTITION, NodeKind.UNION, NodeKind.SIDE_OUTPUT})
-"""Nodes that say how records travel."""
-
-_NO_OPERATOR = VIRTUAL | {NodeKind.SOURCE, NodeKind.SINK}
-"""Nodes that are called otherwise, if at all."""
 
 
 def name_places(plan: PhysicalPlan) -> PhysicalPlan:
@@ -68,7 +68,7 @@ def name_numbers(graph: LogicalGraph) -> dict[int, GeneratedUid]:
 
 def source_names(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     """Return what sources without a uid are called: by name, numbered if several have it."""
-    sources = graph.of_kind(NodeKind.SOURCE)
+    sources = graph.of_kind(SOURCE)
     shared = Counter(node.name for node in sources if node.uid is None)
     seen: Counter[str] = Counter()
     made: dict[int, GeneratedUid] = {}
@@ -84,7 +84,7 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     made: dict[int, GeneratedUid] = {}
     sources = source_names(graph)
     edges = {
-        node.id: [] if node.kind in VIRTUAL else physical_inputs(graph, node)
+        node.id: [] if node.kind in PASSING else physical_inputs(graph, node)
         for node in graph.nodes
     }
     fixed = {node.id: node.uid for node in graph.nodes if node.uid is not None}
@@ -92,7 +92,7 @@ def _generated(graph: LogicalGraph) -> dict[int, GeneratedUid]:
     upward, downward = _upward(graph, edges, fixed), _downward(graph, edges, fixed)
     places: dict[tuple[str, str], list[Node]] = defaultdict(list)
     for node in graph.nodes:
-        if node.uid is not None or node.kind in _NO_OPERATOR:
+        if node.uid is not None or not node.kind.is_operator:
             continue
         stamped = stamped_source(graph, node)
         if stamped is not None:
@@ -139,11 +139,11 @@ def _facts(edge: Edge) -> tuple[int, str | None, bool]:
 
 def stamped_source(graph: LogicalGraph, node: Node) -> Node | None:
     """Return the source whose records a node is the only one to stamp; `from_source` makes one."""
-    if node.kind is not NodeKind.TIMESTAMPS:
+    if node.kind != TIMESTAMPS:
         return None
     source = graph.node(node.inputs[0])
-    stamps = [n for n in graph.of_kind(NodeKind.TIMESTAMPS) if n.inputs == node.inputs]
-    return source if source.kind is NodeKind.SOURCE and len(stamps) == 1 else None
+    stamps = [n for n in graph.of_kind(TIMESTAMPS) if n.inputs == node.inputs]
+    return source if source.kind == SOURCE and len(stamps) == 1 else None
 
 
 def _digest(*facts: object) -> str:

@@ -21,52 +21,14 @@ from dataclasses import dataclass, replace
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
+from penstock.program.operator_kind import Time
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
 from penstock.program.run_settings import RunKind
 from penstock.program.timestamps import TimestampSpec
 
-LOOKS_AWAY = frozenset(
-    {
-        OperatorKind.MAP,
-        OperatorKind.FLAT_MAP,
-        OperatorKind.FILTER,
-        OperatorKind.ASYNC,
-        OperatorKind.KEYED_ASYNC,
-        OperatorKind.CO_MAP,
-        OperatorKind.CO_FLAT_MAP,
-    }
-)
-"""Operators that never look at timestamps; results take those of their records."""
+_ANY_ORDER = frozenset({Time.IGNORES, Time.SHOWS, Time.ASSIGNS})
+"""Records are taken as they come."""
 
-ORDERS = frozenset(
-    {
-        OperatorKind.KEYED_MAP,
-        OperatorKind.KEYED_FLAT_MAP,
-        OperatorKind.KEYED_FILTER,
-        OperatorKind.KEYED_REDUCE,
-        OperatorKind.KEYED_CO_MAP,
-        OperatorKind.KEYED_CO_FLAT_MAP,
-    }
-)
-"""The same, but in a batch run they read each key in order of time."""
-
-UNKEYED_LOOKERS = frozenset(
-    {OperatorKind.PROCESS, OperatorKind.CO_PROCESS, OperatorKind.BROADCAST_PROCESS}
-)
-"""Operators that show timestamps to functions, and keep the order of arrival."""
-
-_TIMERS = frozenset(
-    {
-        OperatorKind.KEYED_PROCESS,
-        OperatorKind.KEYED_CO_PROCESS,
-        OperatorKind.KEYED_BROADCAST_PROCESS,
-    }
-)
-"""Operators whose functions may have timers; results of those take their time."""
-
-_PASSES_ON = LOOKS_AWAY | ORDERS | UNKEYED_LOOKERS
-_ANY_ORDER = LOOKS_AWAY | UNKEYED_LOOKERS | {OperatorKind.TIMESTAMPS}
 _NO_STRATEGY = TimestampSpec(None, None)
 _OURS = "penstock.api."
 
@@ -168,7 +130,7 @@ def _obstacles(plan: PhysicalPlan) -> Iterator[str]:
     kinds = {op.id: op.kind for op in _operators(plan)}
     for channel in plan.channels:
         target = channel.target_operator
-        if channel.target_level == SINK_LEVEL or kinds[target] in _ANY_ORDER:
+        if channel.target_level == SINK_LEVEL or kinds[target].time in _ANY_ORDER:
             continue
         if producer[channel.id] in flow.carried:
             yield (
@@ -215,11 +177,11 @@ def _gives_timestamps(part: object) -> bool:
 
 
 def _makes_timestamps(op: OperatorSpec) -> bool:
-    if op.kind is OperatorKind.TIMESTAMPS:
+    if op.kind.time is Time.ASSIGNS:
         return op.timestamps is not None and op.timestamps.assigner is not None
-    if op.kind in _TIMERS:
+    if op.kind.time is Time.TIMERS:
         return _has_timers(op)
-    return op.kind not in _PASSES_ON
+    return op.kind.time is Time.OWN
 
 
 def _has_timers(op: OperatorSpec) -> bool:
@@ -230,16 +192,16 @@ def _has_timers(op: OperatorSpec) -> bool:
 
 def _passes_on(op: OperatorSpec) -> bool:
     """Return whether results may take the timestamps of records."""
-    return op.kind in _PASSES_ON or op.kind in _TIMERS or op.kind is OperatorKind.TIMESTAMPS
+    return op.kind.time is not Time.OWN
 
 
 def _looks(op: OperatorSpec, *, in_order: bool) -> bool:
     """Return whether the timestamps of records may matter to what an operator does."""
-    if op.kind is OperatorKind.TIMESTAMPS:
+    if op.kind.time is Time.ASSIGNS:
         return op.timestamps != _NO_STRATEGY
-    if op.kind in ORDERS:
+    if op.kind.time is Time.ORDERS:
         return in_order
-    return op.kind not in LOOKS_AWAY
+    return op.kind.time is not Time.IGNORES
 
 
 def _is_wanted(flow: _Flow, channel: ChannelSpec) -> bool:

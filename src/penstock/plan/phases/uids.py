@@ -12,8 +12,9 @@ from penstock.connectors.cache import CacheSink, CacheSource
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.errors import GraphError
 from penstock.graph.logical import LogicalGraph, Node
-from penstock.plan.phases.places import VIRTUAL, stamped_source
+from penstock.plan.phases.places import stamped_source
 from penstock.plan.physical import PhysicalPlan
+from penstock.program.operators import PASSING
 
 _OWN_SINKS = (CacheSink, CollectSink)
 
@@ -52,7 +53,7 @@ def _without_uid(graph: LogicalGraph) -> list[Node]:
     return [
         node
         for node in graph.nodes
-        if node.id not in named | stamping and node.kind not in VIRTUAL and not _is_ours(node)
+        if node.id not in named | stamping and node.kind not in PASSING and not _is_ours(node)
     ]
 
 

@@ -11,63 +11,16 @@ A value may be copied in two places:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite, UserCodeError
+from penstock.program.operator_kind import OperatorKind, Returns
 from penstock.program.operator_spec import Copies, OperatorSpec
-from penstock.program.operators import OperatorKind
 from penstock.runtime.flow.output import FanOut, Output, output_to
 from penstock.runtime.flow.promise_ledger import PromiseLedger
 from penstock.types.copying import Copier, copy_value
 from penstock.types.declared_copying import batch_copier, emission_copier
 from penstock.user_failure import placed
-
-
-class Results(Enum):
-    """What a call of an operator's function returns."""
-
-    ONE = auto()
-    """One result. CO_MAP."""
-
-    MANY = auto()
-    """Results to iterate over, or None. FLAT_MAP."""
-
-    OTHER = auto()
-    """Neither; or the operator looks after its results itself, as MAP does, one after the other."""
-
-
-RESULTS: dict[OperatorKind, Results] = {
-    OperatorKind.MAP: Results.OTHER,
-    OperatorKind.FLAT_MAP: Results.MANY,
-    OperatorKind.FILTER: Results.OTHER,
-    OperatorKind.PROCESS: Results.MANY,
-    OperatorKind.TIMESTAMPS: Results.OTHER,
-    OperatorKind.ASYNC: Results.OTHER,
-    OperatorKind.KEYED_ASYNC: Results.OTHER,
-    OperatorKind.KEYED_MAP: Results.OTHER,
-    OperatorKind.KEYED_FLAT_MAP: Results.MANY,
-    OperatorKind.KEYED_FILTER: Results.OTHER,
-    OperatorKind.KEYED_REDUCE: Results.OTHER,
-    OperatorKind.KEYED_PROCESS: Results.MANY,
-    OperatorKind.KEYED_WINDOW: Results.OTHER,
-    OperatorKind.CO_MAP: Results.ONE,
-    OperatorKind.CO_FLAT_MAP: Results.MANY,
-    OperatorKind.CO_PROCESS: Results.MANY,
-    OperatorKind.KEYED_CO_MAP: Results.ONE,
-    OperatorKind.KEYED_CO_FLAT_MAP: Results.MANY,
-    OperatorKind.KEYED_CO_PROCESS: Results.MANY,
-    OperatorKind.KEYED_CO_GROUP: Results.OTHER,
-    OperatorKind.KEYED_INTERVAL_JOIN: Results.MANY,
-    OperatorKind.KEYED_REGULAR_JOIN: Results.OTHER,
-    OperatorKind.BROADCAST_PROCESS: Results.MANY,
-    OperatorKind.KEYED_BROADCAST_PROCESS: Results.MANY,
-    OperatorKind.CUSTOM: Results.OTHER,
-    OperatorKind.CO_CUSTOM: Results.OTHER,
-    OperatorKind.KEYED_CUSTOM: Results.OTHER,
-    OperatorKind.KEYED_CO_CUSTOM: Results.OTHER,
-}
-"""Kind to what its function returns; total over `OperatorKind` (tested)."""
 
 
 class Emission:
@@ -95,7 +48,7 @@ class Emission:
         """Return what the operator calls instead of `call`, the function of its kind."""
         if self.copy is None:
             return call
-        return _WRAPPERS[RESULTS[kind]](call, self.copy)
+        return _WRAPPERS[kind.returns](call, self.copy)
 
     def many(self, call: Any) -> Any:
         """Return what is called instead of a function with results to iterate over, or None."""
@@ -118,10 +71,10 @@ def _many(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
     return copied
 
 
-_WRAPPERS: dict[Results, Callable[[Callable[..., Any], Copier], Any]] = {
-    Results.ONE: _one,
-    Results.MANY: _many,
-    Results.OTHER: lambda call, _: call,
+_WRAPPERS: dict[Returns, Callable[[Callable[..., Any], Copier], Any]] = {
+    Returns.ONE: _one,
+    Returns.MANY: _many,
+    Returns.OTHER: lambda call, _: call,
 }
 
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.operators import OperatorKind
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
 from penstock.state.backends.base import StateBackend, Table
@@ -27,27 +26,7 @@ from penstock.state.schema.declared_form import Form, declared_form
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.state.schema.evolution import wall_clock_ms
 
-REDUCE_STATE = "reduce"
-"""Name of the state in which `reduce` and the aggregations keep their aggregate."""
-
-_WINDOWS = frozenset({OperatorKind.KEYED_WINDOW, OperatorKind.KEYED_CO_GROUP})
-
-_RESERVED: dict[str, frozenset[OperatorKind]] = {
-    REDUCE_STATE: frozenset({OperatorKind.KEYED_REDUCE}),
-    TIMERS_STATE: frozenset(OperatorKind),
-    PROCESSING_TABLE: frozenset(OperatorKind),
-    "_window_contents": _WINDOWS,
-    "_window_contents_2": _WINDOWS,
-    "_window_merges": _WINDOWS,
-    "_interval_left": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
-    "_interval_right": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
-    "_interval_left_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
-    "_interval_right_ends": frozenset({OperatorKind.KEYED_INTERVAL_JOIN}),
-}
-"""Names of states to the operators that keep something of their own under them."""
-
-_RESERVED_PREFIXES = ("_window_trigger/", "_window_function/")
-"""Beginnings of names under which windows keep the states of triggers and functions."""
+_TIMERS = (TIMERS_STATE, PROCESSING_TABLE)
 
 
 class Descriptor(Protocol):
@@ -184,9 +163,8 @@ class StateHandles:
                 origin=self._spec.origin,
             )
 
-        name, operator = descriptor.get_name(), self._spec.kind
-        is_prefixed = operator in _WINDOWS and name.startswith(_RESERVED_PREFIXES)
-        if is_prefixed or operator in _RESERVED.get(name, ()):
+        name = descriptor.get_name()
+        if name in _TIMERS or self._spec.kind.reserves(name):
             raise ArgumentError(
                 f"{self._spec.name!r} calls a state {name!r}, a name that Penstock uses itself",
                 hint="Give the state another name.",

@@ -22,8 +22,7 @@ from typing import Any
 
 from penstock.errors import StateMigrationError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.runtime.operators.windows.lists import CONTENTS
-from penstock.runtime.operators.windows.two_lists import SECOND_CONTENTS
+from penstock.program.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
 from penstock.state.backends.base import StateBackend
 from penstock.state.log.blob import decode_blob, operator_of
@@ -31,7 +30,7 @@ from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import kind_of_key
 
-_BY_WINDOW = frozenset({CONTENTS, SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
+_BY_WINDOW = frozenset({WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
 """States of a window operator whose keys are pairs of a key and a window."""
 
 

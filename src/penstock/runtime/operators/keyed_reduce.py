@@ -14,12 +14,12 @@ from typing import Any
 
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.own_states import REDUCE_AGGREGATE
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.flow.output import Output
 from penstock.runtime.fold.fold_by_key import reduce_by_key
 from penstock.runtime.fold.folded_keys import FoldedKeys
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.functions.state_handles import REDUCE_STATE
 from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
 from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
@@ -39,16 +39,14 @@ class KeyedReduceOperator(KeyedOperator):
         output: Output,
         context: OperatorContext,
         scope: KeyedScope,
-        *,
-        final_results_only: bool,
     ) -> None:
         super().__init__(spec, output, context, scope)
         value_type = spec.result_type or Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.REDUCING, value_type)
-        self._parts = Parts(scope.store.table(spec.uid, REDUCE_STATE, schema))
-        self._final_only = final_results_only
+        self._parts = Parts(scope.store.table(spec.uid, REDUCE_AGGREGATE, schema))
+        self._final_only = context.final_results_only
         # A function with an `open` of its own may look at the state of the current key.
-        self._folds_at_once = final_results_only and not has_life_cycle(spec.function)
+        self._folds_at_once = self._final_only and not has_life_cycle(spec.function)
         self._final: list[Any] = []
         self._final_stamps: list[int] | None = None
         if spec.result_type is not None:

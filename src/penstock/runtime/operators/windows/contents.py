@@ -13,10 +13,11 @@ from itertools import chain
 from typing import Any, Protocol
 
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.program.window_operation import Fold, WindowSpec
 from penstock.runtime.fold.fold_by_key import aggregate_by_key, reduce_by_key
 from penstock.runtime.functions.state_handles import KeyedScope
-from penstock.runtime.operators.windows.lists import CONTENTS, ListContents, StampedContents
+from penstock.runtime.operators.windows.lists import ListContents, StampedContents
 from penstock.runtime.operators.windows.two_lists import TwoListContents, two_lists
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.declared_form import declared_form
@@ -62,7 +63,9 @@ class FoldedContents:
         window = spec.window
         assert window is not None
         self._space = scope.context
-        self._table = scope.store.table(spec.uid, CONTENTS, StateSchema(StateKind.VALUE, kept))
+        self._table = scope.store.table(
+            spec.uid, WINDOW_CONTENTS, StateSchema(StateKind.VALUE, kept)
+        )
         self._form = declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
         make = _Combination if window.fold is Fold.REDUCE else _Accumulation
         self._fold: _Combination | _Accumulation = make(window.fold_function)

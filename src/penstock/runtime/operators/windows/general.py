@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.errors import StateError
+from penstock.program.own_states import WINDOW_TRIGGER_PREFIX
 from penstock.program.windows import MAX_TIMESTAMP, TriggerResult
 from penstock.runtime.operators.windows.contents import Contents, fold_once
 from penstock.runtime.operators.windows.forms import form_of, window_of
@@ -14,9 +15,6 @@ from penstock.runtime.operators.windows.merging import MergingWindows
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.operators.windows.trigger_context import AssignerContext, TriggerContext
 from penstock.state.backends.base import ABSENT
-
-TRIGGER_PREFIX = "_window_trigger/"
-"""The states of triggers are kept under their names behind this."""
 
 
 class GeneralEngine:
@@ -31,7 +29,7 @@ class GeneralEngine:
         self._by_event_time = window.assigner.is_event_time()
         self._lateness = window.allowed_lateness if self._by_event_time else 0
         self._merging = MergingWindows(host) if window.is_merging else None
-        states = ScopedStates(host.spec, host.scope, TRIGGER_PREFIX)
+        states = ScopedStates(host.spec, host.scope, WINDOW_TRIGGER_PREFIX)
         self._trigger_context = TriggerContext(host.timers, states, host.context)
         self._assigner_context = AssignerContext(host.timers, host.context)
         timers = host.timers

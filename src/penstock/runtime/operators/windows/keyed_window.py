@@ -19,6 +19,7 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.program.window_operation import Evaluation, Fold, WindowSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
@@ -40,10 +41,6 @@ from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.state.handles.key_context import KeyContext
 from penstock.user_failure import raise_interrupt, short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
-
-FUNCTION_PREFIX = "_window_function/"
-"""State per window of functions is kept under its name behind this."""
-
 
 _ONE_VALUE = frozenset({Fold.REDUCE, Fold.AGGREGATE})
 
@@ -76,7 +73,7 @@ class KeyedWindowOperator(KeyedOperator):
             scope.now_ms,
         )
         space = replace(scope, context=self._space)
-        states = ScopedStates(spec, space, FUNCTION_PREFIX)
+        states = ScopedStates(spec, space, WINDOW_FUNCTION_PREFIX)
         seen = FunctionContext(
             self._timers,
             no_window_state if self._window.is_merging else lambda: states,

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.own_states import WINDOW_CONTENTS
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.state.handles.list_state import TableListState
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation
-
-CONTENTS = "_window_contents"
-"""Name of the state."""
 
 
 class ListContents:
@@ -23,7 +21,7 @@ class ListContents:
         spec: OperatorSpec,
         scope: KeyedScope,
         element: TypeInformation,
-        name: str = CONTENTS,
+        name: str = WINDOW_CONTENTS,
     ) -> None:
         schema = StateSchema(StateKind.LIST, element)
         self._space = scope.context

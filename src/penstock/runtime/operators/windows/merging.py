@@ -11,14 +11,12 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from penstock.program.own_states import WINDOW_MERGES
 from penstock.runtime.operators.windows.forms import form_of, window_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
-
-MERGES = "_window_merges"
-"""Name of the state: per key, form of a window to form of its home."""
 
 Merged = Callable[[Any, list[Any], Any, list[Any]], None]
 """Told of every merge: (result, windows in it, home, other homes)."""
@@ -31,7 +29,7 @@ class MergingWindows:
         pickled = Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.MAP, pickled, pickled)
         self._host = host
-        self._table = host.scope.store.table(host.spec.uid, MERGES, schema)
+        self._table = host.scope.store.table(host.spec.uid, WINDOW_MERGES, schema)
         self._assigner = host.window.assigner
         self._homes: dict[Any, Any] = {}
         self._sorted: list[Any] | None = None

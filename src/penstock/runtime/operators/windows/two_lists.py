@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.runtime.functions.state_handles import KeyedScope
-from penstock.runtime.operators.windows.lists import CONTENTS, ListContents
+from penstock.runtime.operators.windows.lists import ListContents
 from penstock.types import TypeInformation
-
-SECOND_CONTENTS = "_window_contents_2"
-"""Name of the state for the second input."""
 
 
 class TwoListContents:
@@ -23,7 +21,7 @@ class TwoListContents:
         self._space = scope.context
         self._lists = [
             ListContents(spec, scope, element, name)
-            for element, name in zip(types, (CONTENTS, SECOND_CONTENTS), strict=True)
+            for element, name in zip(types, (WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS), strict=True)
         ]
 
     def add(self, value: Any, timestamp: int) -> None:
