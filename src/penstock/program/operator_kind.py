@@ -54,13 +54,22 @@ class Returns(Enum):
     """What a call of an operator's function returns."""
 
     ONE = auto()
-    """One result. CO_MAP is one."""
+    """One result. MAP is one."""
+
+    TRUTH = auto()
+    """Whether the record is the result. FILTER is one."""
+
+    ONE_OR_NONE = auto()
+    """One result, or None for none. CO_MAP is one."""
 
     MANY = auto()
-    """Results to iterate over, or None. FLAT_MAP is one."""
+    """Results to iterate over. FLAT_MAP is one."""
+
+    MANY_OR_NONE = auto()
+    """The same, or None for none. PROCESS is one."""
 
     OTHER = auto()
-    """Neither; or the operator looks after its results itself, as MAP does, one after the other."""
+    """The operator looks after it itself. KEYED_WINDOW is one."""
 
 
 class State(Enum):
@@ -95,6 +104,7 @@ class OperatorKind:
         own_states: Names of the states it keeps something of its own under.
         own_prefixes: Beginnings of such names.
         returns: What a call of its function returns.
+        takes_context: Its function is given a context beside the record.
         makes_values: Not every value it emits is one it was given, or a pair of such.
         has_side_outputs: Its function may yield `(OutputTag, value)`.
     """
@@ -112,6 +122,7 @@ class OperatorKind:
     own_states: tuple[str, ...] = ()
     own_prefixes: tuple[str, ...] = ()
     returns: Returns = Returns.OTHER
+    takes_context: bool = False
     makes_values: bool = True
     has_side_outputs: bool = False
 

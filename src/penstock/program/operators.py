@@ -36,31 +36,34 @@ PARTITION = OperatorKind("PARTITION", None)
 SIDE_OUTPUT = OperatorKind("SIDE_OUTPUT", None)
 MAP = OperatorKind(
     "MAP",
-    f"{_HERE}map:MapOperator",
+    f"{_HERE}apply:ApplyOperator",
     time=Time.IGNORES,
     keeps=Keeps.AS_FUNCTION,
+    returns=Returns.ONE,
 )
 FLAT_MAP = OperatorKind(
     "FLAT_MAP",
-    f"{_HERE}flat_map:FlatMapOperator",
+    f"{_HERE}apply:ApplyOperator",
     time=Time.IGNORES,
     keeps=Keeps.AS_OBJECT,
     returns=Returns.MANY,
 )
 FILTER = OperatorKind(
     "FILTER",
-    f"{_HERE}filter:FilterOperator",
+    f"{_HERE}apply:ApplyOperator",
     time=Time.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     makes_values=False,
+    returns=Returns.TRUTH,
 )
 PROCESS = OperatorKind(
     "PROCESS",
-    f"{_HERE}process:ProcessOperator",
+    f"{_HERE}apply:ApplyOperator",
     time=Time.SHOWS,
     keeps=Keeps.AS_OBJECT,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 TIMESTAMPS = OperatorKind(
     "TIMESTAMPS",
@@ -86,15 +89,16 @@ KEYED_ASYNC = OperatorKind(
 )
 KEYED_MAP = OperatorKind(
     "KEYED_MAP",
-    f"{_HERE}keyed_map:KeyedMapOperator",
+    f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
     time=Time.ORDERS,
     keeps=Keeps.AS_FUNCTION,
     state=State.IF_OPENED,
+    returns=Returns.ONE,
 )
 KEYED_FLAT_MAP = OperatorKind(
     "KEYED_FLAT_MAP",
-    f"{_HERE}keyed_map:KeyedFlatMapOperator",
+    f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
     time=Time.ORDERS,
     keeps=Keeps.AS_OBJECT,
@@ -103,12 +107,13 @@ KEYED_FLAT_MAP = OperatorKind(
 )
 KEYED_FILTER = OperatorKind(
     "KEYED_FILTER",
-    f"{_HERE}keyed_map:KeyedFilterOperator",
+    f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
     time=Time.ORDERS,
     keeps=Keeps.AS_FUNCTION,
     state=State.IF_OPENED,
     makes_values=False,
+    returns=Returns.TRUTH,
 )
 KEYED_REDUCE = OperatorKind(
     "KEYED_REDUCE",
@@ -126,8 +131,9 @@ KEYED_PROCESS = OperatorKind(
     time=Time.TIMERS,
     keeps=Keeps.AS_OBJECT,
     state=State.ALWAYS,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 KEYED_WINDOW = OperatorKind(
     "KEYED_WINDOW",
@@ -142,62 +148,64 @@ KEYED_WINDOW = OperatorKind(
 )
 CO_MAP = OperatorKind(
     "CO_MAP",
-    f"{_HERE}two_inputs:CoMapOperator",
+    f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
     time=Time.IGNORES,
     keeps=Keeps.AS_FUNCTION,
-    returns=Returns.ONE,
+    returns=Returns.ONE_OR_NONE,
 )
 CO_FLAT_MAP = OperatorKind(
     "CO_FLAT_MAP",
-    f"{_HERE}two_inputs:CoFlatMapOperator",
+    f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
     time=Time.IGNORES,
     keeps=Keeps.AS_OBJECT,
-    returns=Returns.MANY,
+    returns=Returns.MANY_OR_NONE,
 )
 CO_PROCESS = OperatorKind(
     "CO_PROCESS",
-    f"{_HERE}two_inputs:CoProcessOperator",
+    f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
     time=Time.SHOWS,
     keeps=Keeps.AS_OBJECT,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 KEYED_CO_MAP = OperatorKind(
     "KEYED_CO_MAP",
-    f"{_HERE}keyed_two_inputs:KeyedCoMapOperator",
+    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
     time=Time.ORDERS,
     keeps=Keeps.AS_FUNCTION,
     holds_input=True,
     state=State.IF_OPENED,
-    returns=Returns.ONE,
+    returns=Returns.ONE_OR_NONE,
 )
 KEYED_CO_FLAT_MAP = OperatorKind(
     "KEYED_CO_FLAT_MAP",
-    f"{_HERE}keyed_two_inputs:KeyedCoFlatMapOperator",
+    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
     time=Time.ORDERS,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
     state=State.IF_OPENED,
-    returns=Returns.MANY,
+    returns=Returns.MANY_OR_NONE,
 )
 KEYED_CO_PROCESS = OperatorKind(
     "KEYED_CO_PROCESS",
-    f"{_HERE}keyed_two_inputs:KeyedCoProcessOperator",
+    f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
     time=Time.TIMERS,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
     state=State.ALWAYS,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 KEYED_CO_GROUP = OperatorKind(
     "KEYED_CO_GROUP",
@@ -220,7 +228,7 @@ KEYED_INTERVAL_JOIN = OperatorKind(
     holds_input=True,
     state=State.ALWAYS,
     own_states=INTERVAL_BUFFERS,
-    returns=Returns.MANY,
+    returns=Returns.MANY_OR_NONE,
     has_side_outputs=True,
 )
 KEYED_REGULAR_JOIN = OperatorKind(
@@ -235,13 +243,14 @@ KEYED_REGULAR_JOIN = OperatorKind(
 )
 BROADCAST_PROCESS = OperatorKind(
     "BROADCAST_PROCESS",
-    f"{_HERE}broadcast_process:BroadcastProcessOperator",
+    f"{_HERE}apply:BroadcastProcessOperator",
     has_two_inputs=True,
     time=Time.SHOWS,
     keeps=Keeps.AS_OBJECT,
     state=State.ALWAYS,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 KEYED_BROADCAST_PROCESS = OperatorKind(
     "KEYED_BROADCAST_PROCESS",
@@ -252,8 +261,9 @@ KEYED_BROADCAST_PROCESS = OperatorKind(
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
     state=State.ALWAYS,
-    returns=Returns.MANY,
     has_side_outputs=True,
+    returns=Returns.MANY_OR_NONE,
+    takes_context=True,
 )
 CUSTOM = OperatorKind(
     "CUSTOM",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from penstock.errors import CallSite, UserCodeError
-from penstock.program.operator_kind import OperatorKind, Returns
+from penstock.program.operator_kind import Returns
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.runtime.flow.output import FanOut, Output, output_to
 from penstock.runtime.flow.promise_ledger import PromiseLedger
@@ -44,11 +44,12 @@ class Emission:
             aside = bool(spec.side_outputs) or known is None
             self.copy = copy_value if aside or known is None else emission_copier(known)
 
-    def of_call(self, kind: OperatorKind, call: Any) -> Any:
-        """Return what the operator calls instead of `call`, the function of its kind."""
-        if self.copy is None:
-            return call
-        return _WRAPPERS[kind.returns](call, self.copy)
+    def of_call(self, returns: Returns, call: Any) -> Any:
+        """Return what an operator calls instead of `call`, whose results are several.
+
+        One result is copied by the loop around the calls, which costs no other call.
+        """
+        return self.many(call) if returns in _SEVERAL else call
 
     def many(self, call: Any) -> Any:
         """Return what is called instead of a function with results to iterate over, or None."""
@@ -59,10 +60,6 @@ class Emission:
         return values if self.copy is None else map(self.copy, values)
 
 
-def _one(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
-    return lambda *arguments: copy(call(*arguments))
-
-
 def _many(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
     def copied(*arguments: Any) -> Any:
         produced = call(*arguments)
@@ -71,11 +68,7 @@ def _many(call: Callable[..., Any], copy: Copier) -> Callable[..., Any]:
     return copied
 
 
-_WRAPPERS: dict[Returns, Callable[[Callable[..., Any], Copier], Any]] = {
-    Returns.ONE: _one,
-    Returns.MANY: _many,
-    Returns.OTHER: lambda call, _: call,
-}
+_SEVERAL = frozenset({Returns.MANY, Returns.MANY_OR_NONE})
 
 
 class CopyingFanOut(FanOut):

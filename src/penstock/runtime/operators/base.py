@@ -20,6 +20,9 @@ from penstock.user_failure import (
 )
 from penstock.wire.elements import MIN_TIMESTAMP
 
+NO_KEY = object()
+"""Stands for the key of records that have none."""
+
 Collect = Callable[[list[Any], list[int] | None], None]
 """Takes a batch: values and timestamps."""
 
@@ -51,10 +54,9 @@ class Operator:
         self.late_records: int | None = None
         self.spilled = SpillCounts()
         self.watermark = MIN_TIMESTAMP
-        target = spec.function
         self.emission = Emission(spec)
-        call: Any = getattr(target, spec.method) if spec.method else target
-        self.call: Any = self.emission.of_call(spec.kind, call)
+        call: Any = getattr(spec.function, spec.method) if spec.method else spec.function
+        self.call: Any = self.emission.of_call(spec.kind.returns, call)
 
     def open(self) -> None:
         """Call `open` of the user's function, if it has one."""
@@ -154,7 +156,13 @@ class Operator:
         """Take back what `memory` returned."""
 
     def failed(
-        self, cause: BaseException, values: list[Any], position: Iterator[Any], *, key: Any = None
+        self,
+        cause: BaseException,
+        values: list[Any],
+        position: Iterator[Any],
+        *,
+        key: Any = NO_KEY,
+        of_input: str = "",
     ) -> PenstockError:
         """Return the error for a user function that raised on one record of a batch.
 
@@ -163,12 +171,13 @@ class Operator:
             values: The batch.
             position: The iterator over `values` that was being consumed: what is left of it
                 tells which record failed, at no cost per record.
-            key: The key, for keyed operators.
+            key: Theirs, if they have one.
+            of_input: Which input they are of, if there are several.
         """
         if isinstance(cause, PenstockError) and cause.origin is not None:
             return cause
-        keyed = f", key {short(key)}" if self.spec.key_selectors else ""
-        where = failing_record(values, position) + keyed
+        keyed = "" if key is NO_KEY else f", key {short(key)}"
+        where = failing_record(values, position) + of_input + keyed
         if isinstance(cause, PenstockError):
             return placed(cause, f"operator {self.spec.name!r}", where, self.spec.origin)
         return self.failed_in(where, cause)

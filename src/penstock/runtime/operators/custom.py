@@ -16,8 +16,8 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.functions.operator_output import OperatorOutput
 from penstock.runtime.functions.process_context import ProcessContext, UnkeyedTimerService
+from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.base import Collect, Operator
-from penstock.runtime.operators.two_inputs import input_calls
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 NEVER_EMITTED = MIN_TIMESTAMP + 1

@@ -1,20 +1,19 @@
 """process behind key_by that is connected with a broadcast stream.
 
-As `broadcast_process`, with state by key and timers on the side that has a key. In a batch run
+As without a key (`apply`), with state by key and timers on the side that has a key. In a batch run
 broadcast elements come before all keys.
 """
 
 from __future__ import annotations
 
-from itertools import repeat
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.process_context import BroadcastContext, KeyedBroadcastContext
+from penstock.runtime.operators.application import Application
 from penstock.runtime.operators.base import Collect
-from penstock.runtime.operators.emission import many_or_none
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
 
 
@@ -31,8 +30,14 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
             context.get_read_only_broadcast_state,
             scope.context,
         )
-        self._writing = BroadcastContext(self._timers, spec, context.get_broadcast_state)
-        self._on_broadcast = self.emission.many(spec.function.process_broadcast_element)
+        self.apply_with(self._context)
+        self._broadcast = Application(
+            spec.function.process_broadcast_element,
+            spec.kind.returns,
+            self.emission,
+            BroadcastContext(self._timers, spec, context.get_broadcast_state),
+            " of the broadcast input",
+        )
 
     def collector(self, number: int) -> Collect:
         """Return what takes the records of input `number`; 1 is the broadcast one."""
@@ -40,15 +45,5 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
 
     def _collect_broadcast(self, values: list[Any], timestamps: list[int] | None) -> None:
         self.records_in += len(values)
-        context, call = self._writing, self._on_broadcast
-        position = iter(values)
-        stamp: int | None
-        for value, stamp in zip(position, timestamps or repeat(None), strict=False):
-            context.current_timestamp = stamp
-            try:
-                results = list(many_or_none(call(value, context)))
-            except BaseException as cause:
-                raise self.failed(cause, values, position) from cause
-            if results:
-                self.emit(results, None if stamp is None else [stamp] * len(results))
+        self.apply(self._broadcast, values, timestamps)
         self.flush()

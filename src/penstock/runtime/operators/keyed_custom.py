@@ -20,6 +20,7 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.operator_output import OperatorOutput
 from penstock.runtime.functions.process_context import ProcessContext
+from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.custom import (
     NEVER_EMITTED,
     CustomInputs,
@@ -27,7 +28,6 @@ from penstock.runtime.operators.custom import (
     refuse_result,
 )
 from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
-from penstock.runtime.operators.two_inputs import input_calls
 from penstock.runtime.time.timers import TimerService
 from penstock.types.list_key import frozen, thawed
 from penstock.types.time_domain import TimeDomain

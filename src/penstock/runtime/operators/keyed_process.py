@@ -10,14 +10,15 @@ from penstock.runtime.exchange.group_order import in_group_order
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.process_context import ProcessContext
-from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
+from penstock.runtime.operators.keyed import FLUSH_RECORDS
+from penstock.runtime.operators.keyed_apply import KeyedApplyOperator
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.types.time_domain import TimeDomain
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
 
 
-class KeyedProcessOperator(KeyedOperator):
+class KeyedProcessOperator(KeyedApplyOperator):
     """Calls `process_element` per record and `on_timer` per due timer.
 
     Time, as FLIP-327 has it: in a live run the watermark moves after the records of a
@@ -25,9 +26,6 @@ class KeyedProcessOperator(KeyedOperator):
     `current_watermark` is Long.MIN while a key's records are processed, and the final
     watermark while its timers fire.
     """
-
-    may_tag = True
-    takes_keys_in_parts = True
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -40,6 +38,8 @@ class KeyedProcessOperator(KeyedOperator):
             scope.now_ms,
         )
         self._context: ProcessContext = ProcessContext(self._timers, scope.context, spec=spec)
+        if spec.kind.takes_context:
+            self.apply_with(self._context)
         self._on_timer = self.emission.many(getattr(spec.function, "on_timer", None))
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -98,30 +98,6 @@ class KeyedProcessOperator(KeyedOperator):
                         stamps.extend([stamp] * (len(results) - before))
         except BaseException as cause:
             raise self.failed(cause, values, position, key=current.key) from cause
-
-    def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
-        """Process the records of one key; results take the timestamp of their record."""
-        call, context = self.call, self._context
-        position = iter(values)
-        results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
-        try:
-            if timestamps is None:
-                context.current_timestamp = None
-                for value in position:
-                    produced = call(value, context)
-                    if produced is not None:
-                        results.extend(produced)
-            else:
-                for value, stamp in zip(position, timestamps, strict=False):
-                    context.current_timestamp = stamp
-                    produced = call(value, context)
-                    if produced is not None:
-                        before = len(results)
-                        results.extend(produced)
-                        stamps.extend([stamp] * (len(results) - before))
-        except BaseException as cause:
-            raise self.failed(cause, values, position, key=key) from cause
-        self.flush_if_many()
 
     def end_key(self, watermark: int) -> None:
         """Fire the timers of a key whose records are complete (batch run)."""

@@ -8,18 +8,14 @@ they have one, which is the only order the two inputs have against each other.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import repeat
+from itertools import groupby, repeat
 from typing import Any
 
-from penstock.errors import PenstockError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Collect
-from penstock.runtime.operators.emission import Results, many_or_none, one_or_none
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
-from penstock.runtime.operators.two_inputs import input_calls
-from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
 
 Entry = tuple[int, Any, int | None]
@@ -30,18 +26,12 @@ Waiting = list[list[tuple[list[Any], list[int] | None]]]
 
 
 class KeyedTwoInputOperator(KeyedProcessOperator):
-    """Base: gathers both inputs, then processes key by key."""
-
-    results: Results = staticmethod(many_or_none)
-    takes_context = False
-    takes_keys_in_parts = False  # which is for subclasses to say
+    """Gathers both inputs, then calls the method of the input on every record, key by key."""
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        calls = input_calls(spec.function, spec.method)
-        self._calls = tuple(self.emission.of_call(spec.kind, call) for call in calls)
         self._waiting = self._nothing()
 
     def collector(self, number: int) -> Collect:
@@ -73,7 +63,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         self._process_entries(self.keys.key, entries)
 
     def _nothing(self) -> Waiting:
-        return [[] for _ in self._calls]
+        return [[] for _ in self.inputs]
 
     def _by_key(self, waiting: Waiting) -> dict[Any, list[Entry]]:
         groups: dict[Any, list[Entry]] = {}
@@ -96,40 +86,17 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
 
     def _process_entries(self, key: Any, entries: list[Entry]) -> None:
         self._in_order(entries)
-        context, calls = self._context, self._calls
-        arguments = (context,) if self.takes_context else ()
-        for number, value, stamp in entries:
-            context.current_timestamp = stamp
-            try:
-                results = list(self.results(calls[number](value, *arguments)))
-            except PenstockError:
-                raise
-            except BaseException as cause:
-                where = f"record {short(value)} of input {number + 1}, key {short(key)}"
-                raise self.failed_in(where, cause) from cause
-            if results:
-                self.emit(results, None if stamp is None else [stamp] * len(results))
+        for (number, is_stamped), some in groupby(entries, key=_alike):
+            _, values, stamps = zip(*some, strict=True)
+            self.apply(
+                self.inputs[number], list(values), list(stamps) if is_stamped else None, key=key
+            )
+
+
+def _alike(entry: Entry) -> tuple[int, bool]:
+    """Return what entries have in common that are processed together."""
+    return entry[0], entry[2] is not None
 
 
 def _time(entry: Entry) -> int:
     return MIN_TIMESTAMP if entry[2] is None else entry[2]
-
-
-class KeyedCoMapOperator(KeyedTwoInputOperator):
-    """`map1` and `map2`."""
-
-    takes_keys_in_parts = True
-    results = staticmethod(one_or_none)
-
-
-class KeyedCoFlatMapOperator(KeyedTwoInputOperator):
-    """`flat_map1` and `flat_map2`."""
-
-    takes_keys_in_parts = True
-
-
-class KeyedCoProcessOperator(KeyedTwoInputOperator):
-    """`process_element1` and `process_element2`, with timers."""
-
-    takes_context = True
-    takes_keys_in_parts = True

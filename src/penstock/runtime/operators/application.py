@@ -1,0 +1,242 @@
+"""A function that is called once per record: the loops, and what comes of what it returns.
+
+| the row of the kind says (`Returns`) | results of a call                       | for instance       |
+|--------------------------------------|-----------------------------------------|--------------------|
+| ONE                                  | what it returns                         | `map`              |
+| TRUTH                                | the record, if what it returns is true  | `filter`           |
+| ONE_OR_NONE                          | what it returns, unless that is None    | `map1`, `map2`     |
+| MANY                                 | the elements of what it returns         | `flat_map`         |
+| MANY_OR_NONE                         | the same; None has none                 | `process_element`  |
+
+Results take the timestamp of their record. Loops around functions of the user's are comprehensions and
+`for`, and never `list(map(...))`, which takes a `StopIteration` of the function for the end of the
+batch. For functions written in Python they are also the faster ones (CPython 3.11, a lambda that
+returns its argument: 36 ns a record, not 41).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
+from typing import Any
+
+from penstock.program.operator_kind import Returns
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.record_copies import Emission
+from penstock.runtime.functions.process_context import ProcessContext
+from penstock.types.copying import Copier
+
+
+class Application:
+    """One function of an operator, as it is called.
+
+    Attributes:
+        call: The function; with MANY and MANY_OR_NONE it returns copies where copies are due.
+        context: Its second argument, None if it takes none.
+        copy: Applied to every result of ONE and TRUTH before the function is called again, which
+            may have kept it and change it; None is not at all.
+        of_input: Which input its records are of, for messages; empty if there is one.
+    """
+
+    __slots__ = ("_loop", "call", "context", "copy", "of_input")
+
+    def __init__(
+        self,
+        call: Callable[..., Any],
+        returns: Returns,
+        emission: Emission,
+        context: ProcessContext | None = None,
+        of_input: str = "",
+    ) -> None:
+        self.call = emission.of_call(returns, call)
+        self.copy: Copier | None = emission.copy
+        self.context = context
+        self.of_input = of_input
+        self._loop = _LOOPS[returns, context is not None]
+
+    def run(
+        self,
+        position: Iterator[Any],
+        values: list[Any],
+        timestamps: list[int] | None,
+        results: list[Any],
+        stamps: list[int],
+    ) -> None:
+        """Call the function on every record.
+
+        Args:
+            position: Over `values`; what is left of it tells, if anything raises, on which record.
+            values: The records.
+            timestamps: Of the records.
+            results: What is made is appended here.
+            stamps: The timestamps of results are appended here, if records have some.
+        """
+        self._loop(self, position, values, timestamps, results, stamps)
+
+
+def _one(
+    made: Application,
+    position: Iterator[Any],
+    _: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, copy = made.call, made.copy
+    if copy is None:
+        results += [call(value) for value in position]
+    else:
+        results += [copy(call(value)) for value in position]
+    if timestamps is not None:
+        stamps += timestamps
+
+
+def _truth(
+    made: Application,
+    position: Iterator[Any],
+    values: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, copy = made.call, made.copy
+    if copy is None:
+        # What is true is decided here: `compress` would end at a `__bool__` that raises StopIteration.
+        keep = [bool(call(value)) for value in position]
+        results += compress(values, keep)
+    else:
+        keep = []
+        for value in position:
+            is_kept = bool(call(value))
+            keep.append(is_kept)
+            if is_kept:
+                results.append(copy(value))
+    if timestamps is not None:
+        stamps += compress(timestamps, keep)
+
+
+def _one_or_none(
+    made: Application,
+    position: Iterator[Any],
+    _: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, copy = made.call, made.copy
+    if copy is None:
+        returned = [call(value) for value in position]
+    else:
+        returned = [copy(call(value)) for value in position]
+    keep = [result is not None for result in returned]
+    results += compress(returned, keep)
+    if timestamps is not None:
+        stamps += compress(timestamps, keep)
+
+
+def _many(
+    made: Application,
+    position: Iterator[Any],
+    _: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, extend = made.call, results.extend
+    if timestamps is None:
+        for value in position:
+            extend(call(value))
+        return
+    for value, stamp in zip(position, timestamps, strict=True):
+        before = len(results)
+        extend(call(value))
+        stamps.extend([stamp] * (len(results) - before))
+
+
+def _many_or_none(
+    made: Application,
+    position: Iterator[Any],
+    _: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, extend = made.call, results.extend
+    if timestamps is None:
+        for value in position:
+            produced = call(value)
+            if produced is not None:
+                extend(produced)
+        return
+    for value, stamp in zip(position, timestamps, strict=True):
+        produced = call(value)
+        if produced is not None:
+            before = len(results)
+            extend(produced)
+            stamps.extend([stamp] * (len(results) - before))
+
+
+def _many_or_none_with_context(
+    made: Application,
+    position: Iterator[Any],
+    _: list[Any],
+    timestamps: list[int] | None,
+    results: list[Any],
+    stamps: list[int],
+) -> None:
+    call, context, extend = made.call, made.context, results.extend
+    assert context is not None, "the table of loops says so"
+    if timestamps is None:
+        context.current_timestamp = None
+        for value in position:
+            produced = call(value, context)
+            if produced is not None:
+                extend(produced)
+        return
+    for value, stamp in zip(position, timestamps, strict=True):
+        context.current_timestamp = stamp
+        produced = call(value, context)
+        if produced is not None:
+            before = len(results)
+            extend(produced)
+            stamps.extend([stamp] * (len(results) - before))
+
+
+_LOOPS: dict[tuple[Returns, bool], Callable[..., None]] = {
+    (Returns.ONE, False): _one,
+    (Returns.TRUTH, False): _truth,
+    (Returns.ONE_OR_NONE, False): _one_or_none,
+    (Returns.MANY, False): _many,
+    (Returns.MANY_OR_NONE, False): _many_or_none,
+    (Returns.MANY_OR_NONE, True): _many_or_none_with_context,
+}
+"""(what a call returns, whether it takes a context) to the loop around it."""
+
+
+def applications(
+    spec: OperatorSpec, emission: Emission, contexts: Sequence[ProcessContext | None]
+) -> tuple[Application, ...]:
+    """Return what is called with the records of each input.
+
+    Args:
+        spec: The operator.
+        emission: What happens to its results.
+        contexts: Of the functions, input by input; None is no second argument.
+    """
+    calls = input_calls(spec.function, spec.method)
+    names = ("",) if len(calls) == 1 else tuple(f" of input {n + 1}" for n in range(len(calls)))
+    return tuple(
+        Application(call, spec.kind.returns, emission, context, name)
+        for call, context, name in zip(calls, contexts, names, strict=False)
+    )
+
+
+def input_calls(function: Any, method: str | None) -> tuple[Callable[..., Any], ...]:
+    """Return what is called with a record of each input.
+
+    One method; two for `…1`; the function itself if there is no method.
+    """
+    if method is None:
+        return (function,)
+    names = (method, f"{method[:-1]}2") if method.endswith("1") else (method,)
+    return tuple(getattr(function, name) for name in names)
