@@ -216,13 +216,15 @@ _LOOPS: dict[tuple[Returns, bool], Callable[..., None]] = {
 def applications(
     spec: OperatorSpec, emission: Emission, contexts: Sequence[ProcessContext | None]
 ) -> tuple[Application, ...]:
-    """Return what is called with the records of each input.
+    """Return what is called with the records of each input; nothing if the operator calls it itself.
 
     Args:
         spec: The operator.
         emission: What happens to its results.
         contexts: Of the functions, input by input; None is no second argument.
     """
+    if spec.kind.returns is Returns.OTHER:
+        return ()
     calls = input_calls(spec.function, spec.method)
     names = ("",) if len(calls) == 1 else tuple(f" of input {n + 1}" for n in range(len(calls)))
     return tuple(

@@ -14,6 +14,7 @@ from typing import Any
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -32,6 +33,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
+        self._calls = input_calls(spec.function, spec.method)
         self._waiting = self._nothing()
 
     def collector(self, number: int) -> Collect:
@@ -63,7 +65,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         self._process_entries(self.keys.key, entries)
 
     def _nothing(self) -> Waiting:
-        return [[] for _ in self.inputs]
+        return [[] for _ in self._calls]
 
     def _by_key(self, waiting: Waiting) -> dict[Any, list[Entry]]:
         groups: dict[Any, list[Entry]] = {}

@@ -15,7 +15,7 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.async_io.async_calls import Answer, AsyncCalls, Failed
 from penstock.runtime.operators.async_io.event_loop import EventLoop
-from penstock.runtime.operators.base import Operator
+from penstock.runtime.operators.base import NO_KEY, Operator
 
 _WAITING_PER_CALL = 4
 _WAITING = 1024
@@ -85,7 +85,7 @@ class AsyncOperator(Operator):
     def _failure(self, failed: Failed, values: list[Any]) -> Exception:
         value = values[failed.at]
         selectors = self.spec.key_selectors
-        key = selectors[0](value) if selectors and selectors[0] is not None else None
+        key = selectors[0](value) if selectors and selectors[0] is not None else NO_KEY
         return self.failed(failed.cause, values, iter(values[failed.at + 1 :]), key=key)
 
 
