@@ -24,6 +24,7 @@ REPOSITORY = Path(__file__).parents[1]
 
 HANDLES = {
     "environment.environment",
+    "streams.broadcast_streams",
     "streams.cached_stream",
     "streams.caching",
     "streams.co_grouped_streams",
@@ -38,9 +39,11 @@ HANDLES = {
     "streams.paired_streams",
     "streams.regular_join",
     "streams.repartitioning",
+    "streams.stream_base",
     "streams.stream_checks",
     "streams.stream_ends",
     "streams.stream_handles",
+    "streams.stream_operations",
     "streams.stream_pairs",
     "windows.window_rules",
     "windows.window_settings",

@@ -1,4 +1,24 @@
-"""The names of `pyflink.datastream`: change the import, keep the program."""
+"""The names of `pyflink.datastream`: change the import, keep the program.
+
+The examples in docstrings start from these lines. `collect` runs a stream in this process,
+without Spark, and returns its records; a job on Spark is started by `env.execute()`.
+
+>>> from penstock.common import *
+>>> from penstock.datastream import *
+>>> from penstock.datastream.connectors import *
+>>> from penstock.datastream.window import *
+>>> from penstock.testing import *
+>>> env = StreamExecutionEnvironment.get_execution_environment().set_parallelism(1)
+>>> numbers = env.from_collection([1, 2, 3, 4], Types.INT())
+>>> orders = env.from_collection(  # (customer, amount, epoch milliseconds)
+...     [("ann", 5, 1_000), ("bob", 3, 2_000), ("ann", 7, 12_000)],
+...     Types.TUPLE([Types.STRING(), Types.INT(), Types.LONG()]),
+... ).assign_timestamps_and_watermarks(
+...     WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(
+...         lambda order, _: order[2]
+...     )
+... )
+"""
 
 from __future__ import annotations
 
@@ -74,19 +94,16 @@ from penstock.api.state.handles import (
 )
 from penstock.api.state.ttl import StateTtlConfig
 from penstock.api.streams.async_data_stream import AsyncDataStream
+from penstock.api.streams.broadcast_streams import BroadcastConnectedStream, BroadcastStream
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams
 from penstock.api.streams.collecting import CloseableIterator
-from penstock.api.streams.connected_streams import (
-    BroadcastConnectedStream,
-    BroadcastStream,
-    ConnectedStreams,
-)
+from penstock.api.streams.connected_streams import ConnectedStreams
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
 from penstock.api.streams.joined_rows import JoinedRows
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.api.streams.keyed_stream import KeyedStream
-from penstock.api.streams.sink_stream import DataStreamSink
+from penstock.api.streams.stream_ends import DataStreamSink
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
 from penstock.api.windows.trigger import Trigger, TriggerResult
 from penstock.api.windows.window_functions import (

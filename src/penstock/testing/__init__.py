@@ -1,6 +1,6 @@
-"""Run programs in this process, without Spark or a Java runtime, and compare their answers.
+"""Run programs in this process, without Spark or a Java runtime, and compare their results.
 
-Example, where the workers are lost at every other micro-batch:
+Example, in which all workers are lost at every other micro-batch:
 
 >>> from penstock.connectors.python.discard import DiscardingSink
 >>> from penstock.datastream import StreamExecutionEnvironment
@@ -17,7 +17,7 @@ from __future__ import annotations
 from penstock.testing.answers import difference, last_per_key, same_answer
 from penstock.testing.harness import OperatorHarness
 from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
-from penstock.testing.in_process import run_in_process
+from penstock.testing.in_process import collect, run_in_process
 from penstock.testing.results import Results
 from penstock.testing.schedule import Schedule
 
@@ -28,6 +28,7 @@ __all__ = [
     "PendingTimer",
     "Results",
     "Schedule",
+    "collect",
     "difference",
     "last_per_key",
     "run_in_process",

@@ -1,4 +1,4 @@
-"""Equality of answers: strict, and without need of hashable or sortable records."""
+"""Equality of results: strict, for records that need not be hashable or sortable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,32 @@ from penstock.testing.shapes import shape_of
 def same_answer(one: Iterable[Any], other: Iterable[Any]) -> bool:
     """Return whether both hold the same records, each as often, in any order.
 
-    Stricter than `==`, however deep: 1, 1.0 and True are different records, and so are a tuple and a list
-    or named tuple, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, times of another zone or `fold`,
-    rows of another kind. NaN is the same as NaN.
+    Stricter than `==`, at any depth: 1, 1.0 and True are different records, and so are a tuple
+    and a list or named tuple, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, times with
+    another zone or `fold`, rows of another kind. NaN is the same as NaN.
+
+    Args:
+        one: Records.
+        other: Records.
+
+    Example:
+        >>> same_answer([1, 2], [2, 1]), same_answer([1], [1.0])
+        (True, False)
     """
     return difference(one, other) is None
 
 
 def difference(one: Iterable[Any], other: Iterable[Any]) -> str | None:
-    """Return what one answer has more often than the other, as text; None if nothing."""
+    """Return the records that are only in one of two results, as text; None if there are none.
+
+    Args:
+        one: Records.
+        other: Records, compared as by `same_answer`.
+
+    Example:
+        >>> difference([1, 2, 2], [2, 1, 3])
+        'only in the first: [2]; only in the second: [3]'
+    """
     missing: dict[Any, list[Any]] = {}
     for record in one:
         missing.setdefault(shape_of(record), []).append(record)
@@ -37,10 +54,14 @@ def difference(one: Iterable[Any], other: Iterable[Any]) -> str | None:
 
 
 def last_per_key(records: Iterable[Any], key: Callable[[Any], Any]) -> list[Any]:
-    """Return the last record of every key: the answer of a rolling aggregate.
+    """Return the last record of every key: the result of a rolling aggregation.
 
     Args:
         records: In the order they were committed.
         key: The key selector.
+
+    Example:
+        >>> last_per_key([("a", 1), ("b", 1), ("a", 2)], key=lambda record: record[0])
+        [('a', 2), ('b', 1)]
     """
     return list({key(record): record for record in records}.values())

@@ -1,4 +1,4 @@
-"""A test harness for user functions: push records, advance time, read what comes out.
+"""A test harness for functions: push records, advance time, read the output.
 
 No Spark and no Java runtime: the function runs in the operator that a job would run it in, with
 its state backend, change log and timers. Opening a harness and pushing a record takes
@@ -36,33 +36,33 @@ class OperatorHarness(HarnessReadings):
     """Runs a function, or a stream made of several, under the control of a test.
 
     Make one with `of`, and close it: it is a context manager. Every push is a micro-batch of a
-    live run. One that fails raises what the job would have failed with, and leaves nothing
-    behind: the function is closed, and opened again by what is done next, from the state before.
+    live run. A push that fails raises the error of the job, and changes nothing: the function is
+    closed, and the next push opens it again with the state of before.
 
     Example:
-    >>> from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
-    >>> COUNT = ValueStateDescriptor("count")
-    >>> class CountPerKey(KeyedProcessFunction):
-    ...     def open(self, runtime_context):
-    ...         self.count = runtime_context.get_state(COUNT)
-    ...     def process_element(self, value, ctx):
-    ...         self.count.update((self.count.value() or 0) + 1)
-    ...         yield (value, self.count.value())
-    >>> with OperatorHarness.of(CountPerKey(), key_selector=lambda word: word) as harness:
-    ...     harness.push("a")
-    ...     harness.push("a")
-    ...     harness.state(COUNT, key="a")
-    [('a', 1)]
-    [('a', 2)]
-    2
+        >>> from penstock.datastream import KeyedProcessFunction, ValueStateDescriptor
+        >>> COUNT = ValueStateDescriptor("count")
+        >>> class CountPerKey(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.count = runtime_context.get_state(COUNT)
+        ...     def process_element(self, value, ctx):
+        ...         self.count.update((self.count.value() or 0) + 1)
+        ...         yield (value, self.count.value())
+        >>> with OperatorHarness.of(CountPerKey(), key_selector=lambda word: word) as harness:
+        ...     harness.push("a")
+        ...     harness.push("a")
+        ...     harness.state(COUNT, key="a")
+        [('a', 1)]
+        [('a', 2)]
+        2
     """
 
     def __init__(self, program: HarnessProgram, run: HarnessRun) -> None:
         """For `of`.
 
         Args:
-            program: What is run.
-            run: It, running.
+            program: The program under test.
+            run: Its run.
         """
         super().__init__(program, run)
         self._marks = dict.fromkeys(program.inputs, MIN_TIMESTAMP)
@@ -93,21 +93,30 @@ class OperatorHarness(HarnessReadings):
                 two inputs with different keys.
             broadcast_states: With the function of a broadcast connected stream: its states. The
                 broadcast elements are input 1.
-            side_outputs: Tags whose values are to be read.
-            input_types: Declared type per input; records are brought to it. None and missing
+            side_outputs: Tags of the side outputs to read.
+            input_types: Declared type per input, to which records are converted. None and missing
                 ones leave records as they are.
             parallelism: Number of subtasks. A single one runs the very function objects of the
                 test; several have copies, as in a job. Records without a key go to the first
                 subtask, unless the stream is built with `rebalance()` or the like.
             backend: `hashmap` or `lmdb`.
             configuration: Settings for the job, such as global job parameters.
-            processing_time: What the clock shows at first, in epoch milliseconds. None is 0, or
-                what the snapshot says.
-            snapshot: Of another harness: what to go on from.
+            processing_time: Time of the clock at first, in epoch milliseconds. None is 0, or
+                the time of the snapshot.
+            snapshot: Of another harness, whose state this one continues.
+
+        Returns:
+            The harness, whose functions are open.
 
         Raises:
             ArgumentError: An argument cannot be used.
             PenstockError: The program is wrong, or a function could not be opened.
+
+        Example:
+            >>> total = lambda stream: stream.key_by(lambda n: "all").sum()
+            >>> with OperatorHarness.of(total, input_types=[Types.INT()]) as harness:
+            ...     harness.push_all([1, 2, 3])
+            [1, 3, 6]
         """
         build, types = builder_of(operator, key_selector, broadcast_states)
         types = [*input_types, *types[len(input_types) :]]
@@ -128,16 +137,24 @@ class OperatorHarness(HarnessReadings):
         return OperatorHarness(program, run)
 
     def push(self, value: Any, timestamp: int | None = None, *, input: int = 0) -> list[Any]:  # noqa: A002 - what it is called everywhere
-        """Push a record and return the values that come out at once.
+        """Push a record and return the values that are emitted for it.
 
         Args:
             value: The record.
             timestamp: Epoch milliseconds; None is a record without.
             input: Which input it arrives at: 1 is the second, or the broadcast one.
 
+        Returns:
+            The values of the main output, in order.
+
         Raises:
             ArgumentError: There is no such input, it has ended, or the harness is closed.
             PenstockError: A function failed, or the record does not have the declared type.
+
+        Example:
+            >>> with OperatorHarness.of(lambda stream: stream.flat_map(range)) as harness:
+            ...     harness.push(3)
+            [0, 1, 2]
         """
         stamps = None if timestamp is None else [timestamp]
         return self.push_all([value], stamps, input=input)
@@ -149,7 +166,7 @@ class OperatorHarness(HarnessReadings):
         *,
         input: int = 0,  # noqa: A002 - what it is called everywhere
     ) -> list[Any]:
-        """Push records that arrive together, and return the values that come out at once.
+        """Push records that arrive together, and return the values that are emitted.
 
         Args:
             values: The records.
@@ -159,6 +176,11 @@ class OperatorHarness(HarnessReadings):
         Raises:
             ArgumentError: There are more or fewer timestamps; else as `push`.
             PenstockError: As `push`.
+
+        Example:
+            >>> with OperatorHarness.of(lambda stream: stream.map(str)) as harness:
+            ...     harness.push_all([1, 2])
+            ['1', '2']
         """
         source = self._source(input)
         records = list(values)
@@ -178,7 +200,7 @@ class OperatorHarness(HarnessReadings):
         return self._step(feed)
 
     def advance_watermark(self, timestamp: int, *, input: int | None = None) -> list[Any]:  # noqa: A002
-        """Advance the watermark and return the values that come out at once.
+        """Advance the watermark, fire the timers due by it, and return the values emitted.
 
         Args:
             timestamp: Epoch milliseconds.
@@ -187,6 +209,15 @@ class OperatorHarness(HarnessReadings):
         Raises:
             ArgumentError: The watermark would go back; else as `push`.
             PenstockError: A function failed.
+
+        Example:
+            >>> windows = TumblingEventTimeWindows.of(Time.seconds(10))
+            >>> largest = lambda stream: stream.window_all(windows).reduce(max)
+            >>> with OperatorHarness.of(largest) as harness:
+            ...     harness.push_all([1, 2], timestamps=[1_000, 2_000])
+            ...     harness.advance_watermark(9_999)
+            []
+            [2]
         """
         inputs = self._open_inputs() if input is None else [input]
         sources = [self._source(number) for number in inputs]
@@ -207,7 +238,7 @@ class OperatorHarness(HarnessReadings):
         return emitted
 
     def advance_processing_time(self, timestamp: int) -> list[Any]:
-        """Set the clock, fire the timers that are due by it, and return what comes out at once.
+        """Advance the clock, fire the timers due by it, and return the values emitted.
 
         State with a time-to-live expires by the same clock.
 
@@ -217,6 +248,15 @@ class OperatorHarness(HarnessReadings):
         Raises:
             ArgumentError: The clock would go back, or the harness is closed.
             PenstockError: A function failed.
+
+        Example:
+            >>> windows = TumblingProcessingTimeWindows.of(Time.seconds(10))
+            >>> largest = lambda stream: stream.window_all(windows).reduce(max)
+            >>> with OperatorHarness.of(largest, processing_time=1_000) as harness:
+            ...     harness.push_all([1, 2])
+            ...     harness.advance_processing_time(10_000)
+            []
+            [2]
         """
         self._check_open()
         before = self._run.now_ms
@@ -234,11 +274,21 @@ class OperatorHarness(HarnessReadings):
             raise
 
     def end_input(self, *, input: int | None = None) -> list[Any]:  # noqa: A002
-        """End an input, or all: its watermark is the last there is. Return what comes out.
+        """End an input and return the values emitted; its watermark becomes Long.MAX.
+
+        Args:
+            input: Which input; None is all that have not ended.
 
         Raises:
             ArgumentError: There is no such input, it has ended, or the harness is closed.
             PenstockError: A function failed.
+
+        Example:
+            >>> total = lambda stream: stream.window_all(EndOfStreamWindows.get()).reduce(max)
+            >>> with OperatorHarness.of(total) as harness:
+            ...     emitted = harness.push_all([1, 2])
+            ...     harness.end_input()
+            [2]
         """
         inputs = self._open_inputs() if input is None else [input]
         sources = [self._source(number) for number in inputs]
@@ -252,10 +302,19 @@ class OperatorHarness(HarnessReadings):
         return emitted
 
     def snapshot(self) -> HarnessSnapshot:
-        """Return everything the operators remember, for `of(…, snapshot=…)`.
+        """Return all state, timers and watermarks, for `of(…, snapshot=…)`.
 
         Raises:
             ArgumentError: The harness is closed.
+
+        Example:
+            >>> total = lambda stream: stream.key_by(lambda n: "all").sum()
+            >>> with OperatorHarness.of(total) as harness:
+            ...     emitted = harness.push_all([1, 2])
+            ...     snapshot = harness.snapshot()
+            >>> with OperatorHarness.of(total, parallelism=2, snapshot=snapshot) as harness:
+            ...     harness.push(3)
+            [6]
         """
         self._check_open()
         taken = self._run.run(everywhere=True, snapshots=(HAND_OVER,))
@@ -268,10 +327,16 @@ class OperatorHarness(HarnessReadings):
         )
 
     def close(self) -> None:
-        """Close the functions; what came out can still be read. Again, it does nothing.
+        """Close the functions; the output can still be read. A second call does nothing.
 
         Raises:
             PenstockError: A function's `close` failed; the others are closed all the same.
+
+        Example:
+            >>> harness = OperatorHarness.of(lambda stream: stream.map(str))
+            >>> harness.push(1)
+            ['1']
+            >>> harness.close()
         """
         if not self._is_closed:
             self._is_closed = True

@@ -1,4 +1,4 @@
-"""What a test harness gives back: emitted records, pending timers, snapshots."""
+"""Values a test harness returns: emitted records, pending timers, snapshots."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from penstock.types.time_domain import TimeDomain
 
 @dataclass(frozen=True, slots=True)
 class Emitted:
-    """A record that came out of an operator.
+    """A record that an operator emitted.
 
     Attributes:
         value: The record.
         timestamp: Epoch milliseconds, None if it has none.
+
+    Example:
+        >>> with OperatorHarness.of(lambda stream: stream.map(str)) as harness:
+        ...     emitted = harness.push(1, timestamp=1_000)
+        ...     harness.emitted()
+        [Emitted(value='1', timestamp=1000)]
     """
 
     value: Any
@@ -28,8 +34,12 @@ class PendingTimer:
 
     Attributes:
         timestamp: When it is due, in epoch milliseconds.
-        key: Whose it is.
-        domain: By which clock.
+        key: The key it belongs to.
+        domain: Event time or processing time.
+
+    Example:
+        >>> PendingTimer(1_000, "a").domain
+        <TimeDomain.EVENT_TIME: 0>
     """
 
     timestamp: int
@@ -39,10 +49,10 @@ class PendingTimer:
 
 @dataclass(frozen=True, slots=True)
 class HarnessSnapshot:
-    """Everything an operator remembers; can be pickled.
+    """All state, timers and watermarks of operators; can be pickled.
 
-    It has the form in which a job hands its state to the next run, so a snapshot can be restored
-    with another parallelism or backend, and into an operator that changed meanwhile.
+    It has the form in which a job transfers its state to the next run, so a snapshot can be
+    restored with another parallelism or backend, and into an operator that changed meanwhile.
 
     Attributes:
         state: State, one blob per operator and key group or more.
@@ -50,6 +60,15 @@ class HarnessSnapshot:
         memory: uid to what an operator remembers beside its state.
         processing_time: The clock, in epoch milliseconds.
         max_parallelism: Number of key groups.
+
+    Example:
+        >>> total = lambda stream: stream.key_by(lambda n: "all").sum()
+        >>> with OperatorHarness.of(total) as harness:
+        ...     emitted = harness.push_all([1, 2])
+        ...     snapshot = harness.snapshot()
+        >>> with OperatorHarness.of(total, snapshot=snapshot) as harness:
+        ...     harness.push(3)
+        [6]
     """
 
     state: tuple[bytes, ...]

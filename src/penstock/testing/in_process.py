@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
+from penstock.api.streams.data_stream import DataStream
 from penstock.config.job_parameters import job_parameters
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.cuts import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.planner import plan_job
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
@@ -28,26 +32,65 @@ def run_in_process(
 ) -> Results:
     """Run a program in this process and return what its sinks received.
 
-    The same operators, frames, change logs and hand-overs as on Spark, one subtask after the
+    The same operators, frames, change logs and hand-overs run as on Spark, one subtask after the
     other. Nothing is written: whatever the sinks are, their records are captured.
 
     Args:
         program: An environment whose streams were built but not executed, or its plan. Both
             can be run again.
-        schedule: How to cut the work and what goes wrong; None is large micro-batches and no
-            trouble.
+        schedule: How to cut the input into micro-batches, and which failures to inject. None is
+            large micro-batches without failures.
         parameters: Global job parameters of a plan; an environment brings its own.
+
+    Returns:
+        The records of every sink, in order of commit, and counts over the whole run.
 
     Raises:
         SourceError: A source cannot be read in process: only those that number their records
             can (collections, sequences, generators).
         PenstockError: The program is wrong, or a user function failed.
+
+    Example:
+        >>> sink = numbers.map(lambda n: n * 10).sink_to(DiscardingSink()).name("tens")
+        >>> run_in_process(env, Schedule(batch_sizes=(2,))).of("tens")
+        [10, 20, 30, 40]
     """
     schedule = schedule or Schedule()
     if isinstance(program, StreamExecutionEnvironment):
         parameters = job_parameters(program.get_configuration())
         program = program.plan()
     return _Job(program, schedule, dict(parameters or {})).run()
+
+
+def collect(stream: DataStream[Any], schedule: Schedule | None = None) -> list[Any]:
+    """Run what leads to a stream in this process and return the stream's records.
+
+    The program itself does not change: its sinks are not run, and none is added.
+
+    Args:
+        stream: A stream of a program whose sources `run_in_process` can read.
+        schedule: As for `run_in_process`.
+
+    Returns:
+        The records in order of commit. With one subtask and the same schedule the order is the
+        same in every run; with more, records of different subtasks have no order.
+
+    Raises:
+        SourceError: A source cannot be read in process.
+        PenstockError: The program is wrong, or a user function failed.
+
+    Example:
+        >>> collect(numbers.map(lambda n: n * 10))
+        [10, 20, 30, 40]
+    """
+    environment = stream.get_execution_environment()
+    graph, settings = environment.graph, environment.get_configuration()
+    sink = stream.sink_to(DiscardingSink()).node_id
+    try:
+        plan = plan_job(graph.logical_graph(sink), settings)
+    finally:
+        graph.remove(sink)
+    return run_in_process(plan, schedule, parameters=job_parameters(settings)).of(0)
 
 
 class _Job:

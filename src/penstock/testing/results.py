@@ -1,4 +1,4 @@
-"""What a run in this process produced."""
+"""Results of a run in this process."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ class Results:
         commits: How many records each sink held after each commit: of a batch run, or of a
             micro-batch.
         micro_batches: Number of micro-batches over all live runs.
+
+    Example:
+        >>> sink = numbers.sink_to(DiscardingSink()).name("numbers")
+        >>> results = run_in_process(env, Schedule(batch_sizes=(2,)))
+        >>> results.names, results.records
+        (('numbers',), ([1, 2, 3, 4],))
     """
 
     names: tuple[str, ...]
@@ -34,10 +40,18 @@ class Results:
     micro_batches: int = 0
 
     def of(self, sink: int | str = 0) -> list[Any]:
-        """Return the records of one sink, by position or name.
+        """Return the records of one sink, in order of commit.
+
+        Args:
+            sink: Name of the sink, or its position in order of creation.
 
         Raises:
             ArgumentError: There is no such sink, or several have that name.
+
+        Example:
+            >>> sink = numbers.sink_to(DiscardingSink()).name("numbers")
+            >>> run_in_process(env).of("numbers")
+            [1, 2, 3, 4]
         """
         found = [i for i, name in enumerate(self.names) if sink in {i, name}]
         if len(found) != 1:

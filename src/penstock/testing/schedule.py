@@ -1,4 +1,4 @@
-"""In what portions a program is run, and what goes wrong meanwhile."""
+"""How the input of a run is cut into micro-batches, and which failures are injected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.state.log.change_log import MIN_COMPACT_BYTES
 
 
 class Failure(Enum):
-    """Where an attempt fails."""
+    """When an attempt fails."""
 
     WHILE_WRITING = auto()
     """Its state has changed, and the change is being written."""
@@ -21,23 +21,28 @@ class Failure(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How the work is cut and disturbed. None of it may change the answer.
+    """Micro-batches and failures of a run. None of it may change the results.
 
     Micro-batches are numbered from 0 over all live runs of a job.
 
     Attributes:
         tasks: Tasks per level of a batch run; None is the parallelism.
-        batch_sizes: Records that each split gives to micro-batch 0, 1, …; starts again from
-            the front. A 0 is a micro-batch in which nothing arrives.
+        batch_sizes: Records that each split gives to micro-batch 0, 1, …; after the last number
+            the first follows. A 0 is a micro-batch in which no record arrives.
         frame_records: Records per frame.
-        restart_every: Every so many micro-batches all workers are lost, and with them the
-            local copies of state.
+        restart_every: Number of micro-batches after which all workers are lost, and with them
+            the local copies of state.
         workers: Workers that take turns at each subtask, each with a local copy.
-        fail_every: Every so many micro-batches the first attempt of each subtask does not
-            count: in turns it fails while it writes its state, and is lost after it ended.
+        fail_every: Number of micro-batches after which the first attempt of each subtask fails:
+            in turns while it writes its state, and after it ended.
         compact_bytes: Changes that a state log may hold before it is compacted.
         stop_after: Micro-batches after which a live run that never ends is stopped.
         backend: `state.backend.type`.
+
+    Example:
+        >>> totals = numbers.key_by(lambda n: "all").sum()
+        >>> collect(totals, Schedule(batch_sizes=(1, 2), restart_every=1, fail_every=2))
+        [1, 3, 6, 10]
     """
 
     tasks: int | None = None
@@ -82,15 +87,39 @@ class Schedule:
             )
 
     def batch_size(self, batch: int) -> int:
-        """Return the records each split gives to a micro-batch."""
+        """Return the records that each split gives to a micro-batch.
+
+        Args:
+            batch: Number of the micro-batch, from 0.
+
+        Example:
+            >>> [Schedule(batch_sizes=(1, 2)).batch_size(batch) for batch in range(4)]
+            [1, 2, 1, 2]
+        """
         return self.batch_sizes[batch % len(self.batch_sizes)]
 
     def restarts_before(self, batch: int) -> bool:
-        """Return whether all workers are lost before a micro-batch."""
+        """Return whether all workers are lost before a micro-batch.
+
+        Args:
+            batch: Number of the micro-batch, from 0.
+
+        Example:
+            >>> [Schedule(restart_every=2).restarts_before(batch) for batch in range(4)]
+            [False, False, True, False]
+        """
         return self.restart_every is not None and batch > 0 and batch % self.restart_every == 0
 
     def fails_in(self, batch: int) -> Failure | None:
-        """Return how the first attempts of a micro-batch fail, None if they do not."""
+        """Return how the first attempts of a micro-batch fail, None if they do not.
+
+        Args:
+            batch: Number of the micro-batch, from 0.
+
+        Example:
+            >>> Schedule(fail_every=2).fails_in(0) is None
+            True
+        """
         if self.fail_every is None or (batch + 1) % self.fail_every:
             return None
         turn = (batch + 1) // self.fail_every

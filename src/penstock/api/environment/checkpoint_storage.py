@@ -1,4 +1,4 @@
-"""`CheckpointStorage` and its classes: where checkpoints are kept, under Flink's names."""
+"""`CheckpointStorage` and its classes: directories of checkpoints, under Flink's names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,12 @@ def _without_slash(path: str) -> str:
 
 
 class CheckpointStorage:
-    """A place for checkpoints. Here it is always a directory."""
+    """The directory of checkpoints.
+
+    Example:
+        >>> FileSystemCheckpointStorage("/data/checkpoints").get_checkpoint_path()
+        '/data/checkpoints'
+    """
 
     def __init__(self, checkpoint_path: str | None) -> None:
         self._checkpoint_path = checkpoint_path
@@ -31,17 +36,17 @@ class CheckpointStorage:
         return self._checkpoint_path
 
     def get_savepoint_path(self) -> str | None:
-        """Return where savepoints go by default, None for the checkpoint directory."""
+        """Return the default directory of savepoints, None for the checkpoint directory."""
         return self._savepoint_path
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration."""
+        """Set the options of the storage in `configuration`."""
         if self._checkpoint_path is not None:
             configuration.set(CHECKPOINT_DIR, self._checkpoint_path)
 
     @staticmethod
     def of(configuration: Configuration) -> CheckpointStorage | None:
-        """Return the storage that a configuration describes, None if none."""
+        """Return the storage that `configuration` describes, None if it describes none."""
         kind = configuration.get(CHECKPOINT_STORAGE)
         path = configuration.get(CHECKPOINT_DIR)
         found: CheckpointStorage | None = None
@@ -58,10 +63,14 @@ class CheckpointStorage:
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Accepted; checkpoints are files all the same, in a temporary directory without a path.
+    """Checkpoints in a temporary directory, or in one with a path; never in memory.
 
     Attributes:
         DEFAULT_MAX_STATE_SIZE: Bytes.
+
+    Example:
+        >>> JobManagerCheckpointStorage().get_max_state_size()
+        5242880
     """
 
     DEFAULT_MAX_STATE_SIZE: ClassVar[int] = 5 * _MEBI
@@ -73,18 +82,18 @@ class JobManagerCheckpointStorage(CheckpointStorage):
 
         Args:
             checkpoint_path: Directory of checkpoints.
-            max_state_size: Bytes; kept, without effect.
+            max_state_size: Bytes; has no effect.
         """
         super().__init__(checkpoint_path)
         default = self.DEFAULT_MAX_STATE_SIZE
         self._max_state_size = default if max_state_size is None else max_state_size
 
     def get_max_state_size(self) -> int:
-        """Return what was set, in bytes."""
+        """Return the size that was set, in bytes."""
         return self._max_state_size
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration."""
+        """Set the options of the storage in `configuration`."""
         super().store(configuration)
         configuration.set(CHECKPOINT_STORAGE, "jobmanager")
 
@@ -94,6 +103,10 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
     Attributes:
         MAX_FILE_STATE_THRESHOLD: Bytes.
+
+    Example:
+        >>> storage = FileSystemCheckpointStorage("/data/checkpoints")
+        >>> checkpoints = env.get_checkpoint_config().set_checkpoint_storage(storage)
     """
 
     MAX_FILE_STATE_THRESHOLD: ClassVar[int] = _MEBI
@@ -108,8 +121,8 @@ class FileSystemCheckpointStorage(CheckpointStorage):
 
         Args:
             checkpoint_path: The directory.
-            file_state_size_threshold: Bytes; kept, without effect.
-            write_buffer_size: Bytes; kept, without effect.
+            file_state_size_threshold: Bytes; has no effect.
+            write_buffer_size: Bytes; has no effect.
 
         Raises:
             ArgumentError: There is no path.
@@ -125,14 +138,14 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         self._write_buffer_size = write_buffer_size
 
     def get_min_file_size_threshold(self) -> int:
-        """Return what was set, in bytes; Flink's default, 20 KiB, if nothing was."""
+        """Return the size that was set, in bytes; by default Flink's, 20 KiB."""
         return self._threshold if self._threshold >= 0 else 20 * _KIBI
 
     def get_write_buffer_size(self) -> int:
-        """Return what was set, in bytes; Flink's default, 4 KiB, if nothing was."""
+        """Return the size that was set, in bytes; by default Flink's, 4 KiB."""
         return self._write_buffer_size if self._write_buffer_size >= 0 else 4 * _KIBI
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration."""
+        """Set the options of the storage in `configuration`."""
         super().store(configuration)
         configuration.set(CHECKPOINT_STORAGE, "filesystem")

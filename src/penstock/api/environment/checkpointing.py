@@ -1,4 +1,4 @@
-"""`CheckpointConfig`: how often the job makes its progress durable."""
+"""`CheckpointConfig`: the interval and the directory of checkpoints."""
 
 from __future__ import annotations
 
@@ -29,25 +29,30 @@ __all__ = ["CheckpointConfig", "CheckpointingMode", "ExternalizedCheckpointReten
 class CheckpointConfig:
     """A view of the checkpointing keys of a configuration.
 
-    A live run always makes checkpoints, one at the end of each micro-batch. What is set here
-    beside the interval and the directory is kept and given back, and changes nothing.
+    A live run always makes checkpoints, one at the end of each micro-batch. Only the intervals and
+    the directory have an effect; other settings can be set and read.
+
+    Example:
+        >>> checkpoints = env.get_checkpoint_config().set_checkpoint_interval(10_000)
+        >>> env.get_checkpoint_interval()
+        10000
     """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
 
     def is_checkpointing_enabled(self) -> bool:
-        """Return whether somebody set an interval; checkpoints are made all the same."""
+        """Return whether an interval was set; checkpoints are made in any case."""
         return any(self._configuration.contains_key(key) for key in CHECKPOINT_INTERVAL.keys)
 
     def set_checkpoint_interval(self, checkpoint_interval: Length) -> CheckpointConfig:
-        """Set the time between two micro-batches, in milliseconds."""
+        """Set the time between two micro-batches to `checkpoint_interval`, in milliseconds."""
         interval = length_of(checkpoint_interval, "set_checkpoint_interval")
         self._configuration.set(CHECKPOINT_INTERVAL, interval)
         return self
 
     def get_checkpoint_interval(self) -> int:
-        """Return the time between two micro-batches in milliseconds, -1 if nobody set it."""
+        """Return the time between two micro-batches in milliseconds, -1 if it was not set."""
         if not self.is_checkpointing_enabled():
             return -1
         return milliseconds_of(self._configuration.get(CHECKPOINT_INTERVAL))
@@ -55,95 +60,103 @@ class CheckpointConfig:
     def set_checkpoint_interval_during_backlog(
         self, checkpoint_interval: Length
     ) -> CheckpointConfig:
-        """Set the interval while history is read, in milliseconds; 0 reads it as a batch."""
+        """Set the interval while history is read.
+
+        Args:
+            checkpoint_interval: Milliseconds; 0 reads history as a batch.
+        """
         interval = length_of(checkpoint_interval, "set_checkpoint_interval_during_backlog")
         self._configuration.set(INTERVAL_DURING_BACKLOG, interval)
         return self
 
     def get_checkpoint_interval_during_backlog(self) -> int | None:
-        """Return the interval while history is read, None if it is not set."""
+        """Return the interval while history is read, in milliseconds; None if it was not set."""
         interval = self._configuration.get(INTERVAL_DURING_BACKLOG)
         return None if interval is None else milliseconds_of(interval)
 
     def set_checkpoint_directory(self, directory: str) -> CheckpointConfig:
-        """Set where progress and state are kept."""
+        """Set the directory of progress and state to `directory`."""
         self._configuration.set(CHECKPOINT_DIR, directory)
         return self
 
     def set_checkpoint_storage(self, storage: CheckpointStorage | str) -> CheckpointConfig:
-        """Set where progress and state are kept: a directory, or a storage that names one."""
+        """Set the directory of progress and state.
+
+        Args:
+            storage: A directory, or a `CheckpointStorage` with one.
+        """
         if isinstance(storage, str):
             return self.set_checkpoint_directory(storage)
         storage.store(self._configuration)
         return self
 
     def get_checkpoint_storage(self) -> CheckpointStorage | None:
-        """Return where progress and state are kept, None if nobody said."""
+        """Return the storage of progress and state, None if it was not set."""
         return CheckpointStorage.of(self._configuration)
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return the mode that was set; what happens is exactly once."""
+        """Return the mode that was set; jobs always run exactly once."""
         return self._configuration.get(CHECKPOINTING_MODE)
 
     def set_checkpointing_mode(self, checkpointing_mode: CheckpointingMode) -> CheckpointConfig:
-        """Accept any mode; both give exactly once."""
+        """Set `checkpointing_mode`, which has no effect: jobs always run exactly once."""
         mode = checked_member(checkpointing_mode, CheckpointingMode, "set_checkpointing_mode")
         self._configuration.set(CHECKPOINTING_MODE, mode)
         return self
 
     def get_checkpoint_timeout(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the timeout that was set, in milliseconds."""
         return milliseconds_of(self._configuration.get(CHECKPOINT_TIMEOUT))
 
     def set_checkpoint_timeout(self, checkpoint_timeout: Length) -> CheckpointConfig:
-        """Accept a timeout in milliseconds."""
+        """Set `checkpoint_timeout` in milliseconds, which has no effect."""
         timeout = length_of(checkpoint_timeout, "set_checkpoint_timeout")
         self._configuration.set(CHECKPOINT_TIMEOUT, timeout)
         return self
 
     def get_min_pause_between_checkpoints(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the pause that was set, in milliseconds."""
         return milliseconds_of(self._configuration.get(MIN_PAUSE))
 
     def set_min_pause_between_checkpoints(
         self, min_pause_between_checkpoints: Length
     ) -> CheckpointConfig:
-        """Accept a pause in milliseconds."""
+        """Set `min_pause_between_checkpoints` in milliseconds, which has no effect."""
         pause = length_of(min_pause_between_checkpoints, "set_min_pause_between_checkpoints")
         self._configuration.set(MIN_PAUSE, pause)
         return self
 
     def get_max_concurrent_checkpoints(self) -> int:
-        """Return what was set."""
+        """Return the number that was set."""
         return self._configuration.get(MAX_CONCURRENT_CHECKPOINTS)
 
     def set_max_concurrent_checkpoints(self, max_concurrent_checkpoints: int) -> CheckpointConfig:
-        """Accept a number."""
+        """Set `max_concurrent_checkpoints`, which has no effect."""
         number = checked_count(max_concurrent_checkpoints, "set_max_concurrent_checkpoints", 1)
         self._configuration.set(MAX_CONCURRENT_CHECKPOINTS, number)
         return self
 
     def is_fail_on_checkpointing_errors(self) -> bool:
-        """Return whether no failed checkpoint was said to be tolerable."""
+        """Return whether the number of tolerable failed checkpoints is 0."""
         return self.get_tolerable_checkpoint_failure_number() == 0
 
     def set_fail_on_checkpointing_errors(
         self,
         fail_on_checkpointing_errors: bool,  # noqa: FBT001 - as in PyFlink
     ) -> CheckpointConfig:
-        """Accept; a failed checkpoint always fails the run."""
+        """Set `fail_on_checkpointing_errors`, which has no effect: a failed one fails the run."""
         return self.set_tolerable_checkpoint_failure_number(
             0 if fail_on_checkpointing_errors else _ANY_NUMBER
         )
 
     def get_tolerable_checkpoint_failure_number(self) -> int:
-        """Return what was set."""
+        """Return the number that was set."""
         return self._configuration.get(TOLERABLE_FAILED_CHECKPOINTS)
 
     def set_tolerable_checkpoint_failure_number(
         self, tolerable_checkpoint_failure_number: int
     ) -> CheckpointConfig:
-        """Accept a number."""
+        """Set `tolerable_checkpoint_failure_number`, which has no effect."""
         number = checked_count(
             tolerable_checkpoint_failure_number, "set_tolerable_checkpoint_failure_number", 0
         )
@@ -153,7 +166,7 @@ class CheckpointConfig:
     def set_externalized_checkpoint_retention(
         self, retention_mode: ExternalizedCheckpointRetention
     ) -> CheckpointConfig:
-        """Accept any mode; a directory that somebody named is kept."""
+        """Set `retention_mode`, which has no effect: a directory that was set is not deleted."""
         mode = checked_member(
             retention_mode, ExternalizedCheckpointRetention, "set_externalized_checkpoint_retention"
         )
@@ -161,58 +174,58 @@ class CheckpointConfig:
         return self
 
     def is_externalized_checkpoints_enabled(self) -> bool:
-        """Return whether a mode was set that keeps or deletes checkpoints."""
+        """Return whether a mode was set that retains or deletes checkpoints."""
         none = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
         return self.get_externalized_checkpoint_retention() is not none
 
     def get_externalized_checkpoint_retention(self) -> ExternalizedCheckpointRetention:
-        """Return what was set."""
+        """Return the mode that was set."""
         return self._configuration.get(CHECKPOINT_RETENTION)
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(UNALIGNED_CHECKPOINTS)
 
     def enable_unaligned_checkpoints(
         self,
         enabled: bool = True,  # noqa: FBT001, FBT002 - as in PyFlink
     ) -> CheckpointConfig:
-        """Accept."""
+        """Set the flag to `enabled`, which has no effect."""
         flag = checked_flag(enabled, "enable_unaligned_checkpoints")
         self._configuration.set(UNALIGNED_CHECKPOINTS, flag)
         return self
 
     def disable_unaligned_checkpoints(self) -> CheckpointConfig:
-        """Accept."""
+        """Set the flag to False, which has no effect."""
         return self.enable_unaligned_checkpoints(enabled=False)
 
     def set_aligned_checkpoint_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """Accept a timeout."""
+        """Set `alignment_timeout` in milliseconds, which has no effect."""
         timeout = length_of(alignment_timeout, "set_aligned_checkpoint_timeout")
         self._configuration.set(ALIGNED_TIMEOUT, timeout)
         return self
 
     def get_aligned_checkpoint_timeout(self) -> Duration:
-        """Return what was set."""
+        """Return the timeout that was set."""
         return Duration.of_millis(milliseconds_of(self._configuration.get(ALIGNED_TIMEOUT)))
 
     def set_alignment_timeout(self, alignment_timeout: Length) -> CheckpointConfig:
-        """Accept a timeout; the older name of `set_aligned_checkpoint_timeout`."""
+        """Set `alignment_timeout`; the older name of `set_aligned_checkpoint_timeout`."""
         return self.set_aligned_checkpoint_timeout(alignment_timeout)
 
     def get_alignment_timeout(self) -> Duration:
-        """Return what was set; the older name of `get_aligned_checkpoint_timeout`."""
+        """Return the timeout that was set; the older name of `get_aligned_checkpoint_timeout`."""
         return self.get_aligned_checkpoint_timeout()
 
     def set_force_unaligned_checkpoints(
         self,
         force_unaligned_checkpoints: bool = True,  # noqa: FBT001, FBT002 - as in PyFlink
     ) -> CheckpointConfig:
-        """Accept."""
+        """Set `force_unaligned_checkpoints`, which has no effect."""
         flag = checked_flag(force_unaligned_checkpoints, "set_force_unaligned_checkpoints")
         self._configuration.set(FORCED_UNALIGNED, flag)
         return self
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(FORCED_UNALIGNED)

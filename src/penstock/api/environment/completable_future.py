@@ -1,4 +1,4 @@
-"""The future that savepoints are asked for with, shaped like PyFlink's `CompletableFuture`."""
+"""The future that requests for savepoints return, shaped like PyFlink's `CompletableFuture`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 class CompletableFuture(Generic[T]):
     """A result that may come later. Safe to use from several threads.
 
-    Examples:
+    Example:
         >>> future = CompletableFuture[str]()
         >>> future.set_result("/savepoints/1")
         >>> future.done(), future.result()
@@ -24,19 +24,20 @@ class CompletableFuture(Generic[T]):
 
     @classmethod
     def completed(cls, result: T) -> CompletableFuture[T]:
-        """Return a future that has its result.
+        """Return a future that has the result `result`.
 
-        >>> CompletableFuture.completed(1).done()
-        True
+        Example:
+            >>> CompletableFuture.completed(1).done()
+            True
         """
         made = cls()
         made.set_result(result)
         return made
 
     def cancel(self) -> bool:
-        """Give up waiting; return False if it was done already.
+        """Stop waiting; return False if it was done already.
 
-        What was asked for may happen all the same, as in Flink.
+        The requested operation may happen all the same, as in Flink.
         """
         return self._future.cancel()
 
@@ -71,12 +72,12 @@ class CompletableFuture(Generic[T]):
         return self._future.exception()
 
     def set_result(self, result: T) -> None:
-        """Complete it, unless it is done already."""
+        """Complete the future with `result`, unless it is done already."""
         with suppress(InvalidStateError):
             self._future.set_result(result)
 
     def set_exception(self, exception: BaseException) -> None:
-        """Complete it with an error, unless it is done already."""
+        """Complete the future with the error `exception`, unless it is done already."""
         with suppress(InvalidStateError):
             self._future.set_exception(exception)
 

@@ -1,4 +1,4 @@
-"""`ConfigOptions`: options of a program's own, for `Configuration.get` and `set`."""
+"""`ConfigOptions`: options that a program declares, for `Configuration.get` and `set`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ T = TypeVar("T")
 
 
 class ConfigOptions:
-    """Declares options.
+    """Declares options of a program.
 
-    >>> ConfigOptions.key("my.size").int_type().default_value(3).default
-    3
+    Example:
+        >>> ConfigOptions.key("my.size").int_type().default_value(3).default
+        3
     """
 
     @staticmethod
     def key(key: str) -> ConfigOptions.OptionBuilder:
-        """Begin to declare the option of a key."""
+        """Return a builder for the option with the key `key`."""
         return ConfigOptions.OptionBuilder(key)
 
     class OptionBuilder:

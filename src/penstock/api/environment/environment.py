@@ -1,17 +1,17 @@
-"""`StreamExecutionEnvironment`: where a program begins and is executed."""
+"""`StreamExecutionEnvironment`: makes the streams of a program and executes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, overload
 
+from penstock.api.environment.builder import GraphBuilder
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.environment.missed_settings import tell_of_missed
 from penstock.api.environment.python_dependencies import PythonDependencies
 from penstock.api.functions.source_functions import SourceFunction, record
 from penstock.api.functions.watermark import WatermarkStrategy
-from penstock.api.streams.builder import GraphBuilder
 from penstock.api.streams.caching import fill_caches
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.dataframes import source_of
@@ -31,7 +31,16 @@ from penstock.types.type_parameters import T
 
 
 class StreamExecutionEnvironment(PythonDependencies):
-    """The context of one program: its configuration and the streams made so far."""
+    """The context of one program: its configuration and its streams.
+
+    Example:
+        >>> env = StreamExecutionEnvironment.get_execution_environment()
+        >>> sink = env.from_collection([1, 2, 3]).map(lambda n: n * n).print()
+        >>> env.execute("squares")  # doctest: +SKIP
+        1
+        4
+        9
+    """
 
     def __init__(self, configuration: Configuration | None = None) -> None:
         super().__init__(configuration)
@@ -45,6 +54,11 @@ class StreamExecutionEnvironment(PythonDependencies):
 
         Args:
             configuration: Is copied; later changes to it have no effect.
+
+        Example:
+            >>> settings = Configuration().set_string("parallelism.default", "4")
+            >>> StreamExecutionEnvironment.get_execution_environment(settings).get_parallelism()
+            4
         """
         return StreamExecutionEnvironment(configuration)
 
@@ -54,7 +68,7 @@ class StreamExecutionEnvironment(PythonDependencies):
         return self._graph
 
     def stream_of(self, node_id: int) -> DataStream[Any]:
-        """Return the stream that a node of the program produces."""
+        """Return the stream of the node `node_id`; for the streams themselves."""
         return handle_of(self, node_id)
 
     @overload
@@ -71,12 +85,15 @@ class StreamExecutionEnvironment(PythonDependencies):
         """Return a stream of the elements, in order.
 
         Args:
-            collection: Is read now; must fit in the driver.
-            type_info: Type of the elements, which are brought to it. None keeps them as
-                they are.
+            collection: Is read now; must fit in the memory of the driver.
+            type_info: Type the elements are converted to. None leaves them as they are.
 
         Raises:
             ArgumentError: An element does not have the type, or it is no type.
+
+        Example:
+            >>> collect(env.from_collection([("ann", 5), ("bob", 3)]))
+            [('ann', 5), ('bob', 3)]
         """
         source = CollectionSource.of(collection, checked_type(type_info, "from_collection"))
         return self._source(source, WatermarkStrategy.no_watermarks(), "Collection", type_info)
@@ -88,17 +105,22 @@ class StreamExecutionEnvironment(PythonDependencies):
         source_name: str,
         type_info: TypeInformation[T] | None = None,
     ) -> DataStream[T]:
-        """Return a stream of what `source` reads.
+        """Return a stream of the records of a source.
 
         Args:
-            source: What to read.
+            source: Such as a `FileSource`, `NumberSequenceSource` or `SparkSource`.
             watermark_strategy: How its records get timestamps and watermarks.
             source_name: For messages and plans.
-            type_info: Overrides the type the source says it produces; its records are
-                brought to it.
+            type_info: Type its records are converted to; None is the type the source declares.
 
         Raises:
             ArgumentError: `source`, the strategy or the type is none.
+
+        Example:
+            >>> no_watermarks = WatermarkStrategy.no_watermarks()
+            >>> stream = env.from_source(NumberSequenceSource(1, 3), no_watermarks, "numbers")
+            >>> collect(stream)
+            [1, 2, 3]
         """
         return self._source(source, watermark_strategy, source_name, type_info)
 
@@ -109,18 +131,22 @@ class StreamExecutionEnvironment(PythonDependencies):
         source_name: str = "DataFrame",
         type_info: TypeInformation | None = None,
     ) -> DataStream[Any]:
-        """Return a stream of the rows of a Spark DataFrame.
+        """Return a stream of the rows of a Spark DataFrame. The rows have no order.
 
         Args:
             dataframe: A batch or streaming DataFrame of the session the job runs in.
-            watermark_strategy: How to time the rows; None is without time.
-            source_name: For people.
+            watermark_strategy: How rows get timestamps and watermarks; None is without.
+            source_name: For messages and plans.
             type_info: Type of the records; None takes it from the columns. The fields of a row
                 type choose columns by their names; `Types.ROW`, whose fields have no names of
                 their own, takes all columns in their order.
 
         Raises:
             ArgumentError: It is no DataFrame, or has not the columns the type names.
+
+        Example:
+            >>> rows = env.from_dataframe(spark.range(3))  # doctest: +SKIP
+            >>> sink = rows.map(lambda row: row.id + 1).print()  # doctest: +SKIP
         """
         strategy = watermark_strategy or WatermarkStrategy.no_watermarks()
         return self._source(source_of(dataframe, type_info), strategy, source_name, type_info)
@@ -131,26 +157,52 @@ class StreamExecutionEnvironment(PythonDependencies):
         source_name: str = "Custom Source",
         type_info: TypeInformation[T] | None = None,
     ) -> DataStream[T]:
-        """Return a stream of what a source function collects; it is run to its end here.
+        """Run a source function to its end, in the driver, and return a stream of its records.
 
-        Meant for small inputs: endless and large sources go to `from_source`.
+        For small inputs: endless and large sources go to `from_source`.
+
+        Args:
+            source_func: Collects the records.
+            source_name: For messages and plans.
+            type_info: Type the records are converted to; None leaves them as they are.
 
         Raises:
             ArgumentError: `source_func` is no `SourceFunction`, or a record does not have the
                 type.
             SourceError: It raised, or did not end.
+
+        Example:
+            >>> class Count(SourceFunction):
+            ...     def run(self, ctx):
+            ...         for n in range(3):
+            ...             ctx.collect(n)
+            ...     def cancel(self):
+            ...         pass
+            >>> collect(env.add_source(Count()))
+            [0, 1, 2]
         """
         declared = checked_type(type_info, "add_source")
         source = record(source_func, source_name, declared, CallSite.of_caller())
         return self._source(source, WatermarkStrategy.no_watermarks(), source_name, type_info)
 
     def execute(self, job_name: str | None = None) -> JobExecutionResult:
-        """Run the program to its end and forget its sinks; streams may be used again.
+        """Run the program on Spark, wait for its end, and remove its sinks.
 
-        A program with unbounded sources runs until it is stopped.
+        A program with unbounded sources runs until it is cancelled. The streams may be used again.
+
+        Args:
+            job_name: For progress, metrics and messages; None takes `pipeline.name`.
+
+        Returns:
+            The runs, record counts and metrics of the job.
 
         Raises:
             PenstockError: The program is wrong, or the job failed.
+
+        Example:
+            >>> sink = numbers.print()
+            >>> env.execute("print numbers").get_net_runtime()  # doctest: +SKIP
+            2318
         """
         __tracebackhide__ = True
         client = self.execute_async(job_name)
@@ -161,10 +213,23 @@ class StreamExecutionEnvironment(PythonDependencies):
             raise
 
     def execute_async(self, job_name: str | None = None) -> JobClient:
-        """Start the program and forget its sinks; streams may be used again.
+        """Start the program on Spark, remove its sinks, and return at once.
+
+        The streams may be used again.
+
+        Args:
+            job_name: For progress, metrics and messages; None takes `pipeline.name`.
+
+        Returns:
+            A handle to the running job, to cancel it or take savepoints.
 
         Raises:
             PenstockError: The program is wrong, or the job cannot start.
+
+        Example:
+            >>> sink = numbers.print()
+            >>> client = env.execute_async("print numbers")  # doctest: +SKIP
+            >>> client.get_job_execution_result().result()  # doctest: +SKIP
         """
         if job_name is not None:
             self._configuration.set(JOB_NAME, job_name)
@@ -176,30 +241,58 @@ class StreamExecutionEnvironment(PythonDependencies):
         return client
 
     def close(self) -> None:
-        """Forget the program, and with it what its cached streams hold. Running jobs go on."""
+        """Remove all streams of the program, and the files of cached ones. Running jobs go on.
+
+        Example:
+            >>> sink = numbers.print()
+            >>> env.close()
+            >>> env.explain()
+            Traceback (most recent call last):
+            penstock.errors.EmptyGraphError: ...
+        """
         self._graph = GraphBuilder()
 
     def plan(self) -> PhysicalPlan:
-        """Return the physical plan of the program so far.
+        """Return the physical plan of the program so far, without running it.
 
         Raises:
             GraphError: The program cannot run as configured.
             ConfigError: A setting cannot be used.
+
+        Example:
+            >>> sink = numbers.print().name("numbers")
+            >>> [sink.name for sink in env.plan().sinks]
+            ['numbers']
         """
         return plan_job(self._graph.logical_graph(), self._configuration)
 
     def explain(self) -> str:
-        """Return the physical plan as text, with the reason of each decision."""
+        """Return the physical plan as text, with the reason of each decision.
+
+        Raises:
+            GraphError: The program cannot run as configured.
+            ConfigError: A setting cannot be used.
+
+        Example:
+            >>> sink = numbers.map(lambda n: n + 1).name("increment").print()
+            >>> "increment" in env.explain()
+            True
+        """
         return render_text(self.plan())
 
     def get_execution_plan(self) -> str:
-        """Return the logical graph as JSON, in the shape of Flink's.
+        """Return the logical graph as JSON, in the form of Flink's.
 
-        Of a program without a sink it is that of all its streams.
+        Of a program without a sink it is the graph of all its streams.
 
         Raises:
             GraphError: The program has no stream, or cannot run as configured.
             ConfigError: A setting cannot be used.
+
+        Example:
+            >>> import json
+            >>> [node["type"] for node in json.loads(env.get_execution_plan())["nodes"]][0]
+            'Source: Collection'
         """
         if self._graph.has_sink():
             return execution_plan_json(self.plan())

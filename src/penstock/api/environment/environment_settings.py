@@ -1,4 +1,4 @@
-"""What can be set on an environment: modes, checkpoints, failures. A view of its configuration."""
+"""Settings of an environment: modes, checkpoints, failures. A view of its configuration."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class EnvironmentSettings:
         return self._configuration
 
     def configure(self, configuration: Configuration) -> None:
-        """Set everything `configuration` holds, over what was set before under any name."""
+        """Set all options of `configuration`, in place of those set before under any key."""
         given = configuration.key_set()
         for option in ALL_OPTIONS:
             if not given.isdisjoint(option.keys):
@@ -74,7 +74,14 @@ class EnvironmentSettings:
         return ExecutionConfig(self._configuration)
 
     def set_parallelism(self, parallelism: int) -> Self:
-        """Set the number of subtasks of every operator that does not set its own."""
+        """Set the number of subtasks of every operator that does not set its own.
+
+        Args:
+            parallelism: An integer from 1.
+
+        Raises:
+            ConfigError: It is not an integer from 1.
+        """
         self.get_config().set_parallelism(parallelism)
         return self
 
@@ -83,7 +90,11 @@ class EnvironmentSettings:
         return self.get_config().get_parallelism()
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Set the number of key groups, which bounds the parallelism for the job's life."""
+        """Set the number of key groups, which limits the parallelism as long as the state exists.
+
+        Args:
+            max_parallelism: An integer from 1.
+        """
         self.get_config().set_max_parallelism(max_parallelism)
         return self
 
@@ -92,7 +103,10 @@ class EnvironmentSettings:
         return self.get_config().get_max_parallelism()
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
-        """Accept, for PyFlink's sake: `set_parallelism` decides.
+        """Do nothing: `set_parallelism` decides. PyFlink has the method.
+
+        Args:
+            parallelism: An integer from 1.
 
         Raises:
             ArgumentError: It is not an integer from 1.
@@ -100,22 +114,29 @@ class EnvironmentSettings:
         self._local_parallelism = checked_count(parallelism, "set_default_local_parallelism", 1)
 
     def get_default_local_parallelism(self) -> int:
-        """Return what was set, the number of subtasks if nothing was."""
+        """Return the number that was set, the number of subtasks if it was not."""
         set_to = self._local_parallelism
         return self.get_parallelism() if set_to is None else set_to
 
     def set_runtime_mode(self, execution_mode: RuntimeExecutionMode) -> Self:
-        """Set the runtime mode.
+        """Set the runtime mode: AUTOMATIC, BATCH or STREAMING.
+
+        Args:
+            execution_mode: The mode.
 
         Raises:
-            ArgumentError: It is none.
+            ArgumentError: It is no `RuntimeExecutionMode`.
         """
         mode = checked_member(execution_mode, RuntimeExecutionMode, "set_runtime_mode")
         self._configuration.set(RUNTIME_MODE, mode)
         return self
 
     def set_buffer_timeout(self, timeout_millis: Length) -> Self:
-        """Accept a time in milliseconds, -1 for none: records move with their micro-batch."""
+        """Do nothing: records are sent at the end of each micro-batch. PyFlink has the method.
+
+        Args:
+            timeout_millis: Milliseconds, -1 for none.
+        """
         waits = timeout_millis != _NO_TIMEOUT
         if waits:
             timeout = length_of(timeout_millis, "set_buffer_timeout")
@@ -124,25 +145,28 @@ class EnvironmentSettings:
         return self
 
     def get_buffer_timeout(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the time that was set, in milliseconds."""
         if not self._configuration.get(BUFFER_TIMEOUT_ENABLED):
             return _NO_TIMEOUT
         return milliseconds_of(self._configuration.get(BUFFER_TIMEOUT))
 
     def disable_operator_chaining(self) -> Self:
-        """Put frames between operators that would call each other: slower, same result."""
+        """Disable chaining: operators exchange records in frames. Slower, with the same results."""
         self._configuration.set(OPERATOR_CHAINING, value=False)
         return self
 
     def is_chaining_enabled(self) -> bool:
-        """Return whether operators may call each other."""
+        """Return whether operators may be chained."""
         return self._configuration.get(OPERATOR_CHAINING)
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
-        """Accept, for PyFlink's sake: Spark has no slots to share.
+        """Do nothing: Spark has no slots to share. PyFlink has the method.
+
+        Args:
+            slot_sharing_group: The group.
 
         Raises:
-            ArgumentError: It is none.
+            ArgumentError: It is no `SlotSharingGroup`.
         """
         if not isinstance(slot_sharing_group, SlotSharingGroup):
             raise ArgumentError(
@@ -158,7 +182,7 @@ class EnvironmentSettings:
 
         Args:
             interval: Milliseconds.
-            mode: Only EXACTLY_ONCE exists here; the weaker one is accepted and exceeded.
+            mode: Only EXACTLY_ONCE exists; AT_LEAST_ONCE is accepted and exceeded.
         """
         checkpoints = self.get_checkpoint_config().set_checkpoint_interval(interval)
         if mode is not None:
@@ -170,11 +194,11 @@ class EnvironmentSettings:
         return CheckpointConfig(self._configuration)
 
     def get_checkpoint_interval(self) -> int:
-        """Return the checkpoint interval in milliseconds, -1 if nobody set it."""
+        """Return the checkpoint interval in milliseconds, -1 if it was not set."""
         return self.get_checkpoint_config().get_checkpoint_interval()
 
     def get_checkpointing_mode(self) -> CheckpointingMode:
-        """Return the mode that was set; what happens is exactly once."""
+        """Return the mode that was set; jobs always run exactly once."""
         return self.get_checkpoint_config().get_checkpointing_mode()
 
     def get_checkpointing_consistency_mode(self) -> CheckpointingMode:
@@ -182,40 +206,47 @@ class EnvironmentSettings:
         return self.get_checkpointing_mode()
 
     def is_unaligned_checkpoints_enabled(self) -> bool:
-        """Return what was set on the checkpointing settings."""
+        """Return the flag that was set on the checkpointing settings."""
         return self.get_checkpoint_config().is_unaligned_checkpoints_enabled()
 
     def is_force_unaligned_checkpoints(self) -> bool:
-        """Return what was set on the checkpointing settings."""
+        """Return the flag that was set on the checkpointing settings."""
         return self.get_checkpoint_config().is_force_unaligned_checkpoints()
 
     def enable_changelog_state_backend(
         self,
         enabled: bool,  # noqa: FBT001 - as in PyFlink
     ) -> Self:
-        """Accept: a live run always keeps a log of changes."""
+        """Do nothing: a live run always writes a change log. PyFlink has the method.
+
+        Args:
+            enabled: Returned by `is_changelog_state_backend_enabled`.
+        """
         flag = checked_flag(enabled, "enable_changelog_state_backend")
         self._configuration.set(CHANGELOG_ENABLED, flag)
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
-        """Return what was set, None if nothing was."""
+        """Return the flag that was set, None if it was not."""
         return self._configuration.get(CHANGELOG_ENABLED)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
-        """Set where savepoints go unless whoever asks for one names another place."""
+        """Set the directory of savepoints whose request names no other: `directory`."""
         self._configuration.set(SAVEPOINT_DIR, directory)
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        """Return where savepoints go, None for the checkpoint directory."""
+        """Return the directory of savepoints, None for the checkpoint directory."""
         return self._configuration.get(SAVEPOINT_DIR)
 
     def set_state_backend(self, state_backend: StateBackend) -> Self:
-        """Set where workers keep their local copy of the state (PyFlink before 2.0).
+        """Set the backend of the workers' local copies of state (PyFlink before 2.0).
+
+        Args:
+            state_backend: A `HashMapStateBackend` or `EmbeddedRocksDBStateBackend`.
 
         Raises:
-            ArgumentError: It is none.
+            ArgumentError: It is no state backend.
         """
         if not isinstance(state_backend, StateBackend):
             raise ArgumentError(
@@ -227,11 +258,14 @@ class EnvironmentSettings:
         return self
 
     def get_state_backend(self) -> StateBackend | None:
-        """Return what was set, None if nothing was (PyFlink before 2.0)."""
+        """Return the state backend that was set, None if it was not (PyFlink before 2.0)."""
         return StateBackend.of(self._configuration)
 
     def set_restart_strategy(self, restart_strategy: RestartStrategyConfiguration) -> Self:
-        """Set what happens after a failure (PyFlink before 2.0).
+        """Set the restart strategy after failures (PyFlink before 2.0).
+
+        Args:
+            restart_strategy: Made by a method of `RestartStrategies`.
 
         Raises:
             ArgumentError: It is no strategy.
@@ -246,7 +280,7 @@ class EnvironmentSettings:
         return self
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
-        """Return what happens after a failure (PyFlink before 2.0)."""
+        """Return the restart strategy (PyFlink before 2.0)."""
         get = self._configuration.get
         if not any(self._configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
             return RestartStrategies.fall_back_restart()
@@ -275,7 +309,13 @@ class EnvironmentSettings:
         name: str,
         executable: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
     ) -> None:
-        """Accept: `add_python_archive` brings files to the workers."""
+        """Do nothing: `add_python_archive` ships files to the workers. PyFlink has the method.
+
+        Args:
+            file_path: Of the file.
+            name: Under which functions would open it.
+            executable: Whether it is executable.
+        """
         entry = f"name:{name},path:{file_path},executable:{str(executable).lower()}"
         earlier = self._configuration.get(CACHED_FILES)
         self._configuration.set(CACHED_FILES, f"{earlier};{entry}" if earlier else entry)

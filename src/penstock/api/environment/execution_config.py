@@ -27,11 +27,16 @@ from penstock.plan.options import plan_options
 class ExecutionConfig:
     """A view of the execution keys of a configuration.
 
-    Parallelism, job parameters, uids and object reuse take effect; the rest is kept and given back.
+    Parallelism, job parameters, uids, object reuse, and the intervals of watermarks and latency
+    markers have an effect; other settings can be set and read.
 
     Attributes:
-        PARALLELISM_DEFAULT: Flink's mark for the default.
-        PARALLELISM_UNKNOWN: Flink's mark for none.
+        PARALLELISM_DEFAULT: Flink's number for the default.
+        PARALLELISM_UNKNOWN: Flink's number for none.
+
+    Example:
+        >>> env.get_config().set_parallelism(8).get_parallelism()
+        8
     """
 
     PARALLELISM_DEFAULT: ClassVar[int] = -1
@@ -41,35 +46,43 @@ class ExecutionConfig:
         self._configuration = configuration
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
-        """Accept."""
+        """Set the flag, which has no effect."""
         return self._set(CLOSURE_CLEANER, "RECURSIVE")
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
-        """Accept."""
+        """Unset the flag, which has no effect."""
         return self._set(CLOSURE_CLEANER, "NONE")
 
     def is_closure_cleaner_enabled(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(CLOSURE_CLEANER) != "NONE"
 
     def set_auto_watermark_interval(self, interval: Length) -> ExecutionConfig:
-        """Set it, in milliseconds; 0 says that the job needs no watermarks (FLIP-330 §1.3)."""
+        """Set the watermark interval.
+
+        Args:
+            interval: Milliseconds; 0 declares that the job needs no watermarks (FLIP-330 §1.3).
+        """
         return self._set(
             AUTO_WATERMARK_INTERVAL, length_of(interval, "set_auto_watermark_interval")
         )
 
     def get_auto_watermark_interval(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the watermark interval, in milliseconds."""
         return milliseconds_of(self._configuration.get(AUTO_WATERMARK_INTERVAL))
 
     def set_latency_tracking_interval(self, interval: Length) -> ExecutionConfig:
-        """Send latency markers so often, in milliseconds; 0 and less switch them off."""
+        """Set the interval of latency markers.
+
+        Args:
+            interval: Milliseconds; 0 or less sends none.
+        """
         if type(interval) is int:
             interval = max(interval, 0)
         return self._set(LATENCY_INTERVAL, length_of(interval, "set_latency_tracking_interval"))
 
     def get_latency_tracking_interval(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the interval of latency markers, in milliseconds."""
         return milliseconds_of(self._configuration.get(LATENCY_INTERVAL))
 
     def get_parallelism(self) -> int:
@@ -77,7 +90,10 @@ class ExecutionConfig:
         return plan_options(self._configuration).parallelism
 
     def set_parallelism(self, parallelism: int) -> ExecutionConfig:
-        """Set the number of subtasks of every operator; PARALLELISM_DEFAULT unsets it.
+        """Set the number of subtasks of every operator that does not set its own.
+
+        Args:
+            parallelism: An integer from 1; `PARALLELISM_DEFAULT` unsets it.
 
         Raises:
             ConfigError: It is not an integer from 1.
@@ -94,53 +110,53 @@ class ExecutionConfig:
         return self._configuration.get(MAX_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
-        """Set the number of key groups, which bounds the parallelism for the job's life."""
+        """Set the number of key groups, `max_parallelism`, which limits the parallelism."""
         return self._set(MAX_PARALLELISM, max_parallelism)
 
     def get_task_cancellation_interval(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the interval that was set, in milliseconds."""
         return milliseconds_of(self._configuration.get(CANCELLATION_INTERVAL))
 
     def set_task_cancellation_interval(self, interval: Length) -> ExecutionConfig:
-        """Accept an interval in milliseconds."""
+        """Set `interval` in milliseconds, which has no effect."""
         return self._set(
             CANCELLATION_INTERVAL, length_of(interval, "set_task_cancellation_interval")
         )
 
     def get_task_cancellation_timeout(self) -> int:
-        """Return what was set, in milliseconds."""
+        """Return the timeout that was set, in milliseconds."""
         return milliseconds_of(self._configuration.get(CANCELLATION_TIMEOUT))
 
     def set_task_cancellation_timeout(self, timeout: Length) -> ExecutionConfig:
-        """Accept a timeout in milliseconds."""
+        """Set `timeout` in milliseconds, which has no effect."""
         return self._set(CANCELLATION_TIMEOUT, length_of(timeout, "set_task_cancellation_timeout"))
 
     def enable_force_kryo(self) -> ExecutionConfig:
-        """Accept."""
+        """Set the flag, which has no effect."""
         return self._switch(FORCE_KRYO, on=True)
 
     def disable_force_kryo(self) -> ExecutionConfig:
-        """Accept."""
+        """Unset the flag, which has no effect."""
         return self._switch(FORCE_KRYO, on=False)
 
     def is_force_kryo_enabled(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(FORCE_KRYO)
 
     def enable_generic_types(self) -> ExecutionConfig:
-        """Accept."""
+        """Set the flag, which has no effect."""
         return self._switch(GENERIC_TYPES, on=True)
 
     def disable_generic_types(self) -> ExecutionConfig:
-        """Accept; records without a declared type are pickled all the same."""
+        """Unset the flag, which has no effect: records without a declared type are pickled."""
         return self._switch(GENERIC_TYPES, on=False)
 
     def has_generic_types_disabled(self) -> bool:
-        """Return what was set."""
+        """Return whether the flag was unset."""
         return not self._configuration.get(GENERIC_TYPES)
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        """Let operators without a uid get one; the default."""
+        """Generate a uid for operators without one; the default."""
         return self._switch(AUTO_UIDS, on=True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
@@ -148,31 +164,31 @@ class ExecutionConfig:
         return self._switch(AUTO_UIDS, on=False)
 
     def has_auto_generated_uids_enabled(self) -> bool:
-        """Return what was set."""
+        """Return whether uids are generated."""
         return self._configuration.get(AUTO_UIDS)
 
     def enable_force_avro(self) -> ExecutionConfig:
-        """Accept."""
+        """Set the flag, which has no effect."""
         return self._switch(FORCE_AVRO, on=True)
 
     def disable_force_avro(self) -> ExecutionConfig:
-        """Accept."""
+        """Unset the flag, which has no effect."""
         return self._switch(FORCE_AVRO, on=False)
 
     def is_force_avro_enabled(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(FORCE_AVRO)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        """Let operators of one task share records, whatever their functions do with them."""
+        """Share records between the operators of a task, whatever their functions do with them."""
         return self._switch(OBJECT_REUSE, on=True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        """Copy records where attributes of operators and functions do not rule it out."""
+        """Copy records, unless attributes of operators and functions rule out a change."""
         return self._switch(OBJECT_REUSE, on=False)
 
     def is_object_reuse_enabled(self) -> bool:
-        """Return what was set."""
+        """Return whether records are shared."""
         return self._configuration.get(OBJECT_REUSE)
 
     def get_global_job_parameters(self) -> dict[str, str]:
@@ -182,31 +198,35 @@ class ExecutionConfig:
     def set_global_job_parameters(
         self, global_job_parameters_dict: Mapping[str, object]
     ) -> ExecutionConfig:
-        """Replace the parameters that functions read; values become text."""
+        """Replace the parameters that functions read with `get_job_parameter`.
+
+        Args:
+            global_job_parameters_dict: Name to value; values are converted to text.
+        """
         set_job_parameters(self._configuration, global_job_parameters_dict)
         return self
 
     def get_default_kryo_serializer_classes(self) -> dict[str, str]:
-        """Return nothing: there is no Kryo."""
+        """Return an empty dictionary: there is no Kryo."""
         return {}
 
     def get_registered_kryo_types(self) -> list[str]:
-        """Return nothing: there is no Kryo."""
+        """Return an empty list: there is no Kryo."""
         return []
 
     def get_registered_pojo_types(self) -> list[str]:
-        """Return nothing: there are no Java objects."""
+        """Return an empty list: there are no Java objects."""
         return []
 
     def is_use_snapshot_compression(self) -> bool:
-        """Return what was set."""
+        """Return the flag that was set."""
         return self._configuration.get(SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(
         self,
         use_snapshot_compression: bool,  # noqa: FBT001 - as in PyFlink
     ) -> ExecutionConfig:
-        """Accept."""
+        """Set `use_snapshot_compression`, which has no effect."""
         return self._set(SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     def _set(self, option: ConfigOption[Any], value: object) -> ExecutionConfig:

@@ -22,7 +22,7 @@ class JobID(str):
 
 
 class JobStatus(Enum):
-    """Where a job is in its life."""
+    """The states of a job."""
 
     CREATED = 0
     RUNNING = 1
@@ -41,17 +41,17 @@ class JobStatus(Enum):
     """Of Flink; never reached."""
 
     def is_globally_terminal_state(self) -> bool:
-        """Return whether the job will not change any more."""
+        """Return whether the state is final."""
         return self in {JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CANCELED}
 
     def is_terminal_state(self) -> bool:
-        """Return whether the job will not change any more in this process."""
+        """Return whether the state is final in this process."""
         return self.is_globally_terminal_state() or self is JobStatus.SUSPENDED
 
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What one run did.
+    """Record count and duration of one run.
 
     Attributes:
         name: `history`, `live` or `batch`.
@@ -68,7 +68,7 @@ class RunSummary:
 
 @dataclass(frozen=True, slots=True)
 class JobExecutionResult:
-    """What a finished job did.
+    """Runs, record counts and metrics of a finished job.
 
     Attributes:
         job_id: Identifies the job across restarts.
@@ -76,6 +76,11 @@ class JobExecutionResult:
         runs: One summary per run that this process executed.
         operator_records: uid to records received, over this process's part of the job.
         accumulators: Full name of a metric to its result, over this process's part of the job.
+
+    Example:
+        >>> result = JobExecutionResult(JobID("numbers"), net_runtime_ms=2_318)
+        >>> result.get_net_runtime()
+        2318
     """
 
     job_id: JobID
@@ -100,7 +105,7 @@ class JobExecutionResult:
         return self.net_runtime_ms
 
     def get_accumulator_result(self, accumulator_name: str) -> Any:
-        """Return what a metric came to; None if there is no such metric.
+        """Return the result of a metric; None if there is no such metric.
 
         Counters and meters give their count, gauges their last reading, distributions a
         `DistributionValue`.
@@ -122,13 +127,19 @@ class JobExecutionResult:
 
 
 class JobClient(Protocol):
-    """A running job."""
+    """A handle to a running job, returned by `execute_async`.
+
+    Example:
+        >>> sink = numbers.print()
+        >>> client = env.execute_async("numbers")  # doctest: +SKIP
+        >>> savepoint = client.stop_with_savepoint().result()  # doctest: +SKIP
+    """
 
     def get_job_id(self) -> JobID:
         """Return the job id."""
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Return where the job is in its life; the future is done."""
+        """Return the state of the job; the future is done."""
 
     def cancel(self) -> CompletableFuture[None]:
         """Stop the job cleanly and wait until it has stopped; it can be resumed.
@@ -138,7 +149,7 @@ class JobClient(Protocol):
         """
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Ask for a savepoint; the job goes on.
+        """Request a savepoint; the job goes on.
 
         A batch run has none to give, so the future waits for the live run.
 
@@ -156,7 +167,7 @@ class JobClient(Protocol):
         advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
         savepoint_directory: str | None = None,
     ) -> CompletableFuture[str]:
-        """Ask for a savepoint with which the job stops.
+        """Request a savepoint with which the job stops.
 
         Nothing is processed after the savepoint, and the job is FINISHED. Its checkpoint
         directory cannot be resumed; start a new job from the savepoint.
@@ -171,9 +182,9 @@ class JobClient(Protocol):
         """
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        """Return the results of all metrics by full name, of what is committed by now.
+        """Return the results of all metrics by full name, of all commits so far.
 
-        They are those of this process's part of the job: a job that is resumed begins at zero.
+        A job that is resumed begins at zero.
         """
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:

@@ -1,4 +1,4 @@
-"""What workers need beside the program: Python files, requirements, archives, an interpreter."""
+"""Python dependencies of the workers: files, requirements, archives, an interpreter."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from penstock.config.python_options import (
 
 
 class PythonDependencies(EnvironmentSettings):
-    """The methods of the environment that add to the workers. They take effect at `execute`."""
+    """Base of the environment: Python dependencies of the workers, read by `execute`."""
 
     def add_python_file(self, file_path: str) -> None:
         """Add a Python file, package, zip file, wheel or directory that functions import.
 
         What a directory, zip file or wheel contains can be imported. A directory that is a
         package can be imported itself, too.
+
+        Args:
+            file_path: Its path.
 
         Raises:
             ArgumentError: It is no path.
@@ -30,10 +33,10 @@ class PythonDependencies(EnvironmentSettings):
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
     ) -> None:
-        """Have pip install what functions import.
+        """Set the requirements that pip installs for functions.
 
-        It is installed once per content, on this machine, and shipped to the workers, which
-        must be of the same kind.
+        They are installed once per content, on this machine, and shipped to the workers, which
+        must have the same platform and Python version.
 
         Args:
             requirements_file_path: A `requirements.txt`.
@@ -70,6 +73,9 @@ class PythonDependencies(EnvironmentSettings):
         """Set the interpreter of the workers: a path, a command, or a path in an archive.
 
         It needs Penstock and its dependencies, and Python of the same version.
+
+        Args:
+            python_exec: The path or command.
 
         Raises:
             ArgumentError: It is no path.

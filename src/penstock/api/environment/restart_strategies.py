@@ -1,4 +1,4 @@
-"""`RestartStrategies`: what happens after a failure, as objects for `set_restart_strategy`."""
+"""`RestartStrategies`: when a failed run is restarted, as objects for `set_restart_strategy`."""
 
 from __future__ import annotations
 
@@ -25,22 +25,33 @@ from penstock.config.restart_options import (
 
 
 class RestartStrategyConfiguration:
-    """What happens after a failure."""
+    """Whether and when a failed run is restarted.
+
+    Example:
+        >>> strategy = RestartStrategies.fixed_delay_restart(3, 10_000)
+        >>> env.set_restart_strategy(strategy).get_restart_strategy() == strategy
+        True
+    """
 
     def get_description(self) -> str:
-        """Return it in words."""
+        """Return a description."""
         return "Cluster level default restart strategy"
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration; this one leaves it as it is."""
+        """Set the options of the strategy in `configuration`; this class sets none."""
 
 
 class RestartStrategies:
-    """Makes configurations."""
+    """Makes restart strategies.
+
+    Example:
+        >>> RestartStrategies.no_restart().get_description()
+        'Restart deactivated.'
+    """
 
     @dataclass(frozen=True)
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """A failure fails the job."""
+        """Never restarts: a failure fails the job."""
 
         def get_description(self) -> str:
             """Return it in words."""
@@ -52,11 +63,11 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """So many restarts, each after the same time.
+        """Restarts a number of times, each after the same delay.
 
         Attributes:
             restart_attempts: Number of restarts.
-            delay_between_attempts_interval: Time before each; milliseconds become a timedelta.
+            delay_between_attempts_interval: Delay before each; milliseconds become a timedelta.
         """
 
         restart_attempts: int
@@ -93,14 +104,14 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Restarts after a time that grows with each failure. Beyond PyFlink, as in Flink.
+        """Restarts after a delay that grows with each failure. Not in PyFlink, as in Flink.
 
         Attributes:
-            initial_backoff: Time before the first restart.
-            max_backoff: Longest time.
-            backoff_multiplier: By what it grows.
-            reset_backoff_threshold: How long without failure until it begins again.
-            jitter_factor: Largest random part of it.
+            initial_backoff: Delay before the first restart.
+            max_backoff: Greatest delay.
+            backoff_multiplier: Factor from one delay to the next.
+            reset_backoff_threshold: Time without failure after which the delay is the initial one.
+            jitter_factor: Greatest random fraction of the delay.
             restart_attempts: Number of restarts, None for any.
         """
 
@@ -131,12 +142,12 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Restarts unless there are too many failures within a time.
+        """Restarts unless there are too many failures within an interval.
 
         Attributes:
             max_failure_rate: Failures that are allowed in the interval.
             failure_interval: The interval.
-            delay_between_attempts_interval: Time before each restart.
+            delay_between_attempts_interval: Delay before each restart.
         """
 
         max_failure_rate: int
@@ -184,23 +195,27 @@ class RestartStrategies:
 
     @dataclass(frozen=True)
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
-        """Whatever the configuration says."""
+        """Uses the strategy of the configuration."""
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
-        """Return: a failure fails the job."""
+        """Return the strategy that never restarts: a failure fails the job."""
         return RestartStrategies.NoRestartStrategyConfiguration()
 
     @staticmethod
     def fall_back_restart() -> FallbackRestartStrategyConfiguration:
-        """Return: whatever the configuration says."""
+        """Return the strategy of the configuration."""
         return RestartStrategies.FallbackRestartStrategyConfiguration()
 
     @staticmethod
     def fixed_delay_restart(
         restart_attempts: int, delay_between_attempts: Length
     ) -> FixedDelayRestartStrategyConfiguration:
-        """Return: so many restarts, each after the same time, in milliseconds.
+        """Return a strategy that restarts a number of times, each after the same delay.
+
+        Args:
+            restart_attempts: Number of restarts.
+            delay_between_attempts: Milliseconds before each.
 
         Raises:
             ArgumentError: A value cannot be used.
@@ -218,7 +233,16 @@ class RestartStrategies:
         jitter_factor: float = 0.1,
         restart_attempts: int | None = None,
     ) -> ExponentialDelayRestartStrategyConfiguration:
-        """Return: restarts after a time in milliseconds that grows. Beyond PyFlink.
+        """Return a strategy that restarts after a delay that grows. Not in PyFlink.
+
+        Args:
+            initial_backoff: Milliseconds before the first restart.
+            max_backoff: Greatest delay, in milliseconds.
+            backoff_multiplier: Factor from one delay to the next.
+            reset_backoff_threshold: Milliseconds without failure after which the delay is the
+                initial one.
+            jitter_factor: Greatest random fraction of the delay.
+            restart_attempts: Number of restarts, None for any.
 
         Raises:
             ArgumentError: A length cannot be used.
@@ -236,7 +260,12 @@ class RestartStrategies:
     def failure_rate_restart(
         failure_rate: int, failure_interval: Length, delay_interval: Length
     ) -> FailureRateRestartStrategyConfiguration:
-        """Return: restarts unless there are too many failures within a time in milliseconds.
+        """Return a strategy that restarts unless there are too many failures within an interval.
+
+        Args:
+            failure_rate: Failures that are allowed in the interval.
+            failure_interval: Milliseconds.
+            delay_interval: Milliseconds before each restart.
 
         Raises:
             ArgumentError: A value cannot be used.

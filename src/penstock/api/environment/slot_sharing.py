@@ -15,7 +15,12 @@ _UNIT = 1024
 
 @total_ordering
 class MemorySize:
-    """A number of bytes. Immutable and ordered."""
+    """A number of bytes. Immutable and ordered.
+
+    Example:
+        >>> MemorySize.of_mebi_bytes(2).get_kibi_bytes()
+        2048
+    """
 
     __slots__ = ("_bytes",)
 
@@ -29,7 +34,7 @@ class MemorySize:
 
     @staticmethod
     def of_mebi_bytes(mebi_bytes: int) -> MemorySize:
-        """Return a size in units of 1024 KiB."""
+        """Return a size of `mebi_bytes` units of 1024 KiB."""
         return MemorySize(checked_count(mebi_bytes, "of_mebi_bytes", 0) * _UNIT**2)
 
     def get_bytes(self) -> int:
@@ -73,7 +78,12 @@ class MemorySize:
 
 @dataclass(frozen=True, slots=True)
 class SlotSharingGroup:
-    """A name and resources. Made with `SlotSharingGroup.builder(name)`."""
+    """The name and resources of a group, which have no effect: Spark has no slots.
+
+    Example:
+        >>> SlotSharingGroup.builder("heavy").build().get_name()
+        'heavy'
+    """
 
     _name: str
     _cpu_cores: float | None = None
@@ -87,32 +97,32 @@ class SlotSharingGroup:
         return self._name
 
     def get_managed_memory(self) -> MemorySize | None:
-        """Return what was set, None if nothing was."""
+        """Return the managed memory, None if it was not set."""
         return self._managed_memory
 
     def get_task_heap_memory(self) -> MemorySize | None:
-        """Return what was set, None if nothing was."""
+        """Return the heap memory, None if it was not set."""
         return self._task_heap_memory
 
     def get_task_off_heap_memory(self) -> MemorySize | None:
-        """Return what was set, None if nothing was."""
+        """Return the memory outside the heap, None if it was not set."""
         return self._task_off_heap_memory
 
     def get_cpu_cores(self) -> float | None:
-        """Return what was set, None if nothing was."""
+        """Return the number of cores, None if it was not set."""
         return self._cpu_cores
 
     def get_external_resources(self) -> dict[str, float]:
-        """Return what was set, by name."""
+        """Return the resources of other kinds, by name."""
         return dict(self._external_resources)
 
     @staticmethod
     def builder(name: str) -> SlotSharingGroup.Builder:
-        """Return a builder of a group."""
+        """Return a builder of a group with the name `name`."""
         return SlotSharingGroup.Builder(name)
 
     class Builder:
-        """Collects the resources of a group."""
+        """Builds a `SlotSharingGroup`."""
 
         def __init__(self, name: str) -> None:
             self._name = name
@@ -149,14 +159,14 @@ class SlotSharingGroup:
         def set_task_off_heap_memory(
             self, task_off_heap_memory: MemorySize
         ) -> SlotSharingGroup.Builder:
-            """Set the memory beside the heap."""
+            """Set the memory outside the heap."""
             self._off_heap = _size(task_off_heap_memory, "set_task_off_heap_memory")
             return self
 
         def set_task_off_heap_memory_mb(
             self, task_off_heap_memory_mb: int
         ) -> SlotSharingGroup.Builder:
-            """Set the memory beside the heap in MiB."""
+            """Set the memory outside the heap in MiB."""
             return self.set_task_off_heap_memory(MemorySize.of_mebi_bytes(task_off_heap_memory_mb))
 
         def set_managed_memory(self, managed_memory: MemorySize) -> SlotSharingGroup.Builder:

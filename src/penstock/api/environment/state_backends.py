@@ -1,4 +1,4 @@
-"""`StateBackend` and its classes: where workers keep state, under Flink's names."""
+"""`StateBackend` and its classes: how workers store state, under Flink's names."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ from penstock.errors import ArgumentError, CallSite
 
 
 class StateBackend:
-    """Where workers keep their local copy of the state.
+    """How workers store their local copy of the state.
 
     Attributes:
         backend_type: The value of `state.backend.type`.
+
+    Example:
+        >>> env.set_state_backend(HashMapStateBackend()).get_state_backend().backend_type
+        'hashmap'
     """
 
     backend_type: ClassVar[str]
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration."""
+        """Set the options of the backend in `configuration`."""
         configuration.set(STATE_BACKEND, self.backend_type)
 
     @staticmethod
     def of(configuration: Configuration) -> StateBackend | None:
-        """Return the backend that a configuration names, None if it names none."""
+        """Return the backend that `configuration` names, None if it names none."""
         if not any(configuration.contains_key(key) for key in STATE_BACKEND.keys):
             return None
         if configuration.get(STATE_BACKEND) == HashMapStateBackend.backend_type:
@@ -41,13 +45,18 @@ class StateBackend:
 
 
 class HashMapStateBackend(StateBackend):
-    """State as objects in the memory of each worker process."""
+    """State as objects in the memory of each worker process.
+
+    Example:
+        >>> env.set_state_backend(HashMapStateBackend()).get_state_backend().backend_type
+        'hashmap'
+    """
 
     backend_type: ClassVar[str] = "hashmap"
 
 
 class CustomStateBackend(StateBackend):
-    """Flink's wrapper of a state backend that is a Java class; here there is none to wrap."""
+    """Flink's wrapper of a state backend that is a Java class; it cannot be used."""
 
     def __init__(self, j_custom_state_backend: object = None) -> None:
         """Refuse.
@@ -64,7 +73,7 @@ class CustomStateBackend(StateBackend):
 
 
 class PredefinedOptions(Enum):
-    """Flink's profiles of RocksDB. Accepted."""
+    """Flink's profiles of RocksDB, which have no effect."""
 
     DEFAULT = 0
     SPINNING_DISK_OPTIMIZED = 1
@@ -75,7 +84,11 @@ class PredefinedOptions(Enum):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """State that may exceed memory: LMDB files that the workers of an executor share.
 
-    What is set on it beside that is kept and given back.
+    Its settings can be set and read, and have no effect.
+
+    Example:
+        >>> env.set_state_backend(EmbeddedRocksDBStateBackend()).get_state_backend().backend_type
+        'lmdb'
     """
 
     backend_type: ClassVar[str] = "lmdb"
@@ -87,7 +100,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         """Describe the backend.
 
         Args:
-            enable_incremental_checkpointing: Kept; checkpoints always hold the changes only.
+            enable_incremental_checkpointing: Has no effect: checkpoints are always incremental.
 
         Raises:
             ArgumentError: It is neither None nor a boolean.
@@ -105,45 +118,45 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = 4
 
     def store(self, configuration: Configuration) -> None:
-        """Write it into a configuration."""
+        """Set the options of the backend in `configuration`."""
         super().store(configuration)
         if self._incremental is not None:
             configuration.set(INCREMENTAL_CHECKPOINTS, self._incremental)
 
     def set_db_storage_paths(self, *paths: str) -> None:
-        """Accept; the files are in Spark's local directories."""
+        """Set `paths`, which have no effect: the files are in Spark's local directories."""
         self._paths = paths
 
     def get_db_storage_paths(self) -> list[str]:
-        """Return what was set."""
+        """Return the paths that were set."""
         return list(self._paths)
 
     def is_incremental_checkpoints_enabled(self) -> bool:
-        """Return what was set, False if nothing was."""
+        """Return the flag that was set, False if it was not."""
         return bool(self._incremental)
 
     def set_predefined_options(self, options: PredefinedOptions) -> None:
-        """Accept a profile."""
+        """Set the profile `options`, which has no effect."""
         self._predefined = checked_member(options, PredefinedOptions, "set_predefined_options")
 
     def get_predefined_options(self) -> PredefinedOptions:
-        """Return what was set."""
+        """Return the profile that was set."""
         return self._predefined
 
     def set_options(self, options_factory_class_name: str) -> None:
-        """Accept the name of a Java class; it is not loaded."""
+        """Set `options_factory_class_name`, the name of a Java class, which is not loaded."""
         self._options = options_factory_class_name
 
     def get_options(self) -> str | None:
-        """Return what was set."""
+        """Return the name that was set."""
         return self._options
 
     def get_number_of_transfer_threads(self) -> int:
-        """Return what was set."""
+        """Return the number that was set."""
         return self._transfer_threads
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
-        """Accept a number."""
+        """Set `number_of_transfering_threads`, which has no effect."""
         self._transfer_threads = checked_count(
             number_of_transfering_threads, "set_number_of_transfer_threads", 1
         )

@@ -1,4 +1,4 @@
-"""`AsyncDataStream`: applies an `AsyncFunction` to a stream."""
+"""`AsyncDataStream`: calls an `AsyncFunction` for each record of a stream."""
 
 from __future__ import annotations
 
@@ -26,11 +26,18 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 class AsyncDataStream:
-    """Functions that put asynchronous calls into a stream.
+    """Operations that make an asynchronous call for each record of a stream.
 
-    Every subtask has up to `capacity` calls under way. Results take the timestamp of their
-    record, and all of them leave before the watermark that follows the record. No call is
-    under way when a micro-batch is committed.
+    Every subtask has up to `capacity` calls in flight. Results take the timestamp of their
+    record, and all of them are emitted before the watermark that follows the record. No call is
+    in flight when a micro-batch is committed.
+
+    Example:
+        >>> class Lookup(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value * 10]
+        >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
+        [10, 20, 30, 40]
     """
 
     @staticmethod
@@ -41,18 +48,25 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream[OUT]:
-        """Return the results in the order in which calls are answered.
+        """Return the results in the order in which calls complete.
 
         Args:
-            data_stream: Its records are called for. A keyed stream gives one without a key;
-                all records of a key are called for by one function object.
+            data_stream: The stream; one call is made per record. The result of a keyed stream has
+                no key, and one function object makes the calls of all records of a key.
             async_function: Makes the call.
             timeout: For one record; zero or less is no limit.
-            capacity: Greatest number of calls under way in a subtask.
-            output_type: Type of the results; None is any Python object.
+            capacity: Greatest number of calls in flight in a subtask.
+            output_type: Type the results are converted to; None leaves them as they are.
 
         Raises:
             ArgumentError: An argument cannot be used.
+
+        Example:
+            >>> class Lookup(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         return [value * 10]
+            >>> sorted(collect(AsyncDataStream.unordered_wait(numbers, Lookup(), Time.seconds(5))))
+            [10, 20, 30, 40]
         """
         return _wait(
             "unordered_wait",
@@ -71,18 +85,30 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream[OUT]:
-        """As `unordered_wait`, with more than one attempt.
+        """Return the results in the order in which calls complete, with retries.
 
         Args:
-            data_stream: Its records are called for.
+            data_stream: The stream; as for `unordered_wait`.
             async_function: Makes the call.
-            timeout: For one record, all attempts and pauses together.
-            async_retry_strategy: What to try again, and when.
-            capacity: Greatest number of records with a call or pause under way.
-            output_type: Type of the results; None is any Python object.
+            timeout: For one record, all attempts and delays together; more than zero.
+            async_retry_strategy: Which results or errors to retry, and after which delay.
+            capacity: Greatest number of records with a call or delay in flight, in a subtask.
+            output_type: Type the results are converted to; None leaves them as they are.
 
         Raises:
             ArgumentError: An argument cannot be used.
+
+        Example:
+            >>> class Lookup(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         return [value * 10]
+            >>> always = lambda error: True
+            >>> retries = AsyncRetryStrategy.fixed_delay(3, 10, None, exception_predicate=always)
+            >>> results = AsyncDataStream.unordered_wait_with_retry(
+            ...     numbers, Lookup(), Time.seconds(5), retries
+            ... )
+            >>> sorted(collect(results))
+            [10, 20, 30, 40]
         """
         return _wait(
             "unordered_wait_with_retry",
@@ -100,7 +126,25 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream[OUT]:
-        """As `unordered_wait`, with the results in the order of their records."""
+        """Return the results in the order of their records.
+
+        Args:
+            data_stream: The stream; as for `unordered_wait`.
+            async_function: Makes the call.
+            timeout: For one record; zero or less is no limit.
+            capacity: Greatest number of calls in flight in a subtask.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+
+        Example:
+            >>> class Lookup(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         return [value * 10]
+            >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
+            [10, 20, 30, 40]
+        """
         return _wait(
             "ordered_wait",
             data_stream,
@@ -118,7 +162,31 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream[OUT]:
-        """As `unordered_wait_with_retry`, with the results in the order of their records."""
+        """Return the results in the order of their records, with retries.
+
+        Args:
+            data_stream: The stream; as for `unordered_wait`.
+            async_function: Makes the call.
+            timeout: For one record, all attempts and delays together; more than zero.
+            async_retry_strategy: Which results or errors to retry, and after which delay.
+            capacity: Greatest number of records with a call or delay in flight, in a subtask.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Raises:
+            ArgumentError: An argument cannot be used.
+
+        Example:
+            >>> class Lookup(AsyncFunction):
+            ...     async def async_invoke(self, value):
+            ...         return [value * 10]
+            >>> always = lambda error: True
+            >>> retries = AsyncRetryStrategy.fixed_delay(3, 10, None, exception_predicate=always)
+            >>> results = AsyncDataStream.ordered_wait_with_retry(
+            ...     numbers, Lookup(), Time.seconds(5), retries
+            ... )
+            >>> collect(results)
+            [10, 20, 30, 40]
+        """
         return _wait(
             "ordered_wait_with_retry",
             data_stream,

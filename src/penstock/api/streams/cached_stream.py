@@ -13,18 +13,26 @@ from penstock.types.type_parameters import T
 
 
 class CachedDataStream(NoOperator, DataStream[T]):
-    """A stream whose records are kept from the first job that needs them.
+    """A stream whose records the first job that needs them stores in files.
 
     The first `execute` that reads the stream computes it by a batch run of its own, into files
     of the temporary directory; that job and all later ones of the environment read the files.
-    They are removed by `invalidate`, or when the program ends. Timestamps are not kept: assign
-    them behind `cache()`.
+    They are removed by `invalidate`, or when the program ends. Timestamps are not stored: assign
+    them after `cache()`.
+
+    Example:
+        >>> type(numbers.cache()).__name__
+        'CachedDataStream'
     """
 
     def invalidate(self) -> None:
-        """Remove the records; the next job that needs them computes them again.
+        """Remove the stored records; the next job that needs them computes them again.
 
-        Not to be called while a job reads them.
+        Do not call it while a job reads them.
+
+        Example:
+            >>> cached = numbers.cache()
+            >>> cached.invalidate()
         """
         source = self._source()
         for file in source.files or ():
@@ -32,7 +40,13 @@ class CachedDataStream(NoOperator, DataStream[T]):
         self._graph.change(self._node_id, source=replace(source, files=None))
 
     def cache(self) -> CachedDataStream[T]:
-        """Return this stream: it is cached already."""
+        """Return this stream: it is cached already.
+
+        Example:
+            >>> cached = numbers.cache()
+            >>> cached.cache() is cached
+            True
+        """
         return self
 
     def _source(self) -> CacheSource:

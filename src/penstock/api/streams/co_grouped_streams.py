@@ -23,7 +23,15 @@ if TYPE_CHECKING:
 
 
 class CoGroupedStreams(Generic[T1, T2]):
-    """Two streams whose records are to be grouped by key and window, side by side."""
+    """Two streams whose records are to be grouped by key and window, one list per stream.
+
+    Example:
+        >>> by_customer = lambda order: order[0]
+        >>> pairs = orders.co_group(orders).where(by_customer).equal_to(by_customer)
+        >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+        >>> sorted(collect(windows.apply(lambda first, second: [(len(first), len(second))])))
+        [(1, 1), (2, 2)]
+    """
 
     def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
         """For `DataStream.co_group`."""
@@ -33,32 +41,52 @@ class CoGroupedStreams(Generic[T1, T2]):
     def where(
         self, key_selector: ToKey[T1, K], key_type: TypeInformation | None = None
     ) -> Where[CoGroupedKeys[T1, T2], T1, T2, K]:
-        """Say what the key of the first stream is.
+        """Select the key of the first stream.
 
         Args:
             key_selector: A callable or `KeySelector`.
             key_type: As in `DataStream.key_by`.
 
+        Returns:
+            Both streams; `equal_to` selects the key of the second.
+
         Raises:
             ArgumentError: `key_selector` is neither, or `key_type` is no type.
             KeyTypeError: Values of `key_type` cannot be keys.
+
+        Example:
+            >>> half = numbers.co_group(orders).where(lambda n: n)
+            >>> pairs = half.equal_to(lambda order: order[1])
         """
         selector = key_of(key_selector, key_type, "where")
         return Where(self._first, self._second, selector, CoGroupedKeys)
 
 
 class CoGroupedKeys(Generic[T1, T2]):
-    """Two streams and their keys."""
+    """Two streams and their keys, to be grouped by `window`."""
 
     def __init__(self, keys: PairedKeys[T1, T2]) -> None:
         """For `equal_to`."""
         self._keys = keys
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> CoGroupedWindows[T1, T2]:
-        """Cut the records of each key into windows, those of both streams into the same.
+        """Assign the records of each key to windows, those of both streams to the same.
+
+        Args:
+            window_assigner: Assigns each record to windows, such as `TumblingEventTimeWindows`.
+
+        Returns:
+            The windows; `apply` calls a function with both lists of each.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
+
+        Example:
+            >>> amount = lambda order: order[1]
+            >>> pairs = orders.co_group(orders).where(amount).equal_to(amount)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> collect(windows.apply(lambda first, second: [first == second]))
+            [True, True, True]
         """
         return CoGroupedWindows(self._keys, window_assigner)
 
@@ -66,8 +94,8 @@ class CoGroupedKeys(Generic[T1, T2]):
 class PairedWindows(WindowRules, Generic[T1, T2]):
     """Base of the windows of two streams.
 
-    An assigner, trigger or evictor of your own sees a `TaggedUnion` for a record, which says of
-    which stream it is.
+    An assigner, trigger or evictor of your own gets a `TaggedUnion` as a record, which has the
+    stream it is of.
     """
 
     def __init__(self, keys: PairedKeys[T1, T2], window_assigner: WindowAssigner[Any, Any]) -> None:
@@ -122,15 +150,23 @@ class CoGroupedWindows(PairedWindows[T1, T2]):
     def apply(self, function: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Call a function once per key and window that has a record of either stream.
 
-        Results have the time of the window, `window.max_timestamp()`.
-
         Args:
-            function: A `CoGroupFunction`, or a callable of the records of both streams that
-                returns or yields results; None is none.
-            output_type: Type the results are brought to; None leaves them as they are.
+            function: A `CoGroupFunction`, or a callable of the records of both streams (two lists)
+                that returns or yields results; None is none.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, with the timestamp `window.max_timestamp()` and without a key.
 
         Raises:
             ArgumentError: `function` is neither, or `output_type` is no type.
+
+        Example:
+            >>> by_customer = lambda order: order[0]
+            >>> pairs = orders.co_group(orders).where(by_customer).equal_to(by_customer)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> sorted(collect(windows.apply(lambda first, second: [(len(first), len(second))])))
+            [(1, 1), (2, 2)]
         """
         method = method_of(function, CoGroupFunction, "co_group", "apply")
         return self._co_grouped(

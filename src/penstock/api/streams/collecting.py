@@ -23,7 +23,15 @@ _POLL_SECONDS = 0.05
 
 
 class CloseableIterator(Iterator[T], Generic[T]):
-    """Records as the job commits them. Closing it, or leaving its `with`, stops the job."""
+    """The records of a stream as the job commits them; closing it cancels the job.
+
+    Use it in a `with`, which closes it.
+
+    Example:
+        >>> with numbers.execute_and_collect() as records:  # doctest: +SKIP
+        ...     print(sorted(records))
+        [1, 2, 3, 4]
+    """
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -34,7 +42,7 @@ class CloseableIterator(Iterator[T], Generic[T]):
         collect_sink.register(token, self._accept)
 
     def attach(self, client: JobClient) -> None:
-        """Say which job feeds this iterator."""
+        """Set the job that produces the records; for `execute_and_collect`."""
         self._client = client
 
     def __next__(self) -> T:
@@ -54,7 +62,16 @@ class CloseableIterator(Iterator[T], Generic[T]):
                 self._stop_if_job_ended()
 
     def next(self) -> T:
-        """Return the next record, as `next(iterator)` does (PyFlink's name)."""
+        """Return the next record, as `next(iterator)` does (PyFlink's name).
+
+        Raises:
+            PenstockError: The job failed.
+
+        Example:
+            >>> with numbers.execute_and_collect() as records:  # doctest: +SKIP
+            ...     print(records.next())
+            1
+        """
         return next(self)
 
     def job_result(self) -> JobExecutionResult:
@@ -62,12 +79,22 @@ class CloseableIterator(Iterator[T], Generic[T]):
 
         Raises:
             PenstockError: The job failed, or was cancelled.
+
+        Example:
+            >>> with numbers.execute_and_collect() as records:  # doctest: +SKIP
+            ...     n_records = len(list(records))
+            ...     net_runtime_ms = records.job_result().get_net_runtime()
         """
         assert self._client is not None, "the iterator is handed out with its job"
         return self._client.get_job_execution_result().result()
 
     def close(self) -> None:
-        """Stop the job, if it still runs."""
+        """Cancel the job, if it still runs.
+
+        Example:
+            >>> records = numbers.execute_and_collect()  # doctest: +SKIP
+            >>> records.close()  # doctest: +SKIP
+        """
         if self._closed:
             return
         self._closed = True

@@ -1,8 +1,7 @@
-"""Two streams whose records one function sees: connected, and connected with a broadcast one."""
+"""Two streams that one function reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, overload
 
 from penstock.api.functions.callables import ToKey
@@ -10,41 +9,45 @@ from penstock.api.functions.function_classes import KeySelector
 from penstock.api.functions.result_types import result_type
 from penstock.api.functions.stream_operators import TwoInputStreamOperator
 from penstock.api.functions.two_input_functions import (
-    BroadcastProcessFunction,
     CoFlatMapFunction,
     CoMapFunction,
     CoProcessFunction,
-    KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
 )
-from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
 from penstock.errors import CallSite, GraphError
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import (
-    BROADCAST_PROCESS,
     CO_CUSTOM,
     CO_FLAT_MAP,
     CO_MAP,
     CO_PROCESS,
-    KEYED_BROADCAST_PROCESS,
     KEYED_CO_CUSTOM,
     KEYED_CO_FLAT_MAP,
     KEYED_CO_MAP,
     KEYED_CO_PROCESS,
 )
 from penstock.types import TypeInformation
-from penstock.types.type_parameters import T1, T2, K, R, T
+from penstock.types.type_parameters import T1, T2, K, R
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
 class ConnectedStreams(Generic[T1, T2]):
-    """Two streams, of types that may differ, for one function that tells them apart.
+    """Two streams, of types that may differ, read by one function with a method for each.
 
-    The two have no order against each other. If both have a key, it is shared: state and timers
-    of a key are the same for records of either.
+    Records of different streams have no order. If both streams have a key, keyed state and
+    timers belong to the key, whichever stream a record is of.
+
+    Example:
+        >>> class Amounts(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return value
+        ...     def map2(self, value):
+        ...         return value[1]
+        >>> sorted(collect(numbers.connect(orders).map(Amounts(), Types.INT())))
+        [1, 2, 3, 3, 4, 5, 7]
     """
 
     def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
@@ -68,15 +71,31 @@ class ConnectedStreams(Generic[T1, T2]):
         key_selector2: ToKey[T2, K],
         key_type: TypeInformation | None = None,
     ) -> ConnectedStreams[T1, T2]:
-        """Partition both streams by key.
+        """Partition both streams by key; equal keys of both are processed by the same subtask.
 
         Args:
-            key_selector1: Key of the records of the first stream.
+            key_selector1: Key of the records of the first stream: a callable or `KeySelector`.
             key_selector2: Key of the records of the second.
             key_type: As in `DataStream.key_by`, for both.
 
+        Returns:
+            Both streams with their keys.
+
         Raises:
             ArgumentError: A selector is neither a callable nor a `KeySelector`.
+
+        Example:
+            >>> class CountBoth(KeyedCoProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.n = runtime_context.get_state(ValueStateDescriptor("n", Types.INT()))
+            ...     def process_element1(self, value, ctx):
+            ...         self.n.update((self.n.value() or 0) + 1)
+            ...         yield ctx.get_current_key(), self.n.value()
+            ...     process_element2 = process_element1
+            >>> even = lambda n: n % 2 == 0
+            >>> keyed = numbers.connect(numbers).key_by(even, even)
+            >>> max(collect(keyed.process(CountBoth())))
+            (True, 4)
         """
         method_of(key_selector1, KeySelector, "get_key", "key_by")
         return ConnectedStreams(
@@ -95,8 +114,24 @@ class ConnectedStreams(Generic[T1, T2]):
     def map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Replace each record by the result of `map1` or `map2`; None is no result.
 
+        Args:
+            func: A `CoMapFunction`.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results of both streams, without a key.
+
         Raises:
-            ArgumentError: `func` is not a `CoMapFunction`.
+            ArgumentError: `func` is not a `CoMapFunction`, or `output_type` is no type.
+
+        Example:
+            >>> class Amounts(CoMapFunction):
+            ...     def map1(self, value):
+            ...         return value
+            ...     def map2(self, value):
+            ...         return value[1]
+            >>> sorted(collect(numbers.connect(orders).map(Amounts())))
+            [1, 2, 3, 3, 4, 5, 7]
         """
         method = method_of(func, CoMapFunction, "map1", "map", allow_callable=False)
         kind = KEYED_CO_MAP if self._has_key() else CO_MAP
@@ -115,8 +150,24 @@ class ConnectedStreams(Generic[T1, T2]):
     def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Replace each record by the results of `flat_map1` or `flat_map2`.
 
+        Args:
+            func: A `CoFlatMapFunction`.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results of both streams, without a key.
+
         Raises:
-            ArgumentError: `func` is not a `CoFlatMapFunction`.
+            ArgumentError: `func` is not a `CoFlatMapFunction`, or `output_type` is no type.
+
+        Example:
+            >>> class Flat(CoFlatMapFunction):
+            ...     def flat_map1(self, value):
+            ...         yield value
+            ...     def flat_map2(self, value):
+            ...         yield from value[1:]
+            >>> sorted(collect(numbers.connect(orders).flat_map(Flat())))[:6]
+            [1, 2, 3, 3, 4, 5]
         """
         method = method_of(func, CoFlatMapFunction, "flat_map1", "flat_map", allow_callable=False)
         kind = KEYED_CO_FLAT_MAP if self._has_key() else CO_FLAT_MAP
@@ -139,9 +190,25 @@ class ConnectedStreams(Generic[T1, T2]):
     def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Process each record with access to time, and with a key also to state and timers.
 
+        Args:
+            func: A `CoProcessFunction`, or a `KeyedCoProcessFunction` if both streams have a key.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results of both streams, without a key.
+
         Raises:
-            ArgumentError: `func` is not a `CoProcessFunction`, or with a key a
-                `KeyedCoProcessFunction`.
+            ArgumentError: `func` is no such function, or `output_type` is no type.
+            GraphError: Only one of the streams has a key.
+
+        Example:
+            >>> class Sides(CoProcessFunction):
+            ...     def process_element1(self, value, ctx):
+            ...         yield "number", value
+            ...     def process_element2(self, value, ctx):
+            ...         yield "order", ctx.timestamp()
+            >>> sorted(collect(numbers.connect(orders).process(Sides())))[3:5]
+            [('number', 4), ('order', 1000)]
         """
         keyed = self._has_key()
         base, other = (
@@ -166,16 +233,29 @@ class ConnectedStreams(Generic[T1, T2]):
         type_info: TypeInformation[R] | None,
         operator: TwoInputStreamOperator[T1, T2, R],
     ) -> DataStream[R]:
-        """Process both streams with an operator of your own.
+        """Process both streams with an operator of your own, which also sees watermarks.
 
         Args:
-            operator_name: Name of the operator.
-            type_info: Type the results are brought to; None is any Python object.
+            operator_name: Name of the operator in plans and messages.
+            type_info: Type the results are converted to; None leaves them as they are.
             operator: With a key it may use keyed state and timers, shared by both inputs.
+
+        Returns:
+            What the operator emits, without a key.
 
         Raises:
             ArgumentError: `operator` is no `TwoInputStreamOperator`, or another argument is wrong.
             GraphError: Only one of the streams has a key.
+
+        Example:
+            >>> class Merge(TwoInputStreamOperator):
+            ...     def process_element1(self, value, ctx):
+            ...         self.output.collect(value)
+            ...     def process_element2(self, value, ctx):
+            ...         self.output.collect(-value)
+            >>> merged = numbers.connect(numbers).transform("merge", Types.INT(), Merge())
+            >>> sorted(collect(merged))
+            [-4, -3, -2, -1, 1, 2, 3, 4]
         """
         method = method_of(
             operator, TwoInputStreamOperator, "process_element1", "transform", allow_callable=False
@@ -209,83 +289,3 @@ class ConnectedStreams(Generic[T1, T2]):
             function=func,
             method=method,
         )
-
-
-class BroadcastStream(Generic[T]):
-    """A stream whose every element reaches every subtask, with the states to keep them in."""
-
-    def __init__(
-        self,
-        input_stream: DataStream[T],
-        broadcast_state_descriptors: MapStateDescriptor | Sequence[MapStateDescriptor],
-    ) -> None:
-        self.input_stream = input_stream
-        self.broadcast_state_descriptors = _several(broadcast_state_descriptors)
-
-
-class BroadcastConnectedStream(Generic[T1, T2]):
-    """A stream, with or without a key, connected with a broadcast one."""
-
-    def __init__(
-        self,
-        non_broadcast_stream: DataStream[T1],
-        broadcast_stream: BroadcastStream[T2],
-        broadcast_state_descriptors: MapStateDescriptor | Sequence[MapStateDescriptor],
-    ) -> None:
-        self.non_broadcast_stream = non_broadcast_stream
-        self.broadcast_stream = broadcast_stream
-        self.broadcast_state_descriptors = _several(broadcast_state_descriptors)
-
-    @overload
-    def process(
-        self,
-        func: BroadcastProcessFunction[T1, T2, R] | KeyedBroadcastProcessFunction[Any, T1, T2, R],
-        output_type: None = None,
-    ) -> DataStream[R]: ...
-
-    @overload
-    def process(
-        self,
-        func: BroadcastProcessFunction[T1, T2, Any]
-        | KeyedBroadcastProcessFunction[Any, T1, T2, Any],
-        output_type: TypeInformation[R],
-    ) -> DataStream[R]: ...
-
-    def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
-        """Process both streams.
-
-        Raises:
-            ArgumentError: `func` is not a `BroadcastProcessFunction`, or with a key a
-                `KeyedBroadcastProcessFunction`.
-        """
-        keyed = self.non_broadcast_stream.has_key
-        base, other = (
-            (KeyedBroadcastProcessFunction, BroadcastProcessFunction)
-            if keyed
-            else (BroadcastProcessFunction, KeyedBroadcastProcessFunction)
-        )
-        hint = (
-            "Derive it from KeyedBroadcastProcessFunction: the stream has a key."
-            if keyed
-            else "Call key_by on the stream that is not broadcast: this function needs a key."
-        )
-        method = method_of(
-            func, base, "process_element", "process", allow_callable=False, hints={other: hint}
-        )
-        kind = KEYED_BROADCAST_PROCESS if keyed else BROADCAST_PROCESS
-        descriptors = self.broadcast_state_descriptors
-        return self.non_broadcast_stream.join_with(
-            self.broadcast_stream.input_stream,
-            kind,
-            name_of(func, "process"),
-            result_type(func, method, "process", output_type),
-            function=func,
-            method=method,
-            broadcast_states=tuple(descriptor.get_name() for descriptor in descriptors),
-        )
-
-
-def _several(
-    descriptors: MapStateDescriptor | Sequence[MapStateDescriptor],
-) -> tuple[MapStateDescriptor, ...]:
-    return (descriptors,) if isinstance(descriptors, MapStateDescriptor) else tuple(descriptors)

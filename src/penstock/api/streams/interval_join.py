@@ -34,7 +34,14 @@ _NANOSECONDS: dict[type, Callable[[Any], int]] = {
 
 
 class IntervalJoin(Generic[T1, T2, K]):
-    """Two streams of one key, whose records are to be paired by their times."""
+    """Two keyed streams whose records are to be joined by their timestamps.
+
+    Example:
+        >>> keyed = orders.key_by(lambda order: order[0])
+        >>> join = keyed.interval_join(keyed).between(Time.seconds(1), Time.seconds(60))
+        >>> collect(join.process(lambda left, right, ctx: [(left[1], right[1])]))
+        [(5, 7)]
+    """
 
     def __init__(self, left: KeyedStream[T1, K], right: KeyedStream[T2, K]) -> None:
         """For `KeyedStream.interval_join`.
@@ -49,16 +56,25 @@ class IntervalJoin(Generic[T1, T2, K]):
         self._right = right
 
     def between(self, lower_bound: Length, upper_bound: Length) -> IntervalJoined[T1, T2, K]:
-        """Pair records of which the right one is so much later than the left one.
+        """Join records whose timestamps differ by `right - left` within two bounds.
 
-        Both bounds are included unless told otherwise, and may be negative.
+        Both bounds are included, unless excluded by a method of the result, and may be negative.
 
         Args:
             lower_bound: The least difference: milliseconds, `timedelta`, `Duration` or `Time`.
             upper_bound: The greatest difference.
 
+        Returns:
+            The join; `process` calls a function for each pair.
+
         Raises:
             ArgumentError: A bound is no length of time, or the lower one is the greater.
+
+        Example:
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(-20_000, -1)
+            >>> collect(join.process(lambda left, right, ctx: [(left[1], right[1])]))
+            [(7, 5)]
         """
         lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
         if lower > upper:
@@ -71,7 +87,7 @@ class IntervalJoin(Generic[T1, T2, K]):
 
 
 class IntervalJoined(Generic[T1, T2, K]):
-    """Two streams and the interval in which their records are paired."""
+    """Two keyed streams and the interval of time differences within which records are joined."""
 
     def __init__(
         self, left: KeyedStream[T1, K], right: KeyedStream[T2, K], lower: int, upper: int
@@ -84,30 +100,74 @@ class IntervalJoined(Generic[T1, T2, K]):
         self._late_tags: tuple[str | None, str | None] = (None, None)
 
     def lower_bound_exclusive(self) -> Self:
-        """Leave out pairs whose difference is the lower bound."""
+        """Exclude pairs whose difference is the lower bound.
+
+        Returns:
+            This join.
+
+        Example:
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(11_000, 20_000).lower_bound_exclusive()
+            >>> collect(join.process(lambda left, right, ctx: [(left[1], right[1])]))
+            []
+        """
         self._excluded = (1, self._excluded[1])
         return self
 
     def upper_bound_exclusive(self) -> Self:
-        """Leave out pairs whose difference is the upper bound."""
+        """Exclude pairs whose difference is the upper bound.
+
+        Returns:
+            This join.
+
+        Example:
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(1, 11_000).upper_bound_exclusive()
+            >>> collect(join.process(lambda left, right, ctx: [(left[1], right[1])]))
+            []
+        """
         self._excluded = (self._excluded[0], 1)
         return self
 
     def side_output_left_late_data(self, output_tag: OutputTag[T1]) -> Self:
-        """Send late records of the left stream to a side output.
+        """Send late records of the left stream to a side output instead of dropping them.
+
+        Args:
+            output_tag: Tag of the side output; read it with `get_side_output` of the result.
+
+        Returns:
+            This join.
 
         Raises:
             ArgumentError: `output_tag` is no `OutputTag`.
+
+        Example:
+            >>> late, keyed = OutputTag("late"), orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(0, 0).side_output_left_late_data(late)
+            >>> collect(join.process(lambda left, right, ctx: None).get_side_output(late))
+            []
         """
         tag = _tag_id(output_tag, "side_output_left_late_data")
         self._late_tags = (tag, self._late_tags[1])
         return self
 
     def side_output_right_late_data(self, output_tag: OutputTag[T2]) -> Self:
-        """Send late records of the right stream to a side output.
+        """Send late records of the right stream to a side output instead of dropping them.
+
+        Args:
+            output_tag: Tag of the side output; read it with `get_side_output` of the result.
+
+        Returns:
+            This join.
 
         Raises:
             ArgumentError: `output_tag` is no `OutputTag`.
+
+        Example:
+            >>> late, keyed = OutputTag("late"), orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(0, 0).side_output_right_late_data(late)
+            >>> collect(join.process(lambda left, right, ctx: None).get_side_output(late))
+            []
         """
         tag = _tag_id(output_tag, "side_output_right_late_data")
         self._late_tags = (self._late_tags[0], tag)
@@ -132,18 +192,27 @@ class IntervalJoined(Generic[T1, T2, K]):
     def process(
         self, process_join_function: Any, output_type: TypeInformation | None = None
     ) -> DataStream[Any]:
-        """Call a function for every pair. Results have the time of the later record.
+        """Call a function for every pair.
 
-        Records need timestamps; one whose time is before the watermark is late and dropped.
+        Records need timestamps; one whose timestamp is before the watermark is late and dropped.
 
         Args:
             process_join_function: A `ProcessJoinFunction`, or a callable of left record, right
                 record and context that returns or yields results; None is none.
-            output_type: Type the results are brought to; None leaves them as they are.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, with the greater timestamp of the pair and without a key.
 
         Raises:
             ArgumentError: The function is neither, or `output_type` is no type.
-            GraphError: The bounds, as far as they are included, leave no time between them.
+            GraphError: The interval is empty.
+
+        Example:
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> join = keyed.interval_join(keyed).between(Time.seconds(1), Time.seconds(60))
+            >>> collect(join.process(lambda left, right, ctx: [(left[1], ctx.get_timestamp())]))
+            [(5, 12000)]
         """
         lower, upper = self._bounds[0] + self._excluded[0], self._bounds[1] - self._excluded[1]
         if lower > upper:

@@ -22,18 +22,23 @@ if TYPE_CHECKING:
 class JoinedRows(DataStream[Row]):
     """A joined changelog: rows with the fields `left` and `right`, of kind INSERT or DELETE.
 
-    Applying all changes so far gives the join of what both sides hold at the end of every
-    micro-batch. A row without a match has None for the other side; it is deleted when the first
-    match arrives and inserted again when the last match goes. What cancels out within a
-    micro-batch does not appear, and a batch run only inserts. The rows have no timestamps.
+    Applying all changes so far gives the join of both sides at the end of every micro-batch. A
+    row without a match has None for the other side; it is deleted when the first match arrives
+    and inserted again when the last match is deleted. Changes that cancel out within a
+    micro-batch do not appear, and a batch run only inserts. The rows have no timestamps.
+
+    Example:
+        >>> pairs = orders.join(numbers).where(lambda o: o[1]).equal_to(lambda n: n)
+        >>> [(row.left[0], row.right) for row in collect(pairs.inner())]
+        [('bob', 3)]
     """
 
     def apply(
         self, func: Callable[[Any, Any], Row] | Any, output_type: TypeInformation | None = None
     ) -> DataStream[Row]:
-        """Make a row of each pair; it gets the kind of the pair.
+        """Make a row of each pair; it gets the row kind of the pair.
 
-        The function is called for a deletion as it was for the insertion, and has to give an
+        The function is called for a deletion as it was for the insertion, and has to return an
         equal row. It must not change the records it is given.
 
         Args:
@@ -41,8 +46,16 @@ class JoinedRows(DataStream[Row]):
                 may be None in outer joins, and returns a `Row`.
             output_type: Type of the rows; None leaves them as they are.
 
+        Returns:
+            The rows, without timestamps.
+
         Raises:
             ArgumentError: `func` is neither, or `output_type` is no type.
+
+        Example:
+            >>> pairs = orders.join(numbers).where(lambda o: o[1]).equal_to(lambda n: n).inner()
+            >>> collect(pairs.apply(lambda order, n: Row(order[0], n)))
+            [<Row('bob', 3)>]
         """
         method = method_of(func, JoinFunction, "join", "apply")
         return self._derive(

@@ -27,7 +27,13 @@ _FEW = 1_000
 
 
 class JoinedStreams(Generic[T1, T2]):
-    """Two streams whose records are to be paired by key."""
+    """Two streams whose records are to be joined by key.
+
+    Example:
+        >>> pairs = orders.join(numbers).where(lambda o: o[1]).equal_to(lambda n: n)
+        >>> [(row.left[0], row.right) for row in collect(pairs.inner())]
+        [('bob', 3)]
+    """
 
     def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
         """For `DataStream.join`."""
@@ -37,32 +43,52 @@ class JoinedStreams(Generic[T1, T2]):
     def where(
         self, key_selector: ToKey[T1, K], key_type: TypeInformation | None = None
     ) -> Where[JoinedKeys[T1, T2], T1, T2, K]:
-        """Say what the key of the first stream is.
+        """Select the key of the first stream.
 
         Args:
             key_selector: A callable or `KeySelector`.
             key_type: As in `DataStream.key_by`.
 
+        Returns:
+            Both streams; `equal_to` selects the key of the second.
+
         Raises:
             ArgumentError: `key_selector` is neither, or `key_type` is no type.
             KeyTypeError: Values of `key_type` cannot be keys.
+
+        Example:
+            >>> half = orders.join(numbers).where(lambda order: order[1], Types.INT())
+            >>> pairs = half.equal_to(lambda n: n)
         """
         selector = key_of(key_selector, key_type, "where")
         return Where(self._first, self._second, selector, JoinedKeys)
 
 
 class JoinedKeys(RegularJoinForms, Generic[T1, T2]):
-    """Two streams and their keys: to be joined in windows, or over all records."""
+    """Two streams and their keys, to be joined within windows or over all records."""
 
     def __init__(self, keys: PairedKeys[T1, T2]) -> None:
         """For `equal_to`."""
         self._keys = keys
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> JoinedWindows[T1, T2]:
-        """Cut the records of each key into windows, and pair those within one.
+        """Assign the records of each key to windows, and join those of the same window.
+
+        Args:
+            window_assigner: Assigns each record to windows, such as `TumblingEventTimeWindows`.
+
+        Returns:
+            The windows; `apply` calls a function for each pair.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
+
+        Example:
+            >>> amount = lambda order: order[1]
+            >>> pairs = orders.join(orders).where(amount).equal_to(amount)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> sorted(collect(windows.apply(lambda first, second: first[0] + second[0])))
+            ['annann', 'annann', 'bobbob']
         """
         return JoinedWindows(self._keys, window_assigner)
 
@@ -72,24 +98,72 @@ class JoinedKeys(RegularJoinForms, Generic[T1, T2]):
 
 
 class JoinedWindows(PairedWindows[T1, T2]):
-    """The windows of each key, whose records are paired: an inner join unless told otherwise."""
+    """The windows of each key, whose records are joined: an inner join by default."""
 
     _kind = JoinKind.INNER
 
     def inner(self) -> Self:
-        """Pair every record with every record of the other stream; the default."""
+        """Pair every record with every record of the other stream; the default.
+
+        Returns:
+            These windows.
+
+        Example:
+            >>> amount = lambda order: order[1]
+            >>> large = orders.filter(lambda order: order[1] > 3)
+            >>> pairs = orders.join(large).where(amount).equal_to(amount)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10))).inner()
+            >>> sorted(collect(windows.apply(lambda first, second: first[1])))
+            [5, 7]
+        """
         return self._joining(JoinKind.INNER)
 
     def left(self) -> Self:
-        """Pair records of the first stream with None in windows without one of the second."""
+        """Also pair records of the first stream with None, in windows without one of the second.
+
+        Returns:
+            These windows.
+
+        Example:
+            >>> amount = lambda order: order[1]
+            >>> large = orders.filter(lambda order: order[1] > 3)
+            >>> pairs = orders.join(large).where(amount).equal_to(amount)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10))).left()
+            >>> sorted(collect(windows.apply(lambda first, second: (first[1], second is None))))
+            [(3, True), (5, False), (7, False)]
+        """
         return self._joining(JoinKind.LEFT)
 
     def right(self) -> Self:
-        """Pair records of the second stream with None in windows without one of the first."""
+        """Also pair records of the second stream with None, in windows without one of the first.
+
+        Returns:
+            These windows.
+
+        Example:
+            >>> amount = lambda order: order[1]
+            >>> large = orders.filter(lambda order: order[1] > 3)
+            >>> pairs = large.join(orders).where(amount).equal_to(amount)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10))).right()
+            >>> sorted(collect(windows.apply(lambda first, second: (second[1], first is None))))
+            [(3, True), (5, False), (7, False)]
+        """
         return self._joining(JoinKind.RIGHT)
 
     def full(self) -> Self:
-        """Pair records of either stream with None in windows without one of the other."""
+        """Also pair records of either stream with None, in windows without one of the other.
+
+        Returns:
+            These windows.
+
+        Example:
+            >>> small = orders.filter(lambda order: order[1] < 6)
+            >>> large = orders.filter(lambda order: order[1] > 3)
+            >>> pairs = small.join(large).where(lambda o: o[1]).equal_to(lambda o: o[1])
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(10))).full()
+            >>> sorted(collect(windows.apply(lambda a, b: (a is None, b is None))))
+            [(False, False), (False, True), (True, False)]
+        """
         return self._joining(JoinKind.FULL)
 
     @overload
@@ -116,15 +190,23 @@ class JoinedWindows(PairedWindows[T1, T2]):
     def apply(self, function: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Call a function for every pair of records of a key and window.
 
-        Results have the time of the window, `window.max_timestamp()`.
-
         Args:
-            function: A `JoinFunction` or a callable, which give one result per pair, or a
-                `FlatJoinFunction`.
-            output_type: Type the results are brought to; None leaves them as they are.
+            function: A `JoinFunction` or a callable of two records, which give one result per
+                pair, or a `FlatJoinFunction`.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, with the timestamp `window.max_timestamp()` and without a key.
 
         Raises:
             ArgumentError: `function` is none of these, or `output_type` is no type.
+
+        Example:
+            >>> by_customer = lambda order: order[0]
+            >>> pairs = orders.join(orders).where(by_customer).equal_to(by_customer)
+            >>> windows = pairs.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> sorted(collect(windows.apply(lambda first, second: first[1] + second[1])))
+            [6, 10, 12, 12, 14]
         """
         cls = function if isinstance(function, type) else type(function)
         is_flat = issubclass(cls, FlatJoinFunction)

@@ -31,11 +31,16 @@ from penstock.types.type_parameters import T1, K, R, T
 class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
     """A stream of records of type `T`, partitioned by keys of type `K`.
 
-    Rolling operations (`reduce`, `sum`, …) emit the aggregate so far for every record; in BATCH
-    mode they emit one final value per key.
+    Rolling aggregations (`reduce`, `sum`, …) emit the aggregate so far for each record; in BATCH
+    mode they emit one final value per key. What happens to the records of one key happens in
+    their order; keys have no order.
 
     Attributes:
         AccumulateType: The kinds of built-in aggregations.
+
+    Example:
+        >>> collect(numbers.key_by(lambda n: n < 9).max())
+        [1, 2, 3, 4]
     """
 
     AccumulateType = Aggregation
@@ -53,8 +58,25 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
     def process(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
         """Process each record with keyed state, timers and access to time.
 
+        Args:
+            func: A `KeyedProcessFunction`; it yields or returns the results.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, without a key.
+
         Raises:
-            ArgumentError: `func` is not a `KeyedProcessFunction`.
+            ArgumentError: `func` is not a `KeyedProcessFunction`, or `output_type` is no type.
+
+        Example:
+            >>> class Count(KeyedProcessFunction):
+            ...     def open(self, runtime_context):
+            ...         self.n = runtime_context.get_state(ValueStateDescriptor("n", Types.INT()))
+            ...     def process_element(self, value, ctx):
+            ...         self.n.update((self.n.value() or 0) + 1)
+            ...         yield ctx.get_current_key(), self.n.value()
+            >>> sorted(collect(orders.key_by(lambda order: order[0]).process(Count())))
+            [('ann', 1), ('ann', 2), ('bob', 1)]
         """
         method = method_of(
             func,
@@ -67,15 +89,25 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         return self._apply(KEYED_PROCESS, "process", func, method, output_type)
 
     def reduce(self, func: Combination[T], *, associative: bool = False) -> DataStream[T]:
-        """Combine the records of each key, two at a time.
+        """Combine the records of each key, two at a time, and emit each combination.
+
+        In BATCH mode only the last combination of each key is emitted.
 
         Args:
             func: A callable of (aggregate, record) or a `ReduceFunction`. It must not change
                 its arguments.
-            associative: What `ReduceFunction.is_associative` promises, for a callable.
+            associative: Promises what `ReduceFunction.is_associative` does, for a callable: the
+                planner may then combine before the exchange.
+
+        Returns:
+            The combinations, of the type of the records and without a key.
 
         Raises:
             ArgumentError: `func` is neither.
+
+        Example:
+            >>> collect(numbers.key_by(lambda n: "all").reduce(lambda a, b: a * b))
+            [1, 2, 6, 24]
         """
         method = method_of(func, ReduceFunction, "reduce", "reduce")
         return self._derive(
@@ -88,65 +120,165 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         )
 
     def interval_join(self, other_stream: KeyedStream[T1, K]) -> IntervalJoin[T, T1, K]:
-        """Pair records with those of another stream of the same key whose times are close.
+        """Join records with those of another stream of the same key whose timestamps are close.
+
+        Args:
+            other_stream: A keyed stream of the same environment.
+
+        Returns:
+            Both streams; `between` and `process` complete the operation.
 
         Raises:
             ArgumentError: `other_stream` has no key.
-            GraphError: It belongs to another environment, or its key to another type.
+            GraphError: It belongs to another environment, or its key has another declared type.
+
+        Example:
+            >>> class Amounts(ProcessJoinFunction):
+            ...     def process_element(self, left, right, ctx):
+            ...         yield left[1], right[1]
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> near = keyed.interval_join(keyed).between(Time.seconds(1), Time.seconds(60))
+            >>> collect(near.process(Amounts()))
+            [(5, 7)]
         """
         check_pair(self, other_stream, "interval_join", KeyedStream, "KeyedStream")
         return IntervalJoin(self, other_stream)
 
     def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream[T, K]:
-        """Cut the records of each key into windows.
+        """Assign the records of each key to windows.
+
+        Args:
+            window_assigner: Assigns each record to windows, such as `TumblingEventTimeWindows`.
+
+        Returns:
+            The windows, for an operation such as `reduce` or `process`.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
+
+        Example:
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> sorted(collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2]))))
+            [('ann', 12, 12000), ('bob', 3, 2000)]
         """
         return WindowedStream(self, window_assigner)
 
     def count_window(self, size: int, slide: int = 0) -> WindowedStream[T, K]:
-        """Cut the records of each key into windows of `size` records.
+        """Assign the records of each key to windows of `size` records.
 
         Args:
             size: Records per window; a window that is not full at the end is not emitted.
             slide: Records after which the next window starts; 0 is `size`.
 
+        Returns:
+            The windows, for an operation such as `reduce` or `process`.
+
         Raises:
             ArgumentError: A number is not whole, or negative, or `size` is 0.
+
+        Example:
+            >>> windows = numbers.key_by(lambda n: "all").count_window(2)
+            >>> collect(windows.reduce(lambda a, b: a + b))
+            [3, 7]
         """
         if slide == 0:
             return WindowedStream(self, CountTumblingWindowAssigner(size))
         return WindowedStream(self, CountSlidingWindowAssigner(size, slide))
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream[T]:
-        """Sum a field; the other fields are those of the key's first record.
+        """Emit the sum of a field so far; the other fields are those of the key's first record.
 
         Args:
-            position_to_sum: Position or name of the field; 0 also for records that are plain
-                numbers.
+            position_to_sum: Position or name of the field; 0 also for records that are numbers.
+
+        Returns:
+            One record per input record; in BATCH mode one per key.
+
+        Raises:
+            ArgumentError: The records have no such field.
+
+        Example:
+            >>> sorted(collect(orders.key_by(lambda order: order[0]).sum(1)))
+            [('ann', 5, 1000), ('ann', 12, 1000), ('bob', 3, 2000)]
         """
         return self._aggregate(Aggregation.SUM, position_to_sum)
 
     def min(self, position_to_min: int | str = 0) -> DataStream[T]:
-        """Minimum of a field; the other fields are those of the key's first record."""
+        """Emit the minimum of a field so far; the other fields are those of the key's first record.
+
+        Args:
+            position_to_min: Position or name of the field; 0 also for records without fields.
+
+        Returns:
+            One record per input record; in BATCH mode one per key.
+
+        Raises:
+            ArgumentError: The records have no such field.
+
+        Example:
+            >>> sorted(collect(orders.key_by(lambda order: "all").min(1)))
+            [('ann', 3, 1000), ('ann', 3, 1000), ('ann', 5, 1000)]
+        """
         return self._aggregate(Aggregation.MIN, position_to_min)
 
     def max(self, position_to_max: int | str = 0) -> DataStream[T]:
-        """Maximum of a field; the other fields are those of the key's first record."""
+        """Emit the maximum of a field so far; the other fields are those of the key's first record.
+
+        Args:
+            position_to_max: Position or name of the field; 0 also for records without fields.
+
+        Returns:
+            One record per input record; in BATCH mode one per key.
+
+        Raises:
+            ArgumentError: The records have no such field.
+
+        Example:
+            >>> collect(orders.key_by(lambda order: "all").max(1))
+            [('ann', 5, 1000), ('ann', 5, 1000), ('ann', 7, 1000)]
+        """
         return self._aggregate(Aggregation.MAX, position_to_max)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream[T]:
-        """The record with the least value of a field; the first of equal ones."""
+        """Emit the record with the least value of a field so far; the first of equal ones.
+
+        Args:
+            position_to_min_by: Position or name of the field; 0 also for records without fields.
+
+        Returns:
+            One record per input record; in BATCH mode one per key.
+
+        Raises:
+            ArgumentError: The records have no such field.
+
+        Example:
+            >>> collect(orders.key_by(lambda order: "all").min_by(1))
+            [('ann', 5, 1000), ('bob', 3, 2000), ('bob', 3, 2000)]
+        """
         return self._aggregate(Aggregation.MIN_BY, position_to_min_by)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream[T]:
-        """The record with the greatest value of a field; the first of equal ones."""
+        """Emit the record with the greatest value of a field so far; the first of equal ones.
+
+        Args:
+            position_to_max_by: Position or name of the field; 0 also for records without fields.
+
+        Returns:
+            One record per input record; in BATCH mode one per key.
+
+        Raises:
+            ArgumentError: The records have no such field.
+
+        Example:
+            >>> collect(orders.key_by(lambda order: "all").max_by(1))
+            [('ann', 5, 1000), ('ann', 5, 1000), ('ann', 7, 12000)]
+        """
         return self._aggregate(Aggregation.MAX_BY, position_to_max_by)
 
     @property
     def has_key(self) -> bool:
-        """True."""
+        """Whether records are partitioned by a key: True."""
         return True
 
     def shuffle(self) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Streams that are not the result of an operator, so nothing can be said about one."""
+"""Streams that are not the result of an operator: the methods that set one up are refused."""
 
 from __future__ import annotations
 

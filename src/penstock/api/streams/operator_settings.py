@@ -1,10 +1,10 @@
-"""What can be said about an operator after it was added: name, identity, parallelism, chaining."""
+"""Settings of one operator: name, identity, parallelism and chaining."""
 
 from __future__ import annotations
 
 from typing import Self
 
-from penstock.api.streams.builder import GraphBuilder
+from penstock.api.environment.builder import GraphBuilder
 from penstock.api.user_code import checked_label
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.logical import Chaining
@@ -27,21 +27,40 @@ class OperatorSettings:
         return self._graph.node(self._node_id).name
 
     def name(self, name: str) -> Self:
-        """Name the operator, for plans, progress and messages.
+        """Set the name of the operator, for plans, progress and messages.
+
+        Args:
+            name: Any text that is not blank. Names need not be unique.
+
+        Returns:
+            This stream or sink.
 
         Raises:
             ArgumentError: `name` is not a string, or blank.
+
+        Example:
+            >>> numbers.map(lambda n: n + 1).name("increment").get_name()
+            'increment'
         """
         self._graph.change(self._node_id, name=checked_label(name, "name"))
         return self
 
     def uid(self, uid: str) -> Self:
-        """Give the operator a stable identity, under which its state is kept.
+        """Set the stable identity of the operator: a restarted job finds its state by it.
 
-        Of a sink it is used in the names of the files it writes.
+        The names of the files that a sink writes contain it.
+
+        Args:
+            uid: Text that is unique in the program.
+
+        Returns:
+            This stream or sink.
 
         Raises:
             ArgumentError: `uid` is not a string, or blank.
+
+        Example:
+            >>> totals = numbers.key_by(lambda n: "all").sum().uid("totals")
         """
         self._graph.change(self._node_id, uid=checked_label(uid, "uid"))
         return self
@@ -49,9 +68,19 @@ class OperatorSettings:
     def set_parallelism(self, parallelism: int) -> Self:
         """Set the number of subtasks of the operator.
 
+        Args:
+            parallelism: An integer from 1.
+
+        Returns:
+            This stream or sink.
+
         Raises:
             ArgumentError: It is not an integer from 1, or more than 1 for an operator that is
                 not parallel: a collection, or one that was forced.
+
+        Example:
+            >>> sorted(collect(numbers.rebalance().map(lambda n: n + 1).set_parallelism(2)))
+            [2, 3, 4, 5]
         """
         count = _count(parallelism, "set_parallelism")
         node = self._graph.node(self._node_id)
@@ -66,42 +95,109 @@ class OperatorSettings:
         return self
 
     def force_non_parallel(self) -> Self:
-        """Give the operator a single subtask, for good."""
+        """Set the parallelism of the operator to 1 and refuse later changes of it.
+
+        Returns:
+            This stream or sink.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).force_non_parallel())
+            [2, 3, 4, 5]
+        """
         self._graph.change(self._node_id, parallelism=1, is_parallel=False)
         return self
 
     def set_max_parallelism(self, max_parallelism: int) -> Self:
-        """Accept, for PyFlink's sake: `pipeline.max-parallelism` holds for the whole job.
+        """Do nothing: `pipeline.max-parallelism` holds for the whole job. PyFlink has the method.
+
+        Args:
+            max_parallelism: An integer from 1.
+
+        Returns:
+            This stream or sink.
 
         Raises:
             ArgumentError: It is not an integer from 1.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).set_max_parallelism(64))
+            [2, 3, 4, 5]
         """
         _count(max_parallelism, "set_max_parallelism")
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Accept, for PyFlink's sake: micro-batches decide when records move."""
+        """Do nothing: records are sent at the end of each micro-batch. PyFlink has the method.
+
+        Args:
+            timeout_millis: Milliseconds.
+
+        Returns:
+            This stream or sink.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).set_buffer_timeout(100))
+            [2, 3, 4, 5]
+        """
         return self
 
     def start_new_chain(self) -> Self:
-        """Do not chain the operator to the one before it: records reach it in frames."""
+        """Do not chain the operator to the one before it: records reach it in frames.
+
+        Returns:
+            This stream or sink.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).start_new_chain())
+            [2, 3, 4, 5]
+        """
         self._graph.change(self._node_id, chaining=Chaining.HEAD)
         return self
 
     def disable_chaining(self) -> Self:
-        """Chain the operator to no other: records come and go in frames, in the same subtask."""
+        """Chain the operator to no other: records enter and leave it in frames.
+
+        Returns:
+            This stream or sink.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).disable_chaining())
+            [2, 3, 4, 5]
+        """
         self._graph.change(self._node_id, chaining=Chaining.NEVER)
         return self
 
     def slot_sharing_group(self, slot_sharing_group: object) -> Self:
-        """Accept, for PyFlink's sake: Spark has no slots to share."""
+        """Do nothing: Spark has no slots to share. PyFlink has the method.
+
+        Args:
+            slot_sharing_group: A name or `SlotSharingGroup`.
+
+        Returns:
+            This stream or sink.
+
+        Example:
+            >>> collect(numbers.map(lambda n: n + 1).slot_sharing_group("heavy"))
+            [2, 3, 4, 5]
+        """
         return self
 
     def set_description(self, description: str) -> Self:
-        """Describe the operator, for `get_execution_plan`.
+        """Set the description of the operator, for `get_execution_plan`.
+
+        Args:
+            description: Any text that is not blank.
+
+        Returns:
+            This stream or sink.
 
         Raises:
             ArgumentError: `description` is not a string, or blank.
+
+        Example:
+            >>> sink = numbers.set_description("the first four").print()
+            >>> "the first four" in env.get_execution_plan()
+            True
         """
         self._graph.change(self._node_id, description=checked_label(description, "set_description"))
         return self

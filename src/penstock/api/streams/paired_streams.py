@@ -47,7 +47,7 @@ class PairedKeys(Generic[T1, T2]):
 
 
 class Where(Generic[E, T1, T2, K]):
-    """Two streams, and the key of the first."""
+    """Two streams, and the key of the first; `equal_to` selects the key of the second."""
 
     def __init__(
         self,
@@ -63,16 +63,24 @@ class Where(Generic[E, T1, T2, K]):
         self._then = then
 
     def equal_to(self, key_selector: ToKey[T2, K], key_type: TypeInformation | None = None) -> E:
-        """Say what the key of the second stream is.
+        """Select the key of the second stream.
 
         Args:
             key_selector: A callable or `KeySelector`.
             key_type: As in `DataStream.key_by`. A type declared for one stream holds for both.
 
+        Returns:
+            Both streams and their keys.
+
         Raises:
             ArgumentError: `key_selector` is neither, or `key_type` is no type.
             KeyTypeError: Values of `key_type` cannot be keys.
             GraphError: Another type was declared for the key of the first stream.
+
+        Example:
+            >>> pairs = orders.join(numbers).where(lambda o: o[1]).equal_to(lambda n: n)
+            >>> [(row.left[0], row.right) for row in collect(pairs.inner())]
+            [('bob', 3)]
         """
         first, second = self._selector, key_of(key_selector, key_type, "equal_to")
         check_key_types(first, second)

@@ -18,11 +18,11 @@ FIELDS = ["left", "right"]
 
 
 class RegularJoinForms:
-    """The four joins without a window, of what `a.join(b).where(f).equal_to(g)` returns.
+    """The four joins over all records, of what `a.join(b).where(f).equal_to(g)` returns.
 
     Both sides are changelogs: a `Row` of kind INSERT or UPDATE_AFTER is added to its side, one of
-    kind UPDATE_BEFORE or DELETE takes away an equal one; other records are added. A row may be
-    there any number of times. All rows are kept, unless `table.exec.state.ttl` is set.
+    kind UPDATE_BEFORE or DELETE removes an equal one; other records are added. A row may be
+    there any number of times. All rows stay in state, unless `table.exec.state.ttl` is set.
 
     A key that is None, or a tuple or row with a None in it, matches nothing.
     """
@@ -32,19 +32,47 @@ class RegularJoinForms:
         raise AssertionError(type(self).__name__)
 
     def inner(self) -> JoinedRows:
-        """Return every pair of rows with the same key, as a changelog."""
+        """Return every pair of rows with the same key, as a changelog.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).inner()
+            >>> [(row.left, row.right) for row in collect(pairs)]
+            [(2, 2)]
+        """
         return _joined(*self.keyed_sides(), JoinKind.INNER)
 
     def left(self) -> JoinedRows:
-        """Return the pairs, and left rows without a match beside None."""
+        """Return the pairs, and left rows without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).left()
+            >>> sorted((row.left, str(row.right)) for row in collect(pairs))
+            [(1, 'None'), (2, '2')]
+        """
         return _joined(*self.keyed_sides(), JoinKind.LEFT)
 
     def right(self) -> JoinedRows:
-        """Return the pairs, and right rows without a match beside None."""
+        """Return the pairs, and right rows without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).right()
+            >>> sorted((str(row.left), row.right) for row in collect(pairs))
+            [('2', 2), ('None', 3)]
+        """
         return _joined(*self.keyed_sides(), JoinKind.RIGHT)
 
     def full(self) -> JoinedRows:
-        """Return the pairs, and rows of either side without a match beside None."""
+        """Return the pairs, and rows of either side without a match beside None.
+
+        Example:
+            >>> small = env.from_collection([1, 2]).join(env.from_collection([2, 3]))
+            >>> pairs = small.where(lambda n: n).equal_to(lambda n: n).full()
+            >>> sorted((str(row.left), str(row.right)) for row in collect(pairs))
+            [('1', 'None'), ('2', '2'), ('None', '3')]
+        """
         return _joined(*self.keyed_sides(), JoinKind.FULL)
 
 

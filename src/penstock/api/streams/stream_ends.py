@@ -8,45 +8,46 @@ from penstock.api.functions.sink_functions import as_sink
 from penstock.api.streams.collecting import CloseableIterator, collect_stream
 from penstock.api.streams.dataframes import dataframe_of
 from penstock.api.streams.operator_settings import OperatorSettings
-from penstock.api.streams.sink_stream import DataStreamSink
+from penstock.api.streams.stream_base import StreamBase
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Sink
 from penstock.program.operators import SINK
-from penstock.types import TypeInformation
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
-    from penstock.api.environment.environment import StreamExecutionEnvironment
-    from penstock.api.environment.execution_config import ExecutionConfig
     from penstock.api.streams.data_stream import DataStream
 
 
-class StreamEnds(OperatorSettings, Generic[T]):
-    """Base of `DataStream`: what ends a stream."""
+class DataStreamSink(OperatorSettings):
+    """A handle to a sink of the program.
 
-    def __init__(self, environment: StreamExecutionEnvironment, node_id: int) -> None:
-        super().__init__(environment.graph, node_id)
-        self._environment = environment
+    Example:
+        >>> numbers.sink_to(DiscardingSink()).name("ignored").get_name()
+        'ignored'
+    """
 
-    def get_type(self) -> TypeInformation[T]:
-        """Return the type of the records."""
-        return self._environment.graph.node(self._node_id).type_info
 
-    def get_execution_environment(self) -> StreamExecutionEnvironment:
-        """Return the environment the stream belongs to."""
-        return self._environment
-
-    def get_execution_config(self) -> ExecutionConfig:
-        """Return the settings of the environment that are about execution."""
-        return self._environment.get_config()
+class StreamEnds(StreamBase[T], Generic[T]):
+    """Base of `DataStream`: sinks and other ends of a stream."""
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Write the stream to a sink, exactly once.
+        """Write the records to a sink, exactly once.
+
+        Args:
+            sink: Such as a `FileSink` or `PrintSink`.
+
+        Returns:
+            A handle to the sink, to set its name or uid.
 
         Raises:
             ArgumentError: `sink` is not a sink.
             GraphError: The sink cannot write records of this type.
+
+        Example:
+            >>> sink = numbers.sink_to(PrintSink()).name("numbers")
+            >>> run_in_process(env).of("numbers")
+            [1, 2, 3, 4]
         """
         origin = CallSite.of_caller()
         if not isinstance(sink, Sink):
@@ -67,7 +68,7 @@ class StreamEnds(OperatorSettings, Generic[T]):
         return DataStreamSink(self._graph, node_id)
 
     def add_sink(self, sink_func: Any) -> DataStreamSink:
-        """Call a function once per record, in the workers: at least once.
+        """Call a function for each record, in the workers, at least once.
 
         A task or micro-batch that is repeated after a failure calls it again. For exactly once
         pass a `Sink` with a committer to `sink_to`.
@@ -76,8 +77,16 @@ class StreamEnds(OperatorSettings, Generic[T]):
             sink_func: A `SinkFunction`, or a callable of a record. A `Sink` is taken as by
                 `sink_to`.
 
+        Returns:
+            A handle to the sink, to set its name or uid.
+
         Raises:
             ArgumentError: It is none of these.
+
+        Example:
+            >>> sink = numbers.add_sink(lambda n: None).name("calls")
+            >>> run_in_process(env).of("calls")  # in process no sink is called
+            [1, 2, 3, 4]
         """
         return self.sink_to(as_sink(sink_func))
 
@@ -85,7 +94,18 @@ class StreamEnds(OperatorSettings, Generic[T]):
         """Print every record in the driver, in Flink's format.
 
         Args:
-            sink_identifier: Put before each line.
+            sink_identifier: Prefix of each line; None is none.
+
+        Returns:
+            A handle to the sink, to set its name or uid.
+
+        Example:
+            >>> sink = numbers.print("n")
+            >>> env.execute()  # doctest: +SKIP
+            n> 1
+            n> 2
+            n> 3
+            n> 4
         """
         parallel = self._environment.get_parallelism() > 1
         return self.sink_to(PrintSink(sink_identifier, show_subtask=parallel))
@@ -110,13 +130,21 @@ class StreamEnds(OperatorSettings, Generic[T]):
 
         Args:
             job_execution_name: Name of the job.
-            limit: Return a list of at most that many records and stop the job.
+            limit: Greatest number of records to return, as a list; the job is then cancelled.
+                None returns an iterator over all records.
 
         Returns:
-            An iterator over all records, which stops the job when closed; or a list.
+            An iterator over all records, which cancels the job when closed; or a list. Records of
+            different subtasks have no order.
 
         Raises:
+            ArgumentError: `limit` is not a number of records.
             PenstockError: The program is wrong, or the job failed.
+
+        Example:
+            >>> with numbers.execute_and_collect() as records:  # doctest: +SKIP
+            ...     print(sorted(records))
+            [1, 2, 3, 4]
         """
         return collect_stream(cast("DataStream[T]", self), job_execution_name, limit)
 
@@ -130,15 +158,19 @@ class StreamEnds(OperatorSettings, Generic[T]):
         Args:
             job_execution_name: Name of the job.
             directory: New directory for the rows, seen by the driver and all workers under the
-                same name; it stays. None is a temporary one of this machine, which is removed
-                when the program ends.
+                same path; it is not removed. None is a temporary one of this machine, which is
+                removed when the program ends.
+
+        Returns:
+            A `pyspark.sql.DataFrame`.
 
         Raises:
             ArgumentError: The directory is not empty.
             GraphError: The stream never ends, or its type has no columns.
             PenstockError: The program is wrong, or the job failed.
+
+        Example:
+            >>> orders.to_dataframe().count()  # doctest: +SKIP
+            3
         """
         return dataframe_of(self, job_execution_name, directory)
-
-    def _unkeyed_id(self) -> int:
-        return self._node_id

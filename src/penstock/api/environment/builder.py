@@ -1,4 +1,4 @@
-"""Collects the nodes of a program as its methods are called."""
+"""The graph of a program, to which the methods of its streams add nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from penstock.program.operators import SINK, SOURCE
 
 
 class GraphBuilder:
-    """The nodes of one environment. Streams are handles into it."""
+    """The nodes of one environment. Streams are handles to them."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, Node] = {}
@@ -67,10 +67,10 @@ class GraphBuilder:
         return any(node.kind == SINK for node in self._nodes.values())
 
     def whole_graph(self) -> LogicalGraph:
-        """Return everything there is, with a sink of nothing behind each stream nobody reads.
+        """Return the graph of all nodes, with a sink after each stream that nobody reads.
 
         Raises:
-            EmptyGraphError: There is nothing.
+            EmptyGraphError: There are no nodes.
         """
         read = {key for node in self._nodes.values() for key in node.inputs}
         ends = [key for key in self._nodes if key not in read]
@@ -104,11 +104,11 @@ class GraphBuilder:
         return next(key for key, node in self._nodes.items() if node.source is source)
 
     def remove(self, node_id: int) -> None:
-        """Forget a node that no other reads."""
+        """Remove a node that no other reads."""
         del self._nodes[node_id]
 
     def clear(self) -> None:
-        """Forget the sinks, as a job that was executed does.
+        """Remove the sinks, as a job that was executed does.
 
         Streams stay usable: the next job may begin with them. Ids are not used again.
         """
