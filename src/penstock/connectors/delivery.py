@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class DeliveryGuarantee(Enum):
-    """What a sink promises about each record after failures."""
+    """How often a record may reach a sink when tasks fail and are repeated."""
 
     EXACTLY_ONCE = "exactly-once"
     """It is there once: a `Sink` with a committer, such as `FileSink`."""

@@ -36,6 +36,12 @@ class SparkSource(Source):
 
     Attributes:
         dataframe: A `pyspark.sql.DataFrame` of the session the job runs in.
+
+    Example:
+        >>> source = SparkSource(spark.range(3))  # doctest: +SKIP
+        >>> ids = env.from_source(  # doctest: +SKIP
+        ...     source, WatermarkStrategy.no_watermarks(), "ids"
+        ... )
     """
 
     kind: ClassVar[str] = "dataframe"

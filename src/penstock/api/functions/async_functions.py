@@ -1,4 +1,4 @@
-"""`AsyncFunction`: user code that waits for something else, many records at a time."""
+"""`AsyncFunction`: makes an asynchronous call for each record, many at a time."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from penstock.types.type_parameters import IN, OUT
 
 
 class AsyncFunction(Function, Generic[IN, OUT]):
-    """A coroutine per record; those of many records run side by side in one event loop.
+    """Makes an asynchronous call per record; the calls of many records run concurrently.
 
     The event loop has a thread of its own and lasts as long as the function object, so what
     coroutines share (a session, a client) stays usable. `open` and `close` are called outside
     of it. A coroutine that blocks (`time.sleep`, a client without `await`) blocks all others.
+
+    Example:
+        >>> class Lookup(AsyncFunction):
+        ...     async def async_invoke(self, value):
+        ...         return [value * 10]
+        >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
+        [10, 20, 30, 40]
     """
 
     @abstractmethod
@@ -25,11 +32,11 @@ class AsyncFunction(Function, Generic[IN, OUT]):
         """
 
     def timeout(self, value: IN) -> list[OUT]:
-        """Return the list of results for a record whose time is over.
+        """Return the list of results for `value`, a record whose timeout has passed.
 
         Its coroutine has been cancelled. Unless overridden:
 
         Raises:
-            TimeoutError: Always, which ends the job.
+            TimeoutError: Always, which fails the job.
         """
         raise TimeoutError(f"Async function call has timed out for input: {value}")

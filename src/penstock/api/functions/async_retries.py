@@ -1,4 +1,4 @@
-"""Retry strategies: which asynchronous calls are made again, how often and after how long."""
+"""Retry strategies: which asynchronous calls are repeated, how often and after which delay."""
 
 from __future__ import annotations
 
@@ -11,39 +11,61 @@ from penstock.types.type_parameters import OUT
 
 
 class AsyncRetryPredicate(ABC, Generic[OUT]):
-    """Which results and exceptions ask for another attempt."""
+    """Selects the results and exceptions after which a call is repeated.
+
+    Example:
+        >>> class OnEmpty(AsyncRetryPredicate):
+        ...     def result_predicate(self):
+        ...         return lambda results: not results
+        ...     def exception_predicate(self):
+        ...         return None
+        >>> OnEmpty().result_predicate()([])
+        True
+    """
 
     @abstractmethod
     def result_predicate(self) -> Callable[[list[OUT]], bool] | None:
-        """Return a function that is true for a result to try again; None tries none again."""
+        """Return a function that is true for a result to retry; None retries no result."""
 
     @abstractmethod
     def exception_predicate(self) -> Callable[[Exception], bool] | None:
-        """Return a function that is true for an exception to try again; None tries none again."""
+        """Return a function that is true for an exception to retry; None retries no exception."""
 
 
 class AsyncRetryStrategy(ABC, Generic[OUT]):
-    """Whether and when to try again.
+    """Decides whether and when a call is repeated.
 
-    One object serves all records of a subtask at the same time, so what it answers may depend
-    on its arguments only. Attempts are counted from 1, the first call of a record.
+    One object serves all records of a subtask at the same time, so its methods may depend on
+    their arguments only. Attempts are counted from 1, the first call of a record.
+
+    Example:
+        >>> strategy = AsyncRetryStrategy.fixed_delay(
+        ...     3, 100, result_predicate=None, exception_predicate=lambda error: True
+        ... )
+        >>> strategy.can_retry(3), strategy.can_retry(4)
+        (True, False)
     """
 
     @abstractmethod
     def can_retry(self, current_attempts: int) -> bool:
-        """Return whether there may be another attempt after `current_attempts`."""
+        """Return whether another attempt is allowed after `current_attempts`."""
 
     @abstractmethod
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """Return how long to wait before it, in milliseconds."""
+        """Return the delay before the attempt that follows `current_attempts`, in milliseconds."""
 
     @abstractmethod
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return which results and exceptions to try again."""
+        """Return which results and exceptions to retry."""
 
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
-        """Return the strategy that never tries again."""
+        """Return the strategy that never retries.
+
+        Example:
+            >>> AsyncRetryStrategy.no_restart().can_retry(1)
+            False
+        """
         return NO_RETRY_STRATEGY
 
     @staticmethod
@@ -53,16 +75,21 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         result_predicate: Callable[[list[OUT]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[OUT]:
-        """Return a strategy that always waits as long.
+        """Return a strategy with the same delay before every retry.
 
         Args:
             max_attempts: Attempts after the first.
             backoff_time_millis: Milliseconds between two attempts.
-            result_predicate: True for a result to try again.
-            exception_predicate: True for an exception to try again.
+            result_predicate: True for a result to retry; None retries no result.
+            exception_predicate: True for an exception to retry; None retries no exception.
 
         Raises:
             ArgumentError: A number is not greater than zero.
+
+        Example:
+            >>> strategy = AsyncRetryStrategy.fixed_delay(3, 100, None, lambda error: True)
+            >>> strategy.get_backoff_time_millis(2)
+            100
         """
         return FixedDelayRetryStrategy(
             max_attempts, backoff_time_millis, result_predicate, exception_predicate
@@ -77,18 +104,25 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         result_predicate: Callable[[list[OUT]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> AsyncRetryStrategy[OUT]:
-        """Return a strategy that waits longer each time.
+        """Return a strategy whose delay grows from one retry to the next.
 
         Args:
             max_attempts: Attempts after the first.
             initial_delay: Milliseconds before the second attempt.
             max_retry_delay: Greatest delay after that, in milliseconds.
-            multiplier: Of the delay, from one attempt to the next.
-            result_predicate: True for a result to try again.
-            exception_predicate: True for an exception to try again.
+            multiplier: Factor of the delay, from one attempt to the next.
+            result_predicate: True for a result to retry; None retries no result.
+            exception_predicate: True for an exception to retry; None retries no exception.
 
         Raises:
             ArgumentError: A number is not greater than zero.
+
+        Example:
+            >>> strategy = AsyncRetryStrategy.exponential_backoff(
+            ...     5, 100, 1_000, 2.0, None, lambda error: True
+            ... )
+            >>> [strategy.get_backoff_time_millis(attempt) for attempt in range(1, 6)]
+            [100, 200, 400, 800, 1000]
         """
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts,
@@ -101,7 +135,13 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
 
 
 class RetryPredicate(AsyncRetryPredicate[OUT]):
-    """Two functions, or None."""
+    """A retry predicate made of two functions, or None.
+
+    Example:
+        >>> predicate = RetryPredicate(None, lambda error: isinstance(error, OSError))
+        >>> predicate.exception_predicate()(TimeoutError())
+        True
+    """
 
     def __init__(
         self,
@@ -121,7 +161,12 @@ class RetryPredicate(AsyncRetryPredicate[OUT]):
 
 
 class NoRetryStrategy(AsyncRetryStrategy[OUT]):
-    """Never tries again."""
+    """Never retries.
+
+    Example:
+        >>> NoRetryStrategy().can_retry(1)
+        False
+    """
 
     def can_retry(self, current_attempts: int) -> bool:
         """Return False."""
@@ -132,12 +177,17 @@ class NoRetryStrategy(AsyncRetryStrategy[OUT]):
         return -1
 
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return a predicate that nothing fulfils."""
+        """Return a predicate that selects nothing."""
         return RetryPredicate(None, None)
 
 
 class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT]):
-    """Waits equally long before every attempt."""
+    """Retries with the same delay before every attempt.
+
+    Example:
+        >>> FixedDelayRetryStrategy(3, 100, None, None).get_backoff_time_millis(1)
+        100
+    """
 
     def __init__(
         self,
@@ -151,7 +201,7 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         self._predicate = RetryPredicate(result_predicate, exception_predicate)
 
     def can_retry(self, current_attempts: int) -> bool:
-        """Return whether the greatest number of retries is not reached."""
+        """Return whether `current_attempts` is not beyond the greatest number of retries."""
         return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
@@ -159,12 +209,18 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         return self._backoff_time_millis
 
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return which results and exceptions to try again."""
+        """Return which results and exceptions to retry."""
         return self._predicate
 
 
 class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
-    """Multiplies the delay from one attempt to the next."""
+    """Retries with a delay that is multiplied from one attempt to the next.
+
+    Example:
+        >>> growing = ExponentialBackoffDelayRetryStrategy(5, 100, 1_000, 2.0, None, None)
+        >>> growing.get_backoff_time_millis(3)
+        400
+    """
 
     def __init__(
         self,
@@ -182,11 +238,11 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         self._predicate = RetryPredicate(result_predicate, exception_predicate)
 
     def can_retry(self, current_attempts: int) -> bool:
-        """Return whether the greatest number of retries is not reached."""
+        """Return whether `current_attempts` is not beyond the greatest number of retries."""
         return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """Return the delay after so many attempts, in milliseconds."""
+        """Return the delay after `current_attempts`, in milliseconds."""
         delay = self._initial_delay
         for _ in range(current_attempts - 1):
             longer = int(min(delay * self._multiplier, self._max_retry_delay))
@@ -196,7 +252,7 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         return delay
 
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return which results and exceptions to try again."""
+        """Return which results and exceptions to retry."""
         return self._predicate
 
 

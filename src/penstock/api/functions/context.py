@@ -1,4 +1,4 @@
-"""What functions see of the runtime. Implemented in `penstock.runtime`."""
+"""Contexts of functions: state, time, timers and the subtask. Implemented in `penstock.runtime`."""
 
 from __future__ import annotations
 
@@ -26,33 +26,53 @@ from penstock.types.type_parameters import IN, OUT, K, T, V
 
 
 class KeyedStateStore(Protocol):
-    """Gives keyed state; call it in `open`.
+    """Returns keyed state for a descriptor; call it in `open`.
 
     Every method raises `UnkeyedStateError` if the stream has no key, `ArgumentError` if it gets
     no descriptor of its kind or if the operator uses the name for another kind or type, and
-    `StateMigrationError` if what is stored cannot be read with the declared type.
+    `StateMigrationError` if the stored state cannot be read with the declared type.
+
+    Example:
+        >>> class Count(KeyedProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.n = runtime_context.get_state(ValueStateDescriptor("n", Types.INT()))
+        ...     def process_element(self, value, ctx):
+        ...         self.n.update((self.n.value() or 0) + 1)
+        ...         yield self.n.value()
+        >>> collect(numbers.key_by(lambda n: "all").process(Count()))
+        [1, 2, 3, 4]
     """
 
     def get_state(self, state_descriptor: ValueStateDescriptor[T]) -> ValueState[T]:
-        """Return keyed value state."""
+        """Return the keyed value state that `state_descriptor` describes."""
 
     def get_list_state(self, state_descriptor: ListStateDescriptor[T]) -> ListState[T]:
-        """Return keyed list state."""
+        """Return the keyed list state that `state_descriptor` describes."""
 
     def get_map_state(self, state_descriptor: MapStateDescriptor[K, V]) -> MapState[K, V]:
-        """Return keyed map state."""
+        """Return the keyed map state that `state_descriptor` describes."""
 
     def get_reducing_state(self, state_descriptor: ReducingStateDescriptor[T]) -> ReducingState[T]:
-        """Return keyed reducing state."""
+        """Return the keyed reducing state that `state_descriptor` describes."""
 
     def get_aggregating_state(
         self, state_descriptor: AggregatingStateDescriptor[IN, Any, OUT]
     ) -> AggregatingState[IN, OUT]:
-        """Return keyed aggregating state."""
+        """Return the keyed aggregating state that `state_descriptor` describes."""
 
 
 class RuntimeContext(KeyedStateStore, Protocol):
-    """Handed to `open`."""
+    """The context that `open` of a function gets: state, metrics and the subtask.
+
+    Example:
+        >>> class Subtask(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.index = runtime_context.get_index_of_this_subtask()
+        ...     def map(self, value):
+        ...         return value, self.index
+        >>> collect(numbers.map(Subtask()))
+        [(1, 0), (2, 0), (3, 0), (4, 0)]
+    """
 
     def get_task_name(self) -> str:
         """Return the name of the operator."""
@@ -70,17 +90,32 @@ class RuntimeContext(KeyedStateStore, Protocol):
         """Return e.g. `totals (3/6)`."""
 
     def get_attempt_number(self) -> int:
-        """Return how often the run was restarted after a failure before, from 0."""
+        """Return how often the run was restarted after a failure, from 0."""
 
     def get_metrics_group(self) -> MetricGroup:
-        """Return the group in which the function makes counters, gauges and other metrics."""
+        """Return the metric group of the function, for counters, gauges and other metrics."""
 
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
-        """Return a global job parameter (`pipeline.global-job-parameters.KEY`)."""
+        """Return a global job parameter, the option `pipeline.global-job-parameters.KEY`.
+
+        Args:
+            key: Its name.
+            default_value: Returned if the parameter is not set.
+        """
 
 
 class TimerService(Protocol):
-    """Time and timers of a process function."""
+    """Current time and timers of a process function.
+
+    Example:
+        >>> class Quiet(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(ctx.timestamp() + 5_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield ctx.get_current_key(), timestamp
+        >>> sorted(collect(orders.key_by(lambda order: order[0]).process(Quiet())))
+        [('ann', 6000), ('ann', 17000), ('bob', 7000)]
+    """
 
     def current_processing_time(self) -> int:
         """Return the wall clock in epoch milliseconds."""
@@ -93,33 +128,39 @@ class TimerService(Protocol):
         """
 
     def register_event_time_timer(self, timestamp: int) -> None:
-        """Fire for the current key once the watermark reaches `timestamp` (milliseconds).
+        """Call `on_timer` for the current key once the watermark reaches `timestamp`.
 
-        One timer per key and timestamp, however often it is registered.
+        There is one timer per key and timestamp, however often it is registered.
+
+        Args:
+            timestamp: Epoch milliseconds.
 
         Raises:
             UnkeyedStateError: The stream has no key.
         """
 
     def register_processing_time_timer(self, timestamp: int) -> None:
-        """Fire for the current key once the wall clock reaches `timestamp` (milliseconds).
+        """Call `on_timer` for the current key once the wall clock reaches `timestamp`.
 
-        In BATCH mode it fires after the last record of the key, whatever the clock says; at the
+        In BATCH mode it fires after the last record of the key, whatever the clock shows; at the
         end of a live input timers that are not due are dropped.
+
+        Args:
+            timestamp: Epoch milliseconds.
 
         Raises:
             UnkeyedStateError: The stream has no key.
         """
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Forget the timer of the current key at `timestamp`, if there is one.
+        """Delete the timer of the current key at `timestamp`, if there is one.
 
         Raises:
             UnkeyedStateError: The stream has no key.
         """
 
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Forget the timer of the current key at `timestamp`, if there is one.
+        """Delete the timer of the current key at `timestamp`, if there is one.
 
         Raises:
             UnkeyedStateError: The stream has no key.
@@ -130,7 +171,7 @@ class UnkeyedProcessContext(Protocol):
     """Context of `ProcessFunction.process_element`."""
 
     def timer_service(self) -> TimerService:
-        """Return the timer service; without a key it only tells the time."""
+        """Return the timer service; without a key it has the current time but no timers."""
 
     def timestamp(self) -> int:
         """Return the record's timestamp in epoch milliseconds, Long.MIN if it has none."""
@@ -147,11 +188,11 @@ class OnTimerContext(KeyedProcessContext, Protocol):
     """Context of `KeyedProcessFunction.on_timer`."""
 
     def time_domain(self) -> TimeDomain:
-        """Return which clock the timer followed."""
+        """Return whether the timer is of event time or processing time."""
 
 
 class BroadcastBaseContext(Protocol):
-    """Time, as the functions of broadcast connected streams see it."""
+    """Time, in the functions of broadcast connected streams."""
 
     def timestamp(self) -> int:
         """Return the timestamp of the record in epoch milliseconds, Long.MIN if it has none."""
@@ -169,7 +210,7 @@ class BroadcastContext(BroadcastBaseContext, Protocol):
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[K, V]
     ) -> BroadcastState[K, V]:
-        """Return broadcast state.
+        """Return the broadcast state that `state_descriptor` describes.
 
         Raises:
             ArgumentError: The stream was not broadcast with such a state.
@@ -177,12 +218,12 @@ class BroadcastContext(BroadcastBaseContext, Protocol):
 
 
 class ReadOnlyBroadcastContext(BroadcastBaseContext, Protocol):
-    """Context of `process_element` beside a broadcast stream."""
+    """Context of `process_element`, connected with a broadcast stream."""
 
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[K, V]
     ) -> ReadOnlyBroadcastState[K, V]:
-        """Return a view of broadcast state.
+        """Return a read-only view of the broadcast state that `state_descriptor` describes.
 
         Raises:
             ArgumentError: The stream was not broadcast with such a state.
@@ -190,7 +231,7 @@ class ReadOnlyBroadcastContext(BroadcastBaseContext, Protocol):
 
 
 class KeyedReadOnlyBroadcastContext(ReadOnlyBroadcastContext, Protocol):
-    """The same with a key."""
+    """Context of `process_element` of a stream with a key."""
 
     def timer_service(self) -> TimerService:
         """Return the timer service."""
@@ -203,16 +244,29 @@ class KeyedBroadcastOnTimerContext(KeyedReadOnlyBroadcastContext, Protocol):
     """Context of `KeyedBroadcastProcessFunction.on_timer`."""
 
     def time_domain(self) -> TimeDomain:
-        """Return which clock the timer followed."""
+        """Return whether the timer is of event time or processing time."""
 
 
 class OperatorStateStore(Protocol):
-    """Gives the state of an operator that is not kept by key."""
+    """Returns the broadcast state of an operator.
+
+    Example:
+        >>> LIMITS = MapStateDescriptor("limits")
+        >>> class Limited(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value, ctx.get_broadcast_state(LIMITS).get("max")
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(LIMITS).put(*value)
+        >>> with OperatorHarness.of(Limited(), broadcast_states=[LIMITS]) as harness:
+        ...     emitted = harness.push(("max", 3), input=1) + harness.push(2)
+        >>> emitted
+        [(2, 3)]
+    """
 
     def get_broadcast_state(
         self, state_descriptor: MapStateDescriptor[K, V]
     ) -> BroadcastState[K, V]:
-        """Return broadcast state.
+        """Return the broadcast state that `state_descriptor` describes.
 
         Raises:
             ArgumentError: The stream was not broadcast with such a state.

@@ -1,11 +1,11 @@
-"""Function classes: the object form of user code, with a life cycle.
+"""Function classes: user code as objects, with `open` and `close`.
 
-One instance per operator and subtask, shared by all keys. `open` is called once before the
-first record and `close` once after the last. Instance attributes live as long as the worker
-process does; they are not restored after a failure. What must survive belongs into state.
+There is one instance per operator and subtask, shared by all keys. `open` is called once before
+the first record and `close` once after the last. Instance attributes live as long as the worker
+process does; they are not restored after a failure. What must be restored belongs in state.
 
-The classes are generic for type checkers: `MapFunction[int, str]` takes ints and gives strings. To
-derive from `MapFunction` alone is as good; then nothing is known of its records.
+The classes are generic for type checkers: `MapFunction[int, str]` takes ints and returns strings.
+A class may also derive from `MapFunction` alone; type checkers then take its records as `Any`.
 """
 
 from __future__ import annotations
@@ -31,20 +31,34 @@ Emitted: TypeAlias = OUT | tuple[OutputTag, Any]
 
 
 class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
-    """Base of all function classes."""
+    """Base of all function classes.
+
+    Example:
+        >>> class Tens(MapFunction):
+        ...     def open(self, runtime_context):
+        ...         self.factor = 10
+        ...     def map(self, value):
+        ...         return value * self.factor
+        >>> collect(numbers.map(Tens()))
+        [10, 20, 30, 40]
+    """
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Prepare: open connections, get state. Called once, before any record."""
+        """Prepare: open connections, get state. Called once, before any record.
+
+        Args:
+            runtime_context: Gives state, metrics, and the index of the subtask.
+        """
 
     def close(self) -> None:
-        """Clean up. Called once after the last record; not called when the process is killed."""
+        """Release resources. Called once after the last record, and not if the process is killed."""
 
     def is_output_value_stored(self) -> bool:
         """Return whether the function may use a value again that it has emitted (FLIP-329).
 
-        True unless overridden: an object can keep values in attributes and in state. False is a
+        True unless overridden: an object can store values in attributes and in state. False is a
         promise neither to change nor to emit a value again once it was emitted; then the next
-        operator gets the object itself and not a copy. Asked once, when the job is planned.
+        operator gets the object itself and not a copy. Called once, when the job is planned.
         """
         return True
 
@@ -54,7 +68,15 @@ class Function(ABC):  # noqa: B024 - as in PyFlink, both methods are optional
 
 
 class MapFunction(Function, Generic[IN, OUT]):
-    """One result per record."""
+    """Returns one result per record.
+
+    Example:
+        >>> class Square(MapFunction):
+        ...     def map(self, value):
+        ...         return value * value
+        >>> collect(numbers.map(Square()))
+        [1, 4, 9, 16]
+    """
 
     @abstractmethod
     def map(self, value: IN) -> OUT:
@@ -62,7 +84,16 @@ class MapFunction(Function, Generic[IN, OUT]):
 
 
 class FlatMapFunction(Function, Generic[IN, OUT]):
-    """Any number of results per record."""
+    """Returns any number of results per record.
+
+    Example:
+        >>> class Repeat(FlatMapFunction):
+        ...     def flat_map(self, value):
+        ...         for _ in range(value):
+        ...             yield value
+        >>> collect(numbers.flat_map(Repeat()))
+        [1, 2, 2, 3, 3, 3, 4, 4, 4, 4]
+    """
 
     @abstractmethod
     def flat_map(self, value: IN) -> Iterable[OUT]:
@@ -70,57 +101,104 @@ class FlatMapFunction(Function, Generic[IN, OUT]):
 
 
 class FilterFunction(Function, Generic[T]):
-    """A predicate."""
+    """Decides which records remain.
+
+    Example:
+        >>> class Even(FilterFunction):
+        ...     def filter(self, value):
+        ...         return value % 2 == 0
+        >>> collect(numbers.filter(Even()))
+        [2, 4]
+    """
 
     @abstractmethod
     def filter(self, value: T) -> bool:
-        """Return whether to keep `value`."""
+        """Return whether `value` remains."""
 
 
 class ReduceFunction(Function, Generic[T]):
-    """Combines two values into one of the same type; must be associative."""
+    """Combines two values into one of the same type; must be associative.
+
+    Example:
+        >>> class Product(ReduceFunction):
+        ...     def reduce(self, value1, value2):
+        ...         return value1 * value2
+        >>> collect(numbers.key_by(lambda n: "all").reduce(Product()))
+        [1, 2, 6, 24]
+    """
 
     @abstractmethod
     def reduce(self, value1: T, value2: T) -> T:
-        """Return the combination of the aggregate so far and a new value."""
+        """Return the combination of two values, without changing them.
+
+        Args:
+            value1: The aggregate so far.
+            value2: A new value.
+        """
 
     def is_associative(self) -> bool:
-        """Return whether the planner may rely on it that the function is associative.
+        """Return whether the planner may rely on the function being associative.
 
         False unless overridden. True is a promise that `reduce(reduce(a, b), c)` and
         `reduce(a, reduce(b, c))` are equal for any records, to the last digit: sums of floats are
-        not. Then a batch run that needs final results only combines the records of a key before
-        they are exchanged. Asked once, when the job is planned.
+        not. Then a batch run that needs only final results combines the records of a key before
+        they are exchanged. Called once, when the job is planned.
         """
         return False
 
 
 class AggregateFunction(Function, Generic[IN, ACC, OUT]):
-    """Folds values into an accumulator, from which a result is read at any time.
+    """Adds values to an accumulator, from which a result is computed at any time.
 
     Values and results need not have the accumulator's type. In `AggregatingStateDescriptor` its
     `open` and `close` are not called.
+
+    Example:
+        >>> class Mean(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0, 0
+        ...     def add(self, value, accumulator):
+        ...         return accumulator[0] + value, accumulator[1] + 1
+        ...     def get_result(self, accumulator):
+        ...         return accumulator[0] / accumulator[1]
+        ...     def merge(self, acc_a, acc_b):
+        ...         return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
+        >>> collect(numbers.window_all(EndOfStreamWindows.get()).aggregate(Mean()))
+        [2.5]
     """
 
     @abstractmethod
     def create_accumulator(self) -> ACC:
-        """Return a new accumulator, for no values; never one returned before."""
+        """Return a new accumulator without values; never one returned before."""
 
     @abstractmethod
     def add(self, value: IN, accumulator: ACC) -> ACC:
-        """Return the accumulator with `value` in it; may change and return the one given."""
+        """Return `accumulator` with `value` added; may change and return the one given."""
 
     @abstractmethod
     def get_result(self, accumulator: ACC) -> OUT:
-        """Return the result, without changing the accumulator."""
+        """Return the result, without changing `accumulator`."""
 
     @abstractmethod
     def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
-        """Return one accumulator for the values of both; for windows that merge."""
+        """Return one accumulator for the values of both, for windows that merge.
+
+        Args:
+            acc_a: An accumulator; may be changed and returned.
+            acc_b: Another one.
+        """
 
 
 class KeySelector(Function, Generic[IN, K]):
-    """Extracts the key of a record; must give the same key whenever it is asked."""
+    """Extracts the key of a record; must return the same key for the same record.
+
+    Example:
+        >>> class Customer(KeySelector):
+        ...     def get_key(self, value):
+        ...         return value[0]
+        >>> sorted(collect(orders.key_by(Customer()).max(1)))
+        [('ann', 5, 1000), ('ann', 7, 1000), ('bob', 3, 2000)]
+    """
 
     @abstractmethod
     def get_key(self, value: IN) -> K:
@@ -128,15 +206,37 @@ class KeySelector(Function, Generic[IN, K]):
 
 
 class Partitioner(Function):
-    """Chooses the subtask that receives a record; must choose the same whenever it is asked."""
+    """Chooses the subtask that receives a record; must choose the same one for the same key.
+
+    Example:
+        >>> class ByRemainder(Partitioner):
+        ...     def partition(self, key, num_partitions):
+        ...         return key % num_partitions
+        >>> partitioned = numbers.partition_custom(ByRemainder(), lambda n: n)
+        >>> sorted(collect(partitioned.map(lambda n: n + 1).set_parallelism(2)))
+        [2, 3, 4, 5]
+    """
 
     @abstractmethod
     def partition(self, key: Any, num_partitions: int) -> int:
-        """Return the index of a subtask, from 0 to `num_partitions` - 1."""
+        """Return the index of a subtask, from 0 to `num_partitions` - 1.
+
+        Args:
+            key: What the key selector returned for the record.
+            num_partitions: Number of subtasks of the next operator.
+        """
 
 
 class ProcessFunction(Function, Generic[IN, OUT]):
-    """Any number of results per record, with access to time."""
+    """Returns any number of results per record, with access to time and side outputs.
+
+    Example:
+        >>> class WithTime(ProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         yield value[0], ctx.timestamp()
+        >>> collect(orders.process(WithTime()))
+        [('ann', 1000), ('bob', 2000), ('ann', 12000)]
+    """
 
     Context: TypeAlias = UnkeyedProcessContext
 
@@ -144,15 +244,29 @@ class ProcessFunction(Function, Generic[IN, OUT]):
     def process_element(
         self, value: IN, ctx: UnkeyedProcessContext
     ) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results for `value`; None is no result."""
+        """Return or yield the results for a record; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, and the watermark.
+        """
 
 
 class KeyedProcessFunction(Function, Generic[K, IN, OUT]):
-    """Any number of results per record, with state, timers and access to time.
+    """Returns any number of results per record, with keyed state, timers and access to time.
 
     A timer fires once the watermark has reached it. How many later records the function has
-    seen by then depends on how far the watermark lags, so answer in `on_timer` from what lies
-    at or before the timer if the answer must not depend on it.
+    received by then depends on how far the watermark lags. For a result that does not depend on
+    that, `on_timer` must use only records at or before the time of the timer.
+
+    Example:
+        >>> class Quiet(KeyedProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         ctx.timer_service().register_event_time_timer(ctx.timestamp() + 5_000)
+        ...     def on_timer(self, timestamp, ctx):
+        ...         yield ctx.get_current_key(), timestamp
+        >>> sorted(collect(orders.key_by(lambda order: order[0]).process(Quiet())))
+        [('ann', 6000), ('ann', 17000), ('bob', 7000)]
     """
 
     Context: TypeAlias = KeyedProcessContext
@@ -160,8 +274,18 @@ class KeyedProcessFunction(Function, Generic[K, IN, OUT]):
 
     @abstractmethod
     def process_element(self, value: IN, ctx: KeyedProcessContext) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results for `value`; None is no result."""
+        """Return or yield the results for a record; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, the current key, and the timer service.
+        """
 
     def on_timer(self, timestamp: int, ctx: TimerContext) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results of a timer; called once per key and timestamp."""
+        """Return or yield the results of a timer; called once per key and timestamp.
+
+        Args:
+            timestamp: Of the timer, in epoch milliseconds.
+            ctx: The key of the timer, its time domain, and the timer service.
+        """
         return None

@@ -1,4 +1,4 @@
-"""`SinkFunction`: a sink as a function of one record."""
+"""`SinkFunction`: a sink that is called record by record."""
 
 from __future__ import annotations
 
@@ -13,15 +13,28 @@ from penstock.types.type_parameters import IN
 
 
 class SinkFunction(Function, Generic[IN]):
-    """Takes records one by one, at least once each: see `DataStream.add_sink`.
+    """Writes records one by one, at least once each: see `DataStream.add_sink`.
 
     `open` and `close` are called in the worker, once per task and micro-batch; the context
-    that `open` gets knows the name of the sink and the index of the subtask.
+    that `open` gets has the name of the sink and the index of the subtask.
+
+    Example:
+        >>> class Log(SinkFunction):
+        ...     def invoke(self, value, context):
+        ...         print(value)
+        >>> sink = numbers.add_sink(Log()).name("log")
+        >>> run_in_process(env).of("log")  # in process no sink is called
+        [1, 2, 3, 4]
     """
 
     @abstractmethod
     def invoke(self, value: IN, context: SinkInvocation) -> None:
-        """Write a record; when this returns it must be where it belongs."""
+        """Write a record; it must be stored durably before this returns.
+
+        Args:
+            value: The record.
+            context: Has `current_processing_time()`.
+        """
 
 
 def as_sink(sink_func: Any) -> Sink:

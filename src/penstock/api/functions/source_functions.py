@@ -1,4 +1,4 @@
-"""`SourceFunction`: the push form of a source, for small inputs that end."""
+"""`SourceFunction`: a source that pushes its records, for small inputs that end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENDLESS_HINT = (
 
 
 class SourceContext:
-    """What `SourceFunction.run` puts its records into."""
+    """Collects the records of `SourceFunction.run`."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
@@ -33,11 +33,15 @@ class SourceContext:
         self._until = time.monotonic() + MAX_SECONDS
 
     def collect(self, element: Any) -> None:
-        """Emit a record without a timestamp."""
+        """Emit `element`, a record without a timestamp."""
         self._add(element, None)
 
     def collect_with_timestamp(self, element: Any, timestamp: int) -> None:
-        """Emit a record with its event time in epoch milliseconds.
+        """Emit a record with a timestamp.
+
+        Args:
+            element: The record.
+            timestamp: Its event time in epoch milliseconds.
 
         Raises:
             ArgumentError: The timestamp is not an integer.
@@ -58,20 +62,30 @@ class SourceContext:
 
 
 class SourceFunction(ABC):
-    """A source that pushes its records.
+    """Pushes the records of a small input.
 
     `run` is called once, in the driver, by `add_source`, and must return: what it collected is
     the input, like a collection. A program that is started again calls it again, and must then
     get the same records.
+
+    Example:
+        >>> class Count(SourceFunction):
+        ...     def run(self, ctx):
+        ...         for n in range(3):
+        ...             ctx.collect_with_timestamp(n, timestamp=n * 1_000)
+        ...     def cancel(self):
+        ...         pass
+        >>> collect(env.add_source(Count(), "count", Types.INT()))
+        [0, 1, 2]
     """
 
     @abstractmethod
     def run(self, ctx: SourceContext) -> None:
-        """Collect all records into `ctx` and return."""
+        """Collect all records with `ctx.collect(record)` and return."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Let `run` return; called when it took too long, while `run` is being left."""
+        """Make `run` return; called when it took too long."""
 
 
 class _EndlessError(BaseException):

@@ -31,48 +31,85 @@ from penstock.types.type_parameters import IN, IN1, IN2, OUT
 
 
 class StreamOperatorOutput(Protocol):
-    """Where an operator emits to. What is emitted keeps its order."""
+    """The output of an operator. What is emitted stays in order.
+
+    Example:
+        >>> class Marked(OneInputStreamOperator):
+        ...     def process_element(self, value, ctx):
+        ...         self.output.collect(value, timestamp=value * 1_000)
+        ...         self.output.emit_watermark(value * 1_000)
+        >>> marked = numbers.transform("marked", Types.INT(), Marked())
+        >>> windows = marked.window_all(TumblingEventTimeWindows.of(Time.seconds(2)))
+        >>> collect(windows.reduce(lambda a, b: a + b))
+        [1, 5, 4]
+    """
 
     def collect(self, value: Any, timestamp: int | None = None) -> None:
-        """Emit a record. Without a timestamp it takes that of the record or timer at hand."""
+        """Emit a record.
+
+        Args:
+            value: The record.
+            timestamp: Epoch milliseconds; None takes that of the current record or timer.
+        """
 
     def collect_to(
         self, output_tag: OutputTag[Any], value: Any, timestamp: int | None = None
     ) -> None:
-        """Emit a record to a side output."""
+        """Emit a record to a side output.
+
+        Args:
+            output_tag: Tag of the side output.
+            value: The record.
+            timestamp: Epoch milliseconds; None takes that of the current record or timer.
+        """
 
     def emit_watermark(self, watermark: int) -> None:
-        """Emit a watermark, in epoch milliseconds; one that is not above the last is dropped.
+        """Emit a watermark; one that is not greater than the last is dropped.
 
-        Long.MAX is emitted by the runtime behind the last record, whatever the operator does.
+        Long.MAX is emitted by the runtime after the last record, whatever the operator does.
+
+        Args:
+            watermark: Epoch milliseconds.
         """
 
     def emit_record_attributes(self, record_attributes: RecordAttributes) -> None:
-        """Tell all downstream channels about the records that follow.
+        """Send `record_attributes` of the records that follow to all downstream channels.
 
-        Those that say what the last ones did are dropped. A call costs as much as a watermark.
+        Attributes equal to the last ones are dropped. A call costs as much as a watermark.
         """
 
 
 class StreamOperatorKeys(Protocol):
-    """The keys of an operator on keyed streams."""
+    """The current key of an operator on keyed streams.
+
+    Example:
+        >>> class WithKey(OneInputStreamOperator):
+        ...     def process_element(self, value, ctx):
+        ...         self.output.collect((self.keys.get_current_key(), value))
+        >>> keyed = numbers.key_by(lambda n: n % 2 == 0)
+        >>> sorted(collect(keyed.transform("with key", None, WithKey())))
+        [(False, 1), (False, 3), (True, 2), (True, 4)]
+    """
 
     def set_current_key(self, key: Any) -> None:
-        """Make a key the current one, for state and timers, outside of `process_element`.
+        """Set the current key, for state and timers, outside of `process_element`.
+
+        Args:
+            key: The key.
 
         Raises:
-            UnkeyedStateError: No record with this key is for this object.
+            UnkeyedStateError: Records with this key belong to another subtask.
         """
 
     def get_current_key(self) -> Any:
         """Return the current key."""
 
     def timer_service(self) -> TimerService:
-        """Return time, and the timers of the current key."""
+        """Return the timer service of the current key."""
 
 
 class StreamOperator(ABC, Generic[OUT]):
-    """What operators with one and two inputs have in common.
+    """Base of operators with one and two inputs.
 
     Attributes:
         output: Set before `open`.
@@ -83,23 +120,32 @@ class StreamOperator(ABC, Generic[OUT]):
     keys: StreamOperatorKeys
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Prepare: get state. Called once per object, before anything else."""
+        """Prepare: get state. Called once per object, before anything else.
+
+        Args:
+            runtime_context: Gives state, metrics, and the index of the subtask.
+        """
 
     def close(self) -> None:
-        """Clean up. Not called when the process is killed."""
+        """Release resources. Not called when the process is killed."""
 
     def process_watermark(self, watermark: int) -> None:
         """React to a watermark of all inputs together; timers up to it have fired.
 
-        The default passes it on. Results emitted after it is passed on may be late.
+        The default emits `watermark`. Results emitted after it may be late.
         """
         self.output.emit_watermark(watermark)
 
     def on_timer(self, timestamp: int, ctx: Any) -> None:
-        """React to a timer of the current key; `ctx.time_domain()` says of which time."""
+        """React to a timer of the current key.
+
+        Args:
+            timestamp: Of the timer, in epoch milliseconds.
+            ctx: Has `time_domain()`, `get_current_key()` and `timer_service()`.
+        """
 
     def prepare_snapshot_pre_barrier(self) -> None:
-        """Emit, or put into state, whatever is held back: a live run makes a checkpoint."""
+        """Emit all buffered results, or write them to state: a checkpoint follows."""
 
     def get_operator_attributes(self) -> OperatorAttributes:
         """Return what the planner may rely on; called when the job is planned."""
@@ -107,7 +153,16 @@ class StreamOperator(ABC, Generic[OUT]):
 
 
 class OneInputStreamOperator(StreamOperator[OUT], Generic[IN, OUT]):
-    """An operator with one input."""
+    """An operator with one input.
+
+    Example:
+        >>> class Twice(OneInputStreamOperator):
+        ...     def process_element(self, value, ctx):
+        ...         self.output.collect(value)
+        ...         self.output.collect(value)
+        >>> collect(numbers.transform("twice", Types.INT(), Twice()))
+        [1, 1, 2, 2, 3, 3, 4, 4]
+    """
 
     @abstractmethod
     def process_element(self, value: IN, ctx: Any) -> None:
@@ -119,38 +174,71 @@ class OneInputStreamOperator(StreamOperator[OUT], Generic[IN, OUT]):
         """
 
     def process_record_attributes(self, record_attributes: RecordAttributes) -> None:
-        """React to attributes of the records that follow. The default passes them on."""
+        """React to attributes of the records that follow. The default emits `record_attributes`."""
         builder = RecordAttributesBuilder([record_attributes])
         self.output.emit_record_attributes(builder.build())
 
     def end_input(self) -> None:
-        """React to the end of input, once; what is emitted here is not late."""
+        """React to the end of input, once; results emitted here are not late."""
 
 
 class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
-    """An operator with two inputs, which have no order against each other."""
+    """An operator with two inputs. Records of different inputs have no order.
+
+    Example:
+        >>> class Merge(TwoInputStreamOperator):
+        ...     def process_element1(self, value, ctx):
+        ...         self.output.collect(value)
+        ...     def process_element2(self, value, ctx):
+        ...         self.output.collect(-value)
+        >>> merged = numbers.connect(numbers).transform("merge", Types.INT(), Merge())
+        >>> sorted(collect(merged))
+        [-4, -3, -2, -1, 1, 2, 3, 4]
+    """
 
     @abstractmethod
     def process_element1(self, value: IN1, ctx: Any) -> None:
-        """Process a record of the first input."""
+        """Process a record of the first input; emit to `output`.
+
+        Args:
+            value: The record.
+            ctx: As in `OneInputStreamOperator.process_element`.
+        """
 
     @abstractmethod
     def process_element2(self, value: IN2, ctx: Any) -> None:
-        """Process a record of the second input."""
+        """Process a record of the second input; emit to `output`.
+
+        Args:
+            value: The record.
+            ctx: As in `OneInputStreamOperator.process_element`.
+        """
 
     def process_record_attributes1(self, record_attributes: RecordAttributes) -> None:
-        """React to attributes of the first input. The default passes on what both say.
+        """React to attributes of the first input. The default emits the attributes of both inputs.
 
-        In backlog if either is; not before both have spoken it is said that none is.
+        They are in backlog if either input is. That neither is in backlog is emitted only once both
+        inputs have sent attributes.
+
+        Args:
+            record_attributes: Of the records of the first input that follow.
         """
         self._pass_on(1, record_attributes)
 
     def process_record_attributes2(self, record_attributes: RecordAttributes) -> None:
-        """React to attributes of the second input, as for the first."""
+        """React to attributes of the second input, as for the first.
+
+        Args:
+            record_attributes: Of the records of the second input that follow.
+        """
         self._pass_on(2, record_attributes)
 
     def end_input(self, input_id: int) -> None:
-        """React to the end of input 1 or 2, once each; what is emitted here is not late."""
+        """React to the end of an input; results emitted here are not late.
+
+        Args:
+            input_id: 1 or 2; called once each.
+        """
 
     def _pass_on(self, number: int, record_attributes: RecordAttributes) -> None:
         last: dict[int, RecordAttributes] = self.__dict__.setdefault("_last_attributes", {})

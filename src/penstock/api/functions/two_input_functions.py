@@ -21,63 +21,134 @@ from penstock.types.type_parameters import IN1, IN2, OUT, K
 
 
 class CoMapFunction(Function, Generic[IN1, IN2, OUT]):
-    """One result per record of either input; None is none."""
+    """Returns one result per record of either input; None is no result.
+
+    Example:
+        >>> class Amounts(CoMapFunction):
+        ...     def map1(self, value):
+        ...         return value
+        ...     def map2(self, value):
+        ...         return value[1]
+        >>> sorted(collect(numbers.connect(orders).map(Amounts())))
+        [1, 2, 3, 3, 4, 5, 7]
+    """
 
     @abstractmethod
     def map1(self, value: IN1) -> OUT | None:
-        """Return the result for a record of the first input."""
+        """Return the result for `value`, a record of the first input."""
 
     @abstractmethod
     def map2(self, value: IN2) -> OUT | None:
-        """Return the result for a record of the second input."""
+        """Return the result for `value`, a record of the second input."""
 
 
 class CoFlatMapFunction(Function, Generic[IN1, IN2, OUT]):
-    """Any number of results per record of either input; None is none."""
+    """Returns any number of results per record of either input; None is no result.
+
+    Example:
+        >>> class Flat(CoFlatMapFunction):
+        ...     def flat_map1(self, value):
+        ...         yield value
+        ...     def flat_map2(self, value):
+        ...         yield from value[1:2]
+        >>> sorted(collect(numbers.connect(orders).flat_map(Flat())))
+        [1, 2, 3, 3, 4, 5, 7]
+    """
 
     @abstractmethod
     def flat_map1(self, value: IN1) -> Iterable[OUT] | None:
-        """Return or yield the results for a record of the first input."""
+        """Return or yield the results for `value`, a record of the first input."""
 
     @abstractmethod
     def flat_map2(self, value: IN2) -> Iterable[OUT] | None:
-        """Return or yield the results for a record of the second input."""
+        """Return or yield the results for `value`, a record of the second input."""
 
 
 class CoProcessFunction(Function, Generic[IN1, IN2, OUT]):
-    """Any number of results per record of either input, with access to time."""
+    """Returns any number of results per record of either input, with access to time.
+
+    Example:
+        >>> class Sides(CoProcessFunction):
+        ...     def process_element1(self, value, ctx):
+        ...         yield "number", value
+        ...     def process_element2(self, value, ctx):
+        ...         yield "order", ctx.timestamp()
+        >>> sorted(collect(numbers.connect(orders).process(Sides())))[3:5]
+        [('number', 4), ('order', 1000)]
+    """
 
     Context: TypeAlias = UnkeyedProcessContext
 
     @abstractmethod
     def process_element1(self, value: IN1, ctx: Context) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record of the first input."""
+        """Return or yield the results for a record of the first input; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, and the watermark of both inputs.
+        """
 
     @abstractmethod
     def process_element2(self, value: IN2, ctx: Context) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record of the second input."""
+        """Return or yield the results for a record of the second input; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, and the watermark of both inputs.
+        """
 
 
 class KeyedCoProcessFunction(Function, Generic[K, IN1, IN2, OUT]):
-    """The same on two streams of one key, with keyed state and timers, shared by both inputs."""
+    """Processes two streams of one key, with keyed state and timers shared by both inputs.
+
+    Example:
+        >>> class Enrich(KeyedCoProcessFunction):
+        ...     def open(self, runtime_context):
+        ...         self.city = runtime_context.get_state(ValueStateDescriptor("city"))
+        ...     def process_element1(self, value, ctx):
+        ...         yield value[1], self.city.value()
+        ...     def process_element2(self, value, ctx):
+        ...         self.city.update(value[1])
+        >>> first = lambda record: record[0]
+        >>> with OperatorHarness.of(Enrich(), key_selector=(first, first)) as harness:
+        ...     harness.push(("ann", "Oslo"), input=1)
+        ...     harness.push(("ann", 5))
+        []
+        [(5, 'Oslo')]
+    """
 
     Context: TypeAlias = KeyedProcessContext
     OnTimerContext: TypeAlias = OnTimerContext
 
     @abstractmethod
     def process_element1(self, value: IN1, ctx: Context) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record of the first input."""
+        """Return or yield the results for a record of the first input; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, the current key, and the timer service.
+        """
 
     @abstractmethod
     def process_element2(self, value: IN2, ctx: Context) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record of the second input."""
+        """Return or yield the results for a record of the second input; None is no result.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, the current key, and the timer service.
+        """
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a timer of the key."""
+        """Return or yield the results of a timer; called once per key and timestamp.
+
+        Args:
+            timestamp: Of the timer, in epoch milliseconds.
+            ctx: The key of the timer, its time domain, and the timer service.
+        """
 
 
 class BaseBroadcastProcessFunction(Function, Generic[IN1, IN2, OUT]):
-    """What functions on a broadcast connected stream have in common."""
+    """Base of the functions on a broadcast connected stream."""
 
     BaseContext: TypeAlias = BroadcastBaseContext
     Context: TypeAlias = BroadcastContext
@@ -85,32 +156,83 @@ class BaseBroadcastProcessFunction(Function, Generic[IN1, IN2, OUT]):
 
     @abstractmethod
     def process_broadcast_element(self, value: IN2, ctx: Any) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a broadcast element; may change broadcast state.
+        """Return or yield the results for a broadcast element; may change broadcast state.
 
-        Every subtask is called with every element. State is only the same in all of them if the
-        function does the same whenever it gets the same element.
+        Every subtask is called with every element. State is equal in all subtasks only if the
+        function makes the same changes for the same element.
+
+        Args:
+            value: The element.
+            ctx: Its timestamp, the watermark, and `get_broadcast_state(descriptor)`.
         """
 
 
 class BroadcastProcessFunction(BaseBroadcastProcessFunction[IN1, IN2, OUT]):
-    """Processes a stream without a key beside a broadcast one."""
+    """Processes a stream without a key, connected with a broadcast stream.
+
+    Example:
+        >>> LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.INT())
+        >>> class Limited(BroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         if value <= (ctx.get_broadcast_state(LIMITS).get("max") or 0):
+        ...             yield value
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(LIMITS).put(*value)
+        >>> with OperatorHarness.of(Limited(), broadcast_states=[LIMITS]) as harness:
+        ...     harness.push(("max", 3), input=1)
+        ...     harness.push_all([2, 5])
+        []
+        [2]
+    """
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: Any) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record; may read broadcast state."""
+        """Return or yield the results for a record; may read broadcast state.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, the watermark, and `get_broadcast_state(descriptor)`.
+        """
 
 
 class KeyedBroadcastProcessFunction(
     BaseBroadcastProcessFunction[IN1, IN2, OUT], Generic[K, IN1, IN2, OUT]
 ):
-    """Processes a stream with a key beside a broadcast one; keyed state and timers."""
+    """Processes a stream with a key, connected with a broadcast stream; keyed state and timers.
+
+    Example:
+        >>> LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.INT())
+        >>> class Limited(KeyedBroadcastProcessFunction):
+        ...     def process_element(self, value, ctx):
+        ...         if value[1] <= (ctx.get_broadcast_state(LIMITS).get(value[0]) or 0):
+        ...             yield value
+        ...     def process_broadcast_element(self, value, ctx):
+        ...         ctx.get_broadcast_state(LIMITS).put(*value)
+        >>> with OperatorHarness.of(
+        ...     Limited(), key_selector=lambda order: order[0], broadcast_states=[LIMITS]
+        ... ) as harness:
+        ...     harness.push(("ann", 6), input=1)
+        ...     harness.push_all([("ann", 5), ("ann", 7)])
+        []
+        [('ann', 5)]
+    """
 
     ReadOnlyContext: TypeAlias = KeyedReadOnlyBroadcastContext
     OnTimerContext: TypeAlias = KeyedBroadcastOnTimerContext
 
     @abstractmethod
     def process_element(self, value: IN1, ctx: Any) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a record; may read broadcast state."""
+        """Return or yield the results for a record; may read broadcast state.
+
+        Args:
+            value: The record.
+            ctx: Its timestamp, the current key, the timer service, and broadcast state.
+        """
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield results for a timer of the key."""
+        """Return or yield the results of a timer; called once per key and timestamp.
+
+        Args:
+            timestamp: Of the timer, in epoch milliseconds.
+            ctx: The key of the timer, its time domain, and broadcast state to read.
+        """

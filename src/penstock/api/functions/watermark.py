@@ -1,4 +1,4 @@
-"""Watermark strategies: where timestamps come from and how far records may be out of order."""
+"""Watermark strategies: how timestamps are assigned and how far records may be out of order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,15 @@ __all__ = [
 
 
 class TimestampAssigner(ABC):
-    """Gives records their event time."""
+    """Assigns timestamps to records.
+
+    Example:
+        >>> class OrderTime(TimestampAssigner):
+        ...     def extract_timestamp(self, value, record_timestamp):
+        ...         return value[2]
+        >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+        >>> timed = strategy.with_timestamp_assigner(OrderTime())
+    """
 
     @abstractmethod
     def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
@@ -39,12 +47,12 @@ class TimestampAssigner(ABC):
 
 @dataclass(frozen=True, slots=True)
 class WatermarkAlignment:
-    """What `with_watermark_alignment` was given. It is kept, and changes nothing.
+    """The arguments of `with_watermark_alignment`, which have no effect.
 
     Attributes:
         group: Name of the sources that should not drift apart.
         max_drift_ms: How far they may.
-        update_interval_ms: How often that would be looked at.
+        update_interval_ms: How often they would be compared.
     """
 
     group: str
@@ -79,29 +87,51 @@ class WatermarkStrategy:
 
     @staticmethod
     def for_monotonous_timestamps() -> WatermarkStrategy:
-        """Return a strategy for records in order of time."""
+        """Return a strategy for records in order of their timestamps.
+
+        Example:
+            >>> WatermarkStrategy.for_monotonous_timestamps().out_of_orderness_ms
+            0
+        """
         return WatermarkStrategy(0)
 
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
-        """Return a strategy for records at most that much out of order.
+        """Return a strategy for records whose disorder is bounded.
+
+        Args:
+            max_out_of_orderness: A record may come this much later than one with a greater
+                timestamp, and is not late.
 
         Raises:
             ArgumentError: It is not a `Duration`.
+
+        Example:
+            >>> strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))
+            >>> strategy.out_of_orderness_ms
+            5000
         """
         return WatermarkStrategy(_millis(max_out_of_orderness, "the out-of-orderness"))
 
     @staticmethod
     def for_generator(supplier: Callable[..., WatermarkGenerator]) -> WatermarkStrategy:
-        """Return a strategy whose watermarks a generator of your own makes.
+        """Return a strategy whose watermarks a generator of your own emits.
 
         Args:
             supplier: Returns a new generator: a subclass of `WatermarkGenerator`, or a
                 function of no argument or of the runtime context. Called once per split and
-                task, and once per subtask behind an exchange.
+                task, and once per subtask after an exchange.
 
         Raises:
-            ArgumentError: It is no function, or a generator instead of what makes one.
+            ArgumentError: It is no function, or a generator and not a function that makes one.
+
+        Example:
+            >>> class AtEach(WatermarkGenerator):
+            ...     def on_event(self, event, event_timestamp, output):
+            ...         output.emit_watermark(Watermark(event_timestamp))
+            ...     def on_periodic_emit(self, output):
+            ...         pass
+            >>> strategy = WatermarkStrategy.for_generator(AtEach)
         """
         origin = CallSite.of_caller()
         if isinstance(supplier, WatermarkGenerator):
@@ -120,14 +150,33 @@ class WatermarkStrategy:
 
     @staticmethod
     def no_watermarks() -> WatermarkStrategy:
-        """Return a strategy without watermarks: event-time timers fire at the end of input."""
+        """Return a strategy without watermarks: event-time timers fire at the end of input.
+
+        Example:
+            >>> strategy = WatermarkStrategy.no_watermarks()
+            >>> stream = env.from_source(NumberSequenceSource(1, 3), strategy, "numbers")
+            >>> collect(stream)
+            [1, 2, 3]
+        """
         return WatermarkStrategy(None)
 
     def with_timestamp_assigner(self, timestamp_assigner: Any) -> WatermarkStrategy:
-        """Take timestamps from a `TimestampAssigner` or a function of (value, timestamp).
+        """Return the strategy with timestamps taken from the records.
+
+        Args:
+            timestamp_assigner: A `TimestampAssigner`, or a function of (value, timestamp so far)
+                that returns epoch milliseconds.
 
         Raises:
             ArgumentError: It is neither, or a class instead of an object of it.
+
+        Example:
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+            >>> by_value = strategy.with_timestamp_assigner(lambda n, _: n * 1000)
+            >>> timed = numbers.assign_timestamps_and_watermarks(by_value)
+            >>> windows = timed.window_all(TumblingEventTimeWindows.of(Time.seconds(2)))
+            >>> collect(windows.reduce(lambda a, b: a + b))
+            [1, 5, 4]
         """
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
         if isinstance(timestamp_assigner, type):
@@ -146,13 +195,21 @@ class WatermarkStrategy:
         return replace(self, assigner=extract)
 
     def with_idleness(self, idle_timeout: Duration) -> WatermarkStrategy:
-        """Do not wait for splits that had no records for so long, by the wall clock.
+        """Return the strategy with an idle timeout: an idle split does not hold back watermarks.
 
-        In a live run the watermark then follows the other splits and sources. A split is
-        waited for again from its next record on; its records may be late by then.
+        In a live run the watermark then follows the other splits and sources. From its next record
+        on, a split counts again; its records may be late by then.
+
+        Args:
+            idle_timeout: Time by the wall clock after which a split is idle.
 
         Raises:
             ArgumentError: It is not a positive `Duration`.
+
+        Example:
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+            >>> strategy.with_idleness(Duration.of_minutes(1)).idle_ms
+            60000
         """
         timeout_ms = _millis(idle_timeout, "the idle timeout")
         if timeout_ms <= 0:
@@ -169,10 +226,21 @@ class WatermarkStrategy:
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy:
-        """Accept how far the sources of a group may drift apart; nothing is held back.
+        """Return the strategy with an alignment group, which has no effect: no source is held back.
+
+        Args:
+            watermark_group: Name of the group of sources.
+            max_allowed_watermark_drift: How far the watermarks of the group may differ.
+            update_interval: How often they are compared; one second by default.
 
         Raises:
             ArgumentError: A time is not a `Duration`.
+
+        Example:
+            >>> strategy = WatermarkStrategy.for_monotonous_timestamps()
+            >>> aligned = strategy.with_watermark_alignment("all", Duration.of_seconds(20))
+            >>> aligned.alignment.max_drift_ms
+            20000
         """
         drift_ms = _millis(max_allowed_watermark_drift, "the allowed drift")
         every = Duration.of_seconds(1) if update_interval is None else update_interval
@@ -180,7 +248,7 @@ class WatermarkStrategy:
         return replace(self, alignment=WatermarkAlignment(watermark_group, drift_ms, interval_ms))
 
     def watermarking(self) -> Watermarking | None:
-        """Return what the graph keeps of the strategy, None if it asks for nothing."""
+        """Return the form the strategy has in the graph, None if it does nothing."""
         asked = (self.assigner, self.out_of_orderness_ms, self.make_generator, self.idle_ms)
         if asked == (None, None, None, None):
             return None

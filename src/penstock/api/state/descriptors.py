@@ -1,7 +1,7 @@
-"""State descriptors: the name, the type and the life time of a state, with PyFlink's names.
+"""State descriptors: the name, the type and the time-to-live of a state, with PyFlink's names.
 
-A descriptor is handed to the runtime context, which gives back the state. The same name with the
-same kind and type is the same state; a name is unique within an operator. Types default to
+The runtime context returns the state that a descriptor describes. The same name with the same
+kind and type is the same state; a name is unique within an operator. Types default to
 `PICKLED_BYTE_ARRAY`: any object.
 """
 
@@ -21,27 +21,27 @@ from penstock.types.type_parameters import ACC, IN, OUT, IN_contra, K, OUT_co, T
 
 @runtime_checkable
 class Reducer(Protocol[T]):
-    """What reducing state needs: a `ReduceFunction`. Its `open` and `close` are not called."""
+    """The function of a reducing state: a `ReduceFunction`, neither opened nor closed."""
 
     def reduce(self, value1: T, value2: T) -> T:
-        """Return the combination of two values."""
+        """Return the combination of `value1` and `value2`."""
 
 
 @runtime_checkable
 class Aggregator(Protocol[IN_contra, ACC, OUT_co]):
-    """What aggregating state needs: an `AggregateFunction`, neither opened nor closed."""
+    """The function of an aggregating state: an `AggregateFunction`, neither opened nor closed."""
 
     def create_accumulator(self) -> ACC:
         """Return a new accumulator."""
 
     def add(self, value: IN_contra, accumulator: ACC) -> ACC:
-        """Return the accumulator with `value` in it."""
+        """Return `accumulator` with `value` added."""
 
     def get_result(self, accumulator: ACC) -> OUT_co:
-        """Return the result."""
+        """Return the result of `accumulator`."""
 
     def merge(self, acc_a: ACC, acc_b: ACC) -> ACC:
-        """Return one accumulator for two."""
+        """Return one accumulator for `acc_a` and `acc_b`."""
 
 
 class StateDescriptor:
@@ -71,10 +71,19 @@ class StateDescriptor:
         return self.name
 
     def enable_time_to_live(self, ttl_config: StateTtlConfig) -> None:
-        """Let values expire; call it before the descriptor is used.
+        """Set a time-to-live, after which values expire; call it before the descriptor is used.
+
+        Args:
+            ttl_config: Made by `StateTtlConfig.new_builder(ttl).build()`.
 
         Raises:
             ArgumentError: `ttl_config` is no `StateTtlConfig`.
+
+        Example:
+            >>> count = ValueStateDescriptor("count", Types.LONG())
+            >>> count.enable_time_to_live(StateTtlConfig.new_builder(Time.hours(1)).build())
+            >>> count.time_to_live.ttl_ms
+            3600000
         """
         if not isinstance(ttl_config, StateTtlConfig):
             raise ArgumentError(
@@ -86,11 +95,11 @@ class StateDescriptor:
 
     @property
     def time_to_live(self) -> TimeToLive | None:
-        """How values expire; None if they do not."""
+        """The time-to-live; None if values do not expire."""
         return self._time_to_live
 
     def schema(self) -> StateSchema:
-        """Return how the state is stored."""
+        """Return the schema of the stored state."""
         return StateSchema(
             self.kind, self._value_type(), self._subkey_type(), self._time_to_live is not None
         )
@@ -106,7 +115,12 @@ class StateDescriptor:
 
 
 class ValueStateDescriptor(StateDescriptor, Generic[T]):
-    """Describes one value per key."""
+    """Describes one value per key.
+
+    Example:
+        >>> ValueStateDescriptor("count", Types.LONG()).get_name()
+        'count'
+    """
 
     kind = StateKind.VALUE
 
@@ -120,7 +134,12 @@ class ValueStateDescriptor(StateDescriptor, Generic[T]):
 
 
 class ListStateDescriptor(StateDescriptor, Generic[T]):
-    """Describes a list per key."""
+    """Describes a list per key.
+
+    Example:
+        >>> ListStateDescriptor("seen", Types.STRING()).get_name()
+        'seen'
+    """
 
     kind = StateKind.LIST
 
@@ -138,7 +157,12 @@ class ListStateDescriptor(StateDescriptor, Generic[T]):
 
 
 class MapStateDescriptor(StateDescriptor, Generic[K, V]):
-    """Describes pairs per key, or the pairs of a broadcast state."""
+    """Describes pairs per key, or the pairs of a broadcast state.
+
+    Example:
+        >>> MapStateDescriptor("limits", Types.STRING(), Types.INT()).get_name()
+        'limits'
+    """
 
     kind = StateKind.MAP
 
@@ -167,7 +191,13 @@ class MapStateDescriptor(StateDescriptor, Generic[K, V]):
 
 
 class ReducingStateDescriptor(StateDescriptor, Generic[T]):
-    """Describes one value per key, combined with each value added."""
+    """Describes one value per key, combined with each value added.
+
+    Example:
+        >>> largest = ReducingStateDescriptor("largest", max, Types.INT())
+        >>> largest.get_reduce_function().reduce(2, 3)
+        3
+    """
 
     kind = StateKind.REDUCING
 
@@ -193,12 +223,26 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
             raise _not_a_function(self, reduce_function, "a ReduceFunction or a callable")
 
     def get_reduce_function(self) -> Reducer[T]:
-        """Return the function; a callable comes back as an object with `reduce`."""
+        """Return the function; a callable is returned as an object with `reduce`."""
         return self._function
 
 
 class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
-    """Describes an accumulator per key, read through a function."""
+    """Describes an accumulator per key, read by a function.
+
+    Example:
+        >>> class Count(AggregateFunction):
+        ...     def create_accumulator(self):
+        ...         return 0
+        ...     def add(self, value, accumulator):
+        ...         return accumulator + 1
+        ...     def get_result(self, accumulator):
+        ...         return accumulator
+        ...     def merge(self, acc_a, acc_b):
+        ...         return acc_a + acc_b
+        >>> AggregatingStateDescriptor("count", Count(), Types.INT()).get_name()
+        'count'
+    """
 
     kind = StateKind.AGGREGATING
 

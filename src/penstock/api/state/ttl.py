@@ -23,14 +23,19 @@ _Kind = CleanupStrategyKind
 
 
 class TtlTimeCharacteristic(Enum):
-    """Which clock values age by."""
+    """The clock by which values expire."""
 
     ProcessingTime = 0
     """The wall clock of the worker."""
 
 
 class StateTtlConfigBuilder:
-    """Collects the parts of a `StateTtlConfig`; every method but `build` returns the builder."""
+    """Builds a `StateTtlConfig`; every method but `build` returns the builder.
+
+    Example:
+        >>> StateTtlConfig.new_builder(Time.hours(1)).return_expired_if_not_cleaned_up().build()
+        StateTtlConfig(3600000 ms, OnCreateAndWrite, ReturnExpiredIfNotCleanedUp)
+    """
 
     def __init__(self, ttl: Time | Duration) -> None:
         self._ttl = _length(ttl)
@@ -41,40 +46,40 @@ class StateTtlConfigBuilder:
         self._strategies: dict[CleanupStrategyKind, CleanupStrategy] = {}
 
     def set_update_type(self, update_type: TtlUpdateType) -> StateTtlConfigBuilder:
-        """Say from when a value's time runs anew."""
+        """Set which accesses restart the time-to-live of a value: `update_type`."""
         self._update = _member(TtlUpdateType, update_type)
         return self
 
     def update_ttl_on_create_and_write(self) -> StateTtlConfigBuilder:
-        """Let it run from the last write; the default."""
+        """Restart the time-to-live at every write; the default."""
         return self.set_update_type(TtlUpdateType.OnCreateAndWrite)
 
     def update_ttl_on_read_and_write(self) -> StateTtlConfigBuilder:
-        """Let it run from the last write or read."""
+        """Restart the time-to-live at every write and read."""
         return self.set_update_type(TtlUpdateType.OnReadAndWrite)
 
     def set_state_visibility(self, state_visibility: TtlVisibility) -> StateTtlConfigBuilder:
-        """Say what a function gets that reads an expired value."""
+        """Set whether an expired value can be read: `state_visibility`."""
         self._visibility = _member(TtlVisibility, state_visibility)
         return self
 
     def return_expired_if_not_cleaned_up(self) -> StateTtlConfigBuilder:
-        """Let it get the value, once, if it is still there."""
+        """Return an expired value, once, if it was not removed yet."""
         return self.set_state_visibility(TtlVisibility.ReturnExpiredIfNotCleanedUp)
 
     def never_return_expired(self) -> StateTtlConfigBuilder:
-        """Let it get nothing; the default."""
+        """Never return an expired value; the default."""
         return self.set_state_visibility(TtlVisibility.NeverReturnExpired)
 
     def set_ttl_time_characteristic(
         self, ttl_time_characteristic: TtlTimeCharacteristic
     ) -> StateTtlConfigBuilder:
-        """Say which clock counts; there is only processing time."""
+        """Set the clock; `ttl_time_characteristic` can only be processing time."""
         self._clock = _member(TtlTimeCharacteristic, ttl_time_characteristic)
         return self
 
     def use_processing_time(self) -> StateTtlConfigBuilder:
-        """Let the wall clock count; the default."""
+        """Use the wall clock; the default."""
         return self.set_ttl_time_characteristic(TtlTimeCharacteristic.ProcessingTime)
 
     def cleanup_full_snapshot(self) -> StateTtlConfigBuilder:
@@ -87,11 +92,11 @@ class StateTtlConfigBuilder:
         cleanup_size: int,
         run_cleanup_for_every_record: bool,  # noqa: FBT001 - PyFlink's signature
     ) -> StateTtlConfigBuilder:
-        """Look at some entries per access of the state, and remove those that have expired.
+        """Check some entries at each access of the state, and remove those that have expired.
 
         Args:
-            cleanup_size: How many; 0 for none.
-            run_cleanup_for_every_record: Look at as many per record, too.
+            cleanup_size: Entries per access; 0 for none.
+            run_cleanup_for_every_record: Check as many per record, too.
         """
         self._strategies[_Kind.INCREMENTAL_CLEANUP] = IncrementalCleanupStrategy(
             cleanup_size, run_cleanup_for_every_record
@@ -101,11 +106,11 @@ class StateTtlConfigBuilder:
     def cleanup_in_rocksdb_compact_filter(
         self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
     ) -> StateTtlConfigBuilder:
-        """Remove expired values of a key group when its log is written anew.
+        """Remove expired values of a key group when its log is compacted.
 
         Args:
-            query_time_after_num_entries: Read the clock again after so many.
-            periodic_compaction_time: Kept, nothing more: logs are written anew by their size.
+            query_time_after_num_entries: Entries after which the clock is read again.
+            periodic_compaction_time: Has no effect: logs are compacted by their size.
         """
         self._strategies[_Kind.ROCKSDB_COMPACTION_FILTER] = RocksdbCompactFilterCleanupStrategy(
             query_time_after_num_entries, periodic_compaction_time
@@ -113,12 +118,12 @@ class StateTtlConfigBuilder:
         return self
 
     def disable_cleanup_in_background(self) -> StateTtlConfigBuilder:
-        """Switch off the strategies that were not set explicitly."""
+        """Disable the strategies that were not set explicitly."""
         self._in_background = False
         return self
 
     def set_ttl(self, ttl: Time | Duration) -> StateTtlConfigBuilder:
-        """Set how long a value lives."""
+        """Set the time-to-live of a value to `ttl`."""
         self._ttl = _length(ttl)
         return self
 
@@ -129,10 +134,11 @@ class StateTtlConfigBuilder:
 
 
 class StateTtlConfig:
-    """How long the values of a state live, for `StateDescriptor.enable_time_to_live`.
+    """The time-to-live of the values of a state, for `StateDescriptor.enable_time_to_live`.
 
-    >>> StateTtlConfig.new_builder(Time.days(1)).update_ttl_on_read_and_write().build()
-    StateTtlConfig(86400000 ms, OnReadAndWrite, NeverReturnExpired)
+    Example:
+        >>> StateTtlConfig.new_builder(Time.days(1)).update_ttl_on_read_and_write().build()
+        StateTtlConfig(86400000 ms, OnReadAndWrite, NeverReturnExpired)
     """
 
     UpdateType: TypeAlias = TtlUpdateType
@@ -157,7 +163,10 @@ class StateTtlConfig:
 
     @staticmethod
     def new_builder(ttl: Time | Duration) -> StateTtlConfigBuilder:
-        """Return a builder for values that live so long.
+        """Return a builder.
+
+        Args:
+            ttl: The time-to-live; at least one millisecond.
 
         Raises:
             ArgumentError: `ttl` is no length of time, or not a positive one.
@@ -165,31 +174,31 @@ class StateTtlConfig:
         return StateTtlConfigBuilder(ttl)
 
     def get_update_type(self) -> TtlUpdateType:
-        """Return from when a value's time runs anew."""
+        """Return which accesses restart the time-to-live of a value."""
         return self._update
 
     def get_state_visibility(self) -> TtlVisibility:
-        """Return what a function gets that reads an expired value."""
+        """Return whether an expired value can be read."""
         return self._visibility
 
     def get_ttl(self) -> Time:
-        """Return how long a value lives."""
+        """Return the time-to-live."""
         return self._ttl
 
     def get_ttl_time_characteristic(self) -> TtlTimeCharacteristic:
-        """Return which clock counts."""
+        """Return the clock."""
         return self._clock
 
     def is_enabled(self) -> bool:
-        """Return whether anything expires at all."""
+        """Return whether values expire."""
         return self._update is not TtlUpdateType.Disabled
 
     def get_cleanup_strategies(self) -> CleanupStrategies:
-        """Return what removes expired values that nobody reads."""
+        """Return the strategies that remove expired values which are not read."""
         return self._cleanup
 
     def rule(self) -> TimeToLive | None:
-        """Return what the runtime makes of it; None if nothing expires."""
+        """Return the time-to-live in the form of the runtime; None if values do not expire."""
         if not self.is_enabled():
             return None
         incremental = self._cleanup.get_incremental_cleanup_strategy()

@@ -1,4 +1,4 @@
-"""What removes expired values nobody reads: the inner classes of `StateTtlConfig`."""
+"""Strategies that remove expired values which are not read: inner classes of `StateTtlConfig`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MONTH = Duration.of_days(30)
 
 
 class CleanupStrategy(ABC):  # noqa: B024 - as in PyFlink, the root of classes without a common method
-    """Root of what says how expired values are removed."""
+    """Base of the strategies that remove expired values."""
 
 
 class EmptyCleanupStrategy(CleanupStrategy):
@@ -24,23 +24,23 @@ class EmptyCleanupStrategy(CleanupStrategy):
 
 
 class IncrementalCleanupStrategy(CleanupStrategy):
-    """A few entries are looked at per access."""
+    """Some entries are checked per access."""
 
     def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:  # noqa: FBT001 - PyFlink's signature
         self._cleanup_size = _count("cleanup_size", cleanup_size)
         self._every_record = bool(run_cleanup_for_every_record)
 
     def get_cleanup_size(self) -> int:
-        """Return the number of entries looked at per access."""
+        """Return the number of entries checked per access."""
         return self._cleanup_size
 
     def run_cleanup_for_every_record(self) -> bool:
-        """Return whether as many are looked at per record."""
+        """Return whether as many are checked per record."""
         return self._every_record
 
 
 class RocksdbCompactFilterCleanupStrategy(CleanupStrategy):
-    """All entries of a key group are looked at when its log is written anew."""
+    """All entries of a key group are checked when its log is compacted."""
 
     def __init__(
         self, query_time_after_num_entries: int, periodic_compaction_time: Duration | None = None
@@ -49,16 +49,16 @@ class RocksdbCompactFilterCleanupStrategy(CleanupStrategy):
         self._period = _MONTH if periodic_compaction_time is None else periodic_compaction_time
 
     def get_query_time_after_num_entries(self) -> int:
-        """Return after how many entries the clock is read again."""
+        """Return the number of entries after which the clock is read again."""
         return self._entries
 
     def get_periodic_compaction_time(self) -> Duration:
-        """Return what was set; nothing follows from it here."""
+        """Return the time that was set, which has no effect."""
         return self._period
 
 
 class CleanupStrategyKind(Enum):
-    """Which strategies there are."""
+    """The kinds of cleanup strategies."""
 
     FULL_STATE_SCAN_SNAPSHOT = 0
     INCREMENTAL_CLEANUP = 1
@@ -70,7 +70,10 @@ _EMPTY = EmptyCleanupStrategy()
 
 
 class CleanupStrategies:
-    """What removes expired values that nobody reads. A value that is read is always removed."""
+    """The strategies that remove expired values which are not read.
+
+    A value that is read is always removed if it has expired.
+    """
 
     Strategies: TypeAlias = CleanupStrategyKind
     CleanupStrategy: TypeAlias = CleanupStrategy
@@ -96,7 +99,7 @@ class CleanupStrategies:
         return _Kind.FULL_STATE_SCAN_SNAPSHOT in self._strategies
 
     def get_incremental_cleanup_strategy(self) -> IncrementalCleanupStrategy | None:
-        """Return what was set, or the default: 5 entries per access, none per record."""
+        """Return the strategy that was set; by default 5 entries per access, none per record."""
         found: IncrementalCleanupStrategy | None = self._strategies.get(_Kind.INCREMENTAL_CLEANUP)
         if found is None and self._in_background:
             return IncrementalCleanupStrategy(_DEFAULT_CLEANUP_SIZE, False)  # noqa: FBT003 - PyFlink's signature
@@ -105,7 +108,7 @@ class CleanupStrategies:
     def get_rocksdb_compact_filter_cleanup_strategy(
         self,
     ) -> RocksdbCompactFilterCleanupStrategy | None:
-        """Return what was set, or the default: the clock is read every 1000 entries."""
+        """Return the strategy that was set; by default the clock is read every 1000 entries."""
         found: RocksdbCompactFilterCleanupStrategy | None
         found = self._strategies.get(_Kind.ROCKSDB_COMPACTION_FILTER)
         if found is None and self._in_background:

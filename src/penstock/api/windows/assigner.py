@@ -1,4 +1,4 @@
-"""`WindowAssigner`: says to which windows a record belongs."""
+"""`WindowAssigner`: assigns records to windows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,24 @@ from penstock.types.type_parameters import T
 
 
 class WindowAssigner(ABC, Generic[T, W]):
-    """Says to which windows a record belongs. One object serves all keys."""
+    """Assigns each record to windows. One object serves all keys of a subtask.
+
+    Example, one window per day of event time:
+
+    >>> class Days(WindowAssigner):
+    ...     def assign_windows(self, element, timestamp, context):
+    ...         start = timestamp - timestamp % 86_400_000
+    ...         return [TimeWindow(start, start + 86_400_000)]
+    ...     def get_default_trigger(self, env):
+    ...         return EventTimeTrigger()
+    ...     def is_event_time(self):
+    ...         return True
+    >>> collect(orders.window_all(Days()).reduce(max))
+    [('bob', 3, 2000)]
+    """
 
     class WindowAssignerContext(ABC):
-        """What an assigner may ask for."""
+        """The time and the runtime context of the operator."""
 
         @abstractmethod
         def get_current_processing_time(self) -> int:
@@ -30,36 +44,60 @@ class WindowAssigner(ABC, Generic[T, W]):
 
     @abstractmethod
     def assign_windows(self, element: T, timestamp: int, context: Any) -> Collection[W]:
-        """Return the windows of a record; none drops it.
+        """Return the windows of a record; an empty collection drops it.
 
         Args:
             element: The record.
-            timestamp: Its timestamp, Long.MIN if it has none.
+            timestamp: Its timestamp in epoch milliseconds, Long.MIN if it has none.
             context: A `WindowAssignerContext`.
         """
 
     @abstractmethod
     def get_default_trigger(self, env: Any) -> Trigger[T, W]:
-        """Return the trigger of windows for which the program names none."""
+        """Return the trigger of windows for which the program sets none.
+
+        Args:
+            env: The `StreamExecutionEnvironment`.
+        """
 
     @abstractmethod
     def is_event_time(self) -> bool:
-        """Return whether windows end when the watermark says so."""
+        """Return whether windows end by the watermark, and not by the wall clock."""
 
 
 class MergingWindowAssigner(WindowAssigner[T, W]):
-    """An assigner whose windows of one key may become one, as sessions do."""
+    """An assigner whose windows of one key may be merged, as sessions are.
+
+    Example, sessions with a gap of five seconds:
+
+    >>> class Sessions(MergingWindowAssigner):
+    ...     def assign_windows(self, element, timestamp, context):
+    ...         return [TimeWindow(timestamp, timestamp + 5_000)]
+    ...     def get_default_trigger(self, env):
+    ...         return EventTimeTrigger()
+    ...     def is_event_time(self):
+    ...         return True
+    ...     def merge_windows(self, windows, callback):
+    ...         TimeWindow.merge_windows(windows, callback)
+    >>> collect(orders.window_all(Sessions()).reduce(max))
+    [('bob', 3, 2000), ('ann', 7, 12000)]
+    """
 
     class MergeCallback(ABC, Generic[W2]):
-        """Takes the decisions of `merge_windows`."""
+        """Receives the decisions of `merge_windows`."""
 
         @abstractmethod
         def merge(self, to_be_merged: Iterable[W2], merge_result: W2) -> None:
-            """Let several windows become `merge_result`."""
+            """Merge the windows `to_be_merged` into `merge_result`."""
 
     @abstractmethod
     def merge_windows(self, windows: Iterable[W], callback: Any) -> None:
-        """Call `callback.merge` for windows that are to become one."""
+        """Call `callback.merge` for windows that are to be merged.
+
+        Args:
+            windows: All windows of one key.
+            callback: A `MergeCallback`.
+        """
 
 
 def milliseconds(length: Any, what: str) -> int:

@@ -1,4 +1,4 @@
-"""Triggers that fire again and again while a window is open."""
+"""Triggers that fire at an interval while a window is open."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ class _ContinuousTrigger(Trigger[Any, TimeWindow]):
 
 
 class ContinuousEventTimeTrigger(_ContinuousTrigger):
-    """Fires when the watermark passes multiples of an interval, and the end of the window."""
+    """Fires when the watermark passes multiples of an interval, and at the end of the window.
+
+    Example:
+        >>> ContinuousEventTimeTrigger.of(Time.seconds(5))
+        ContinuousEventTimeTrigger(5000)
+    """
 
     @staticmethod
     def of(interval: Time) -> ContinuousEventTimeTrigger:
@@ -44,13 +49,17 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
 
         Raises:
             ArgumentError: It is no `Time`, or not greater than 0.
+
+        Example:
+            >>> ContinuousEventTimeTrigger.of(Time.minutes(1)).interval
+            60000
         """
         return ContinuousEventTimeTrigger(milliseconds(interval, "interval of a trigger"))
 
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
-        """Fire if the window has ended, else see to it that it fires at the next multiple."""
+        """Fire if the window has ended, else register a timer at the next multiple."""
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -64,7 +73,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Fire at the end of the window and at the time that was asked for."""
+        """Fire at the end of the window and at multiples of the interval."""
         if time == window.max_timestamp():
             return TriggerResult.FIRE
         state = ctx.get_partitioned_state(self._next_fire)
@@ -75,7 +84,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         return TriggerResult.FIRE
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Fire the merged window when the first of its parts would have."""
+        """Fire the merged window when the first of the merged ones would have fired."""
         ctx.merge_partitioned_state(self._next_fire)
         time = ctx.get_partitioned_state(self._next_fire).get()
         if time is not None:
@@ -84,7 +93,7 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
             ctx.register_event_time_timer(window.max_timestamp())
 
     def clear(self, window: TimeWindow, ctx: Any) -> None:
-        """Forget timers and state."""
+        """Delete timers and state."""
         state = ctx.get_partitioned_state(self._next_fire)
         time = state.get()
         if time is not None:
@@ -95,14 +104,26 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
     def register_next_fire_timestamp(
         self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
     ) -> None:
-        """Ask for a firing one interval after `time`, at the end of the window at the latest."""
+        """Register a timer one interval after `time`, at the end of the window at the latest.
+
+        Args:
+            time: Epoch milliseconds.
+            window: The window.
+            ctx: A `TriggerContext`.
+            fire_timestamp_state: The state that holds the time of the next firing.
+        """
         next_fire = min(time + self.interval, window.max_timestamp())
         fire_timestamp_state.add(next_fire)
         ctx.register_event_time_timer(next_fire)
 
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
-    """Fires when the wall clock passes multiples of an interval while the window is open."""
+    """Fires when the wall clock passes multiples of an interval while the window is open.
+
+    Example:
+        >>> ContinuousProcessingTimeTrigger.of(Time.seconds(5))
+        ContinuousProcessingTimeTrigger(5000)
+    """
 
     @staticmethod
     def of(interval: Time) -> ContinuousProcessingTimeTrigger:
@@ -110,13 +131,17 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
 
         Raises:
             ArgumentError: It is no `Time`, or not greater than 0.
+
+        Example:
+            >>> ContinuousProcessingTimeTrigger.of(Time.minutes(1)).interval
+            60000
         """
         return ContinuousProcessingTimeTrigger(milliseconds(interval, "interval of a trigger"))
 
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
-        """See to it that the window fires at the next multiple."""
+        """Register a timer at the next multiple."""
         state = ctx.get_partitioned_state(self._next_fire)
         if state.get() is None:
             now = self._grid(ctx.get_current_processing_time())
@@ -124,7 +149,7 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Fire at the time that was asked for."""
+        """Fire at multiples of the interval."""
         state = ctx.get_partitioned_state(self._next_fire)
         if state.get() != time:
             return TriggerResult.CONTINUE
@@ -138,14 +163,14 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         return TriggerResult.CONTINUE
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Fire the merged window when the first of its parts would have."""
+        """Fire the merged window when the first of the merged ones would have fired."""
         ctx.merge_partitioned_state(self._next_fire)
         time = ctx.get_partitioned_state(self._next_fire).get()
         if time is not None:
             ctx.register_processing_time_timer(time)
 
     def clear(self, window: TimeWindow, ctx: Any) -> None:
-        """Forget the timer and the state."""
+        """Delete the timer and the state."""
         state = ctx.get_partitioned_state(self._next_fire)
         time = state.get()
         if time is not None:
@@ -155,7 +180,14 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
     def register_next_fire_timestamp(
         self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
     ) -> None:
-        """Ask for a firing one interval after `time`, at the end of the window at the latest."""
+        """Register a timer one interval after `time`, at the end of the window at the latest.
+
+        Args:
+            time: Epoch milliseconds.
+            window: The window.
+            ctx: A `TriggerContext`.
+            fire_timestamp_state: The state that holds the time of the next firing.
+        """
         next_fire = min(time + self.interval, window.max_timestamp())
         fire_timestamp_state.add(next_fire)
         ctx.register_processing_time_timer(next_fire)

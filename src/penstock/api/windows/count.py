@@ -42,7 +42,13 @@ class _Counting(WindowAssigner[Any, CountWindow]):
 
 
 class CountTumblingWindowAssigner(_Counting):
-    """Windows of so many records, one behind the other."""
+    """Windows of a number of records of a key, without overlap; used by `count_window(size)`.
+
+    Example:
+        >>> windows = numbers.key_by(lambda n: "all").window(CountTumblingWindowAssigner.of(2))
+        >>> collect(windows.reduce(lambda a, b: a + b))
+        [3, 7]
+    """
 
     def __init__(self, window_size: int) -> None:
         """Make windows of `window_size` records.
@@ -54,7 +60,12 @@ class CountTumblingWindowAssigner(_Counting):
 
     @staticmethod
     def of(window_size: int) -> CountTumblingWindowAssigner:
-        """Return windows of `window_size` records."""
+        """Return windows of `window_size` records.
+
+        Example:
+            >>> CountTumblingWindowAssigner.of(100)
+            CountTumblingWindowAssigner(100)
+        """
         return CountTumblingWindowAssigner(window_size)
 
     def __repr__(self) -> str:
@@ -62,7 +73,13 @@ class CountTumblingWindowAssigner(_Counting):
 
 
 class CountSlidingWindowAssigner(_Counting):
-    """Windows of so many records, one of which starts every so many records."""
+    """Overlapping windows of a number of records of a key; used by `count_window(size, slide)`.
+
+    Example:
+        >>> windows = numbers.key_by(lambda n: "all").window(CountSlidingWindowAssigner.of(2, 1))
+        >>> collect(windows.reduce(lambda a, b: a + b))
+        [3, 5, 7]
+    """
 
     def __init__(self, window_size: int, window_slide: int) -> None:
         """Start a window of `window_size` records every `window_slide` records.
@@ -74,7 +91,12 @@ class CountSlidingWindowAssigner(_Counting):
 
     @staticmethod
     def of(window_size: int, window_slide: int) -> CountSlidingWindowAssigner:
-        """Return windows of `window_size` records, one every `window_slide` records."""
+        """Return windows of `window_size` records, one every `window_slide` records.
+
+        Example:
+            >>> CountSlidingWindowAssigner.of(100, 10)
+            CountSlidingWindowAssigner(100, 10)
+        """
         return CountSlidingWindowAssigner(window_size, window_slide)
 
     def __repr__(self) -> str:

@@ -13,7 +13,13 @@ from penstock.types import Types
 
 
 class CountTrigger(Trigger[Any, Any]):
-    """Fires after every so many records of a window; keeps the contents."""
+    """Fires after every `window_size` records of a window, and does not clear its contents.
+
+    Example:
+        >>> windows = numbers.key_by(lambda n: "all").window(GlobalWindows.create())
+        >>> collect(windows.trigger(CountTrigger.of(2)).reduce(lambda a, b: a + b))
+        [3, 10]
+    """
 
     def __init__(self, window_size: int) -> None:
         """Fire after every `window_size` records.
@@ -26,7 +32,15 @@ class CountTrigger(Trigger[Any, Any]):
 
     @staticmethod
     def of(window_size: int) -> CountTrigger:
-        """Return a trigger that fires after every `window_size` records."""
+        """Return a trigger that fires after every `window_size` records.
+
+        Raises:
+            ArgumentError: It is not a whole number greater than 0.
+
+        Example:
+            >>> CountTrigger.of(100)
+            CountTrigger(100)
+        """
         return CountTrigger(window_size)
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
@@ -55,7 +69,7 @@ class CountTrigger(Trigger[Any, Any]):
         ctx.merge_partitioned_state(self._seen)
 
     def clear(self, window: Any, ctx: Any) -> None:
-        """Forget the count."""
+        """Clear the count."""
         ctx.get_partitioned_state(self._seen).clear()
 
     def __repr__(self) -> str:

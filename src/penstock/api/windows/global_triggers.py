@@ -1,4 +1,4 @@
-"""Triggers of windows without a natural end."""
+"""Triggers of windows without an end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from penstock.program.windows import TriggerResult
 
 
 class NeverTrigger(Trigger[Any, Any]):
-    """Never fires."""
+    """Never fires.
+
+    Example:
+        >>> collect(numbers.window_all(GlobalWindows(NeverTrigger())).reduce(max))
+        []
+    """
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
         """Do nothing."""
@@ -34,17 +39,22 @@ class NeverTrigger(Trigger[Any, Any]):
 
 
 class EndOfStreamTrigger(NeverTrigger):
-    """Fires when the input has ended."""
+    """Fires at the end of the input.
+
+    Example:
+        >>> collect(numbers.window_all(GlobalWindows(EndOfStreamTrigger())).reduce(max))
+        [4]
+    """
 
     def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
-        """Wait for the end."""
+        """Register a timer at the end of the input."""
         ctx.register_event_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        """Fire at the end."""
+        """Fire at the end of the input."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
 
     def clear(self, window: Any, ctx: Any) -> None:
-        """Forget the timer."""
+        """Delete the timer."""
         ctx.delete_event_time_timer(window.max_timestamp())

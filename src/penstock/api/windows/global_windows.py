@@ -12,20 +12,37 @@ from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, GlobalWindow,
 
 
 class GlobalWindows(WindowAssigner[Any, GlobalWindow]):
-    """One window with everything; without a trigger of yours it never fires."""
+    """One window with all records of a key; without a trigger of yours it never fires.
+
+    Example:
+        >>> windows = numbers.key_by(lambda n: "all").window(GlobalWindows.create())
+        >>> collect(windows.trigger(CountTrigger.of(2)).reduce(lambda a, b: a + b))
+        [3, 10]
+    """
 
     def __init__(self, default_trigger: Trigger[Any, Any] | None = None) -> None:
-        """Make the assigner; use `create` or `create_with_end_of_stream_trigger`."""
+        """Set the default trigger; programs use `create` or `create_with_end_of_stream_trigger`."""
         self._default_trigger = default_trigger or NeverTrigger()
 
     @staticmethod
     def create() -> GlobalWindows:
-        """Return the assigner; give the stream a trigger."""
+        """Return the assigner; set a trigger on the windowed stream.
+
+        Example:
+            >>> GlobalWindows.create()
+            GlobalWindows(trigger=NeverTrigger())
+        """
         return GlobalWindows()
 
     @staticmethod
     def create_with_end_of_stream_trigger() -> GlobalWindows:
-        """Return an assigner whose window fires once, when the input has ended."""
+        """Return an assigner whose window fires once, at the end of the input.
+
+        Example:
+            >>> windows = numbers.window_all(GlobalWindows.create_with_end_of_stream_trigger())
+            >>> collect(windows.reduce(lambda a, b: a + b))
+            [10]
+        """
         return GlobalWindows(EndOfStreamTrigger())
 
     def assign_windows(
@@ -51,14 +68,23 @@ END_OF_STREAM = TimeWindow(MIN_TIMESTAMP, MAX_TIMESTAMP)
 
 
 class EndOfStreamWindows(WindowAssigner[Any, TimeWindow]):
-    """One window with everything, which fires once, when the input has ended.
+    """One window with all records of a key, which fires once, at the end of the input.
 
-    It takes no trigger and no evictor: those belong to `GlobalWindows`.
+    It accepts no trigger and no evictor: those belong to `GlobalWindows`.
+
+    Example:
+        >>> collect(numbers.window_all(EndOfStreamWindows.get()).reduce(lambda a, b: a + b))
+        [10]
     """
 
     @staticmethod
     def get() -> EndOfStreamWindows:
-        """Return the assigner."""
+        """Return the assigner.
+
+        Example:
+            >>> EndOfStreamWindows.get()
+            EndOfStreamWindows()
+        """
         return EndOfStreamWindows()
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:

@@ -1,4 +1,4 @@
-"""Session windows: they end when nothing arrived for a while."""
+"""Session windows: a session ends after a gap without records."""
 
 from __future__ import annotations
 
@@ -16,11 +16,23 @@ from penstock.types.time import Time
 
 
 class SessionWindowTimeGapExtractor(ABC):
-    """Says for each record how long its session stays open."""
+    """Returns the session gap of each record.
+
+    Example:
+        >>> class ByAmount(SessionWindowTimeGapExtractor):
+        ...     def extract(self, element):
+        ...         return element[1] * 1_000
+        >>> EventTimeSessionWindows.with_dynamic_gap(ByAmount())
+        DynamicEventTimeSessionWindows()
+    """
 
     @abstractmethod
     def extract(self, element: Any) -> int:
-        """Return the gap in milliseconds, greater than 0."""
+        """Return the gap in milliseconds, greater than 0.
+
+        Args:
+            element: The record.
+        """
 
 
 class _Session(MergingWindowAssigner[Any, TimeWindow]):
@@ -54,7 +66,14 @@ class _ProcessingTimeSession(_Session):
 
 
 class EventTimeSessionWindows(_EventTimeSession):
-    """Sessions by the timestamps of records, with one gap for all."""
+    """Sessions by the timestamps of records, with one gap for all.
+
+    Example:
+        >>> keyed = orders.key_by(lambda order: order[0])
+        >>> sessions = keyed.window(EventTimeSessionWindows.with_gap(Time.seconds(5)))
+        >>> sorted(collect(sessions.reduce(max)))
+        [('ann', 5, 1000), ('ann', 7, 12000), ('bob', 3, 2000)]
+    """
 
     def __init__(self, session_gap: int) -> None:
         """End sessions after `session_gap` milliseconds.
@@ -68,8 +87,15 @@ class EventTimeSessionWindows(_EventTimeSession):
     def with_gap(size: Time) -> EventTimeSessionWindows:
         """Return sessions that end after `size` without a record.
 
+        Args:
+            size: The gap.
+
         Raises:
             ArgumentError: It is no `Time`, or not greater than 0.
+
+        Example:
+            >>> EventTimeSessionWindows.with_gap(Time.minutes(30))
+            EventTimeSessionWindows(1800000)
         """
         return EventTimeSessionWindows(milliseconds(size, "gap of sessions"))
 
@@ -77,10 +103,21 @@ class EventTimeSessionWindows(_EventTimeSession):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicEventTimeSessionWindows:
-        """Return sessions whose records say how long they stay open.
+        """Return sessions whose gap depends on the record.
+
+        Args:
+            extractor: Returns the gap of a record.
 
         Raises:
             ArgumentError: `extractor` is no `SessionWindowTimeGapExtractor`.
+
+        Example:
+            >>> class ByAmount(SessionWindowTimeGapExtractor):
+            ...     def extract(self, element):
+            ...         return element[1] * 1_000
+            >>> sessions = EventTimeSessionWindows.with_dynamic_gap(ByAmount())
+            >>> collect(orders.window_all(sessions).reduce(max))
+            [('bob', 3, 2000), ('ann', 7, 12000)]
         """
         return DynamicEventTimeSessionWindows(extractor)
 
@@ -98,7 +135,12 @@ class EventTimeSessionWindows(_EventTimeSession):
 
 
 class ProcessingTimeSessionWindows(_ProcessingTimeSession):
-    """Sessions by the wall clock, with one gap for all."""
+    """Sessions by the wall clock, with one gap for all.
+
+    Example:
+        >>> ProcessingTimeSessionWindows.with_gap(Time.minutes(30))
+        ProcessingTimeSessionWindows(1800000)
+    """
 
     def __init__(self, session_gap: int) -> None:
         """End sessions after `session_gap` milliseconds.
@@ -112,8 +154,15 @@ class ProcessingTimeSessionWindows(_ProcessingTimeSession):
     def with_gap(size: Time) -> ProcessingTimeSessionWindows:
         """Return sessions that end after `size` without a record.
 
+        Args:
+            size: The gap.
+
         Raises:
             ArgumentError: It is no `Time`, or not greater than 0.
+
+        Example:
+            >>> ProcessingTimeSessionWindows.with_gap(Time.minutes(30)).session_gap
+            1800000
         """
         return ProcessingTimeSessionWindows(milliseconds(size, "gap of sessions"))
 
@@ -121,10 +170,20 @@ class ProcessingTimeSessionWindows(_ProcessingTimeSession):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicProcessingTimeSessionWindows:
-        """Return sessions whose records say how long they stay open.
+        """Return sessions whose gap depends on the record.
+
+        Args:
+            extractor: Returns the gap of a record.
 
         Raises:
             ArgumentError: `extractor` is no `SessionWindowTimeGapExtractor`.
+
+        Example:
+            >>> class ByAmount(SessionWindowTimeGapExtractor):
+            ...     def extract(self, element):
+            ...         return element[1] * 1_000
+            >>> ProcessingTimeSessionWindows.with_dynamic_gap(ByAmount())
+            DynamicProcessingTimeSessionWindows()
         """
         return DynamicProcessingTimeSessionWindows(extractor)
 
@@ -138,10 +197,18 @@ class ProcessingTimeSessionWindows(_ProcessingTimeSession):
 
 
 class DynamicEventTimeSessionWindows(_EventTimeSession):
-    """Sessions by the timestamps of records, each of which says how long they stay open."""
+    """Sessions by the timestamps of records, with a gap that depends on the record.
+
+    Example:
+        >>> class ByAmount(SessionWindowTimeGapExtractor):
+        ...     def extract(self, element):
+        ...         return element[1] * 1_000
+        >>> DynamicEventTimeSessionWindows.with_dynamic_gap(ByAmount())
+        DynamicEventTimeSessionWindows()
+    """
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
-        """Ask an extractor for gaps.
+        """Set the extractor of gaps.
 
         Raises:
             ArgumentError: It is no `SessionWindowTimeGapExtractor`.
@@ -152,7 +219,7 @@ class DynamicEventTimeSessionWindows(_EventTimeSession):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicEventTimeSessionWindows:
-        """Return sessions whose records say how long they stay open."""
+        """Return sessions whose gap depends on the record, by `extractor`."""
         return DynamicEventTimeSessionWindows(extractor)
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
@@ -170,10 +237,18 @@ class DynamicEventTimeSessionWindows(_EventTimeSession):
 
 
 class DynamicProcessingTimeSessionWindows(_ProcessingTimeSession):
-    """Sessions by the wall clock, whose records say how long they stay open."""
+    """Sessions by the wall clock, with a gap that depends on the record.
+
+    Example:
+        >>> class ByAmount(SessionWindowTimeGapExtractor):
+        ...     def extract(self, element):
+        ...         return element[1] * 1_000
+        >>> DynamicProcessingTimeSessionWindows.with_dynamic_gap(ByAmount())
+        DynamicProcessingTimeSessionWindows()
+    """
 
     def __init__(self, session_window_time_gap_extractor: SessionWindowTimeGapExtractor) -> None:
-        """Ask an extractor for gaps.
+        """Set the extractor of gaps.
 
         Raises:
             ArgumentError: It is no `SessionWindowTimeGapExtractor`.
@@ -184,7 +259,7 @@ class DynamicProcessingTimeSessionWindows(_ProcessingTimeSession):
     def with_dynamic_gap(
         extractor: SessionWindowTimeGapExtractor,
     ) -> DynamicProcessingTimeSessionWindows:
-        """Return sessions whose records say how long they stay open."""
+        """Return sessions whose gap depends on the record, by `extractor`."""
         return DynamicProcessingTimeSessionWindows(extractor)
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:

@@ -1,4 +1,4 @@
-"""Sliding windows: of one length, at regular distances; they may overlap or leave gaps."""
+"""Sliding windows: of one length, at equal distances; they may overlap or have gaps."""
 
 from __future__ import annotations
 
@@ -42,14 +42,29 @@ class _Sliding(WindowAssigner[Any, TimeWindow]):
 
 
 class SlidingEventTimeWindows(_Sliding):
-    """Windows of one length at regular distances, by the timestamps of records."""
+    """Windows of one length at equal distances, by the timestamps of records.
+
+    Example:
+        >>> SlidingEventTimeWindows.of(Time.minutes(10), Time.minutes(1))
+        SlidingEventTimeWindows(600000, 60000, 0)
+    """
 
     @staticmethod
     def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
-        """Return windows of `size` that start at multiples of `slide`, plus `offset`.
+        """Return windows of `size` that start every `slide` from the epoch on, plus `offset`.
+
+        Args:
+            size: Length of a window, [start, end).
+            slide: Time between the starts of two windows.
+            offset: Of the starts; shorter than `slide`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.
+
+        Example:
+            >>> sliding = SlidingEventTimeWindows.of(Time.seconds(20), Time.seconds(10))
+            >>> collect(orders.window_all(sliding).reduce(max))
+            [('bob', 3, 2000), ('bob', 3, 2000), ('ann', 7, 12000)]
         """
         return SlidingEventTimeWindows(
             milliseconds(size, "length of windows"),
@@ -58,7 +73,7 @@ class SlidingEventTimeWindows(_Sliding):
         )
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the windows that hold the timestamp, the latest first.
+        """Return the windows that contain the timestamp, the latest first.
 
         Raises:
             TypeMismatchError: The record has no timestamp.
@@ -75,14 +90,28 @@ class SlidingEventTimeWindows(_Sliding):
 
 
 class SlidingProcessingTimeWindows(_Sliding):
-    """Windows of one length at regular distances, by the wall clock."""
+    """Windows of one length at equal distances, by the wall clock.
+
+    Example:
+        >>> SlidingProcessingTimeWindows.of(Time.minutes(10), Time.minutes(1))
+        SlidingProcessingTimeWindows(600000, 60000, 0)
+    """
 
     @staticmethod
     def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
-        """Return windows of `size` that start at multiples of `slide`, plus `offset`.
+        """Return windows of `size` that start every `slide` from the epoch on, plus `offset`.
+
+        Args:
+            size: Length of a window, [start, end).
+            slide: Time between the starts of two windows.
+            offset: Of the starts; shorter than `slide`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.
+
+        Example:
+            >>> SlidingProcessingTimeWindows.of(Time.minutes(10), Time.minutes(1)).slide
+            60000
         """
         return SlidingProcessingTimeWindows(
             milliseconds(size, "length of windows"),
@@ -91,7 +120,7 @@ class SlidingProcessingTimeWindows(_Sliding):
         )
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the windows that hold the moment, the latest first."""
+        """Return the windows that contain the current time of the wall clock, the latest first."""
         return self._windows(context.get_current_processing_time())
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:

@@ -1,4 +1,4 @@
-"""Triggers that fire once, when the time of a window has come."""
+"""Triggers that fire once, at the end of a window."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from penstock.program.windows import TimeWindow, TriggerResult
 
 
 class EventTimeTrigger(Trigger[Any, TimeWindow]):
-    """Fires when the watermark passes the end of a window, and for every late record after."""
+    """Fires when the watermark passes the end of a window, and for every late record after that.
+
+    Example:
+        >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(60)))
+        >>> collect(windows.trigger(EventTimeTrigger.create()).reduce(max))
+        [('bob', 3, 2000)]
+    """
 
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
-        """Fire if the window has ended already, else wait for its end."""
+        """Fire if the window has ended, else register a timer at its end."""
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
         ctx.register_event_time_timer(window.max_timestamp())
@@ -33,17 +39,22 @@ class EventTimeTrigger(Trigger[Any, TimeWindow]):
         return True
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Wait for the end of the merged window, unless it is past."""
+        """Register a timer at the end of the merged window, unless it has ended."""
         if window.max_timestamp() > ctx.get_current_watermark():
             ctx.register_event_time_timer(window.max_timestamp())
 
     def clear(self, window: TimeWindow, ctx: Any) -> None:
-        """Forget the timer."""
+        """Delete the timer."""
         ctx.delete_event_time_timer(window.max_timestamp())
 
     @staticmethod
     def create() -> EventTimeTrigger:
-        """Return the trigger."""
+        """Return the trigger.
+
+        Example:
+            >>> EventTimeTrigger.create()
+            EventTimeTrigger()
+        """
         return EventTimeTrigger()
 
     def __repr__(self) -> str:
@@ -51,12 +62,17 @@ class EventTimeTrigger(Trigger[Any, TimeWindow]):
 
 
 class ProcessingTimeTrigger(Trigger[Any, TimeWindow]):
-    """Fires when the wall clock passes the end of a window."""
+    """Fires when the wall clock passes the end of a window.
+
+    Example:
+        >>> ProcessingTimeTrigger.create()
+        ProcessingTimeTrigger()
+    """
 
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
-        """Wait for the end of the window."""
+        """Register a timer at the end of the window."""
         ctx.register_processing_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
@@ -73,17 +89,22 @@ class ProcessingTimeTrigger(Trigger[Any, TimeWindow]):
         return True
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Wait for the end of the merged window, unless it is past."""
+        """Register a timer at the end of the merged window, unless it has ended."""
         if window.max_timestamp() > ctx.get_current_processing_time():
             ctx.register_processing_time_timer(window.max_timestamp())
 
     def clear(self, window: TimeWindow, ctx: Any) -> None:
-        """Forget the timer."""
+        """Delete the timer."""
         ctx.delete_processing_time_timer(window.max_timestamp())
 
     @staticmethod
     def create() -> ProcessingTimeTrigger:
-        """Return the trigger."""
+        """Return the trigger.
+
+        Example:
+            >>> ProcessingTimeTrigger.create().can_merge()
+            True
+        """
         return ProcessingTimeTrigger()
 
     def __repr__(self) -> str:

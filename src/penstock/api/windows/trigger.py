@@ -15,10 +15,27 @@ __all__ = ["Trigger", "TriggerResult"]
 
 
 class Trigger(ABC, Generic[T, W]):
-    """Decides when a window is evaluated, and whether its contents are kept then.
+    """Decides when a window is evaluated, and whether its contents are cleared then.
 
-    One object serves all keys and windows: what it has to remember belongs into
-    `ctx.get_partitioned_state`.
+    One object serves all keys and windows of a subtask: what must be remembered per window
+    belongs in `ctx.get_partitioned_state`.
+
+    Example, a window that fires at each record with a large amount:
+
+    >>> class Large(Trigger):
+    ...     def on_element(self, element, timestamp, window, ctx):
+    ...         return TriggerResult.FIRE if element[1] > 6 else TriggerResult.CONTINUE
+    ...     def on_processing_time(self, time, window, ctx):
+    ...         return TriggerResult.CONTINUE
+    ...     def on_event_time(self, time, window, ctx):
+    ...         return TriggerResult.CONTINUE
+    ...     def on_merge(self, window, ctx):
+    ...         pass
+    ...     def clear(self, window, ctx):
+    ...         pass
+    >>> windows = orders.window_all(GlobalWindows.create()).trigger(Large())
+    >>> collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2])))
+    [('ann', 15, 12000)]
     """
 
     class TriggerContext(ABC):
@@ -30,7 +47,7 @@ class Trigger(ABC, Generic[T, W]):
 
         @abstractmethod
         def get_metric_group(self) -> MetricGroup:
-            """Return where the operator counts and measures."""
+            """Return the metric group of the operator."""
 
         @abstractmethod
         def get_current_watermark(self) -> int:
@@ -38,30 +55,33 @@ class Trigger(ABC, Generic[T, W]):
 
         @abstractmethod
         def register_processing_time_timer(self, time: int) -> None:
-            """Have `on_processing_time` called when the wall clock reaches `time`."""
+            """Call `on_processing_time` when the wall clock reaches `time` (epoch milliseconds)."""
 
         @abstractmethod
         def register_event_time_timer(self, time: int) -> None:
-            """Have `on_event_time` called when the watermark reaches `time`."""
+            """Call `on_event_time` when the watermark reaches `time` (epoch milliseconds)."""
 
         @abstractmethod
         def delete_processing_time_timer(self, time: int) -> None:
-            """Forget the timer, if there is one."""
+            """Delete the timer at `time`, if there is one."""
 
         @abstractmethod
         def delete_event_time_timer(self, time: int) -> None:
-            """Forget the timer, if there is one."""
+            """Delete the timer at `time`, if there is one."""
 
         @abstractmethod
         def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
-            """Return state of this key and window."""
+            """Return the state of this key and window that `state_descriptor` describes."""
 
     class OnMergeContext(TriggerContext):
-        """The same for windows that have just been merged."""
+        """The context of windows that have just been merged."""
 
         @abstractmethod
         def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
-            """Bring the state of the merged windows into that of their result.
+            """Merge the state of the merged windows into that of their result.
+
+            Args:
+                state_descriptor: Of list, reducing or aggregating state.
 
             Raises:
                 StateError: It is value or map state, which cannot be merged.
@@ -69,15 +89,34 @@ class Trigger(ABC, Generic[T, W]):
 
     @abstractmethod
     def on_element(self, element: T, timestamp: int, window: W, ctx: Any) -> TriggerResult:
-        """Decide, after a record was added to a window."""
+        """Return the decision for a window to which a record was added.
+
+        Args:
+            element: The record.
+            timestamp: Its timestamp in epoch milliseconds, Long.MIN if it has none.
+            window: The window.
+            ctx: A `TriggerContext`.
+        """
 
     @abstractmethod
     def on_processing_time(self, time: int, window: W, ctx: Any) -> TriggerResult:
-        """Decide, when a processing-time timer of the window fires."""
+        """Return the decision when a processing-time timer of the window fires.
+
+        Args:
+            time: Of the timer, in epoch milliseconds.
+            window: The window.
+            ctx: A `TriggerContext`.
+        """
 
     @abstractmethod
     def on_event_time(self, time: int, window: W, ctx: Any) -> TriggerResult:
-        """Decide, when an event-time timer of the window fires."""
+        """Return the decision when an event-time timer of the window fires.
+
+        Args:
+            time: Of the timer, in epoch milliseconds.
+            window: The window.
+            ctx: A `TriggerContext`.
+        """
 
     def can_merge(self) -> bool:
         """Return whether the trigger may be used with windows that merge."""
@@ -85,8 +124,18 @@ class Trigger(ABC, Generic[T, W]):
 
     @abstractmethod
     def on_merge(self, window: W, ctx: Any) -> None:
-        """React to the merging of several windows into `window`; called if `can_merge`."""
+        """Merge the trigger's state of several windows into `window`; called if `can_merge`.
+
+        Args:
+            window: The merged window.
+            ctx: An `OnMergeContext`.
+        """
 
     @abstractmethod
     def clear(self, window: W, ctx: Any) -> None:
-        """Forget timers and state of a window that has ended."""
+        """Delete the timers and state of a window that has ended.
+
+        Args:
+            window: The window.
+            ctx: A `TriggerContext`.
+        """

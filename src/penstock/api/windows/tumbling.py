@@ -1,4 +1,4 @@
-"""Tumbling windows: of one length, one behind the other."""
+"""Tumbling windows: of one length, without gaps and without overlap."""
 
 from __future__ import annotations
 
@@ -37,20 +37,34 @@ class _Tumbling(WindowAssigner[Any, TimeWindow]):
 
 
 class TumblingEventTimeWindows(_Tumbling):
-    """Windows of one length, by the timestamps of records."""
+    """Windows of one length by the timestamps of records; each record is in one of them.
+
+    Example:
+        >>> TumblingEventTimeWindows.of(Time.minutes(1))
+        TumblingEventTimeWindows(60000, 0)
+    """
 
     @staticmethod
     def of(size: Time, offset: Time | None = None) -> TumblingEventTimeWindows:
-        """Return windows of `size` that start at multiples of it, plus `offset`.
+        """Return windows of `size` that start at multiples of it since the epoch, plus `offset`.
+
+        Args:
+            size: Length of a window, [start, end).
+            offset: Of the starts; shorter than `size`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.
+
+        Example:
+            >>> hours = TumblingEventTimeWindows.of(Time.hours(1), Time.minutes(15))
+            >>> hours.size, hours.offset
+            (3600000, 900000)
         """
         shift = 0 if offset is None else milliseconds(offset, "offset of windows")
         return TumblingEventTimeWindows(milliseconds(size, "length of windows"), shift)
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the window that holds the timestamp.
+        """Return the window that contains the timestamp.
 
         Raises:
             TypeMismatchError: The record has no timestamp.
@@ -67,20 +81,33 @@ class TumblingEventTimeWindows(_Tumbling):
 
 
 class TumblingProcessingTimeWindows(_Tumbling):
-    """Windows of one length, by the wall clock."""
+    """Windows of one length by the wall clock; each record is in one of them.
+
+    Example:
+        >>> TumblingProcessingTimeWindows.of(Time.minutes(1))
+        TumblingProcessingTimeWindows(60000, 0)
+    """
 
     @staticmethod
     def of(size: Time, offset: Time | None = None) -> TumblingProcessingTimeWindows:
-        """Return windows of `size` that start at multiples of it, plus `offset`.
+        """Return windows of `size` that start at multiples of it since the epoch, plus `offset`.
+
+        Args:
+            size: Length of a window, [start, end).
+            offset: Of the starts; shorter than `size`, of either sign.
 
         Raises:
             ArgumentError: An argument is no `Time`, or out of range.
+
+        Example:
+            >>> TumblingProcessingTimeWindows.of(Time.hours(1), Time.minutes(15)).offset
+            900000
         """
         shift = 0 if offset is None else milliseconds(offset, "offset of windows")
         return TumblingProcessingTimeWindows(milliseconds(size, "length of windows"), shift)
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the window that holds the moment."""
+        """Return the window that contains the current time of the wall clock."""
         return [self._window(context.get_current_processing_time())]
 
     def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:

@@ -13,7 +13,7 @@ from penstock.types.type_parameters import IN, OUT, K
 
 
 class WindowContext(Protocol[W_co]):
-    """What a process function sees of its window."""
+    """The context of a process window function: the window, time and state."""
 
     def window(self) -> W_co:
         """Return the window."""
@@ -25,46 +25,86 @@ class WindowContext(Protocol[W_co]):
         """Return the watermark in epoch milliseconds, Long.MIN before the first."""
 
     def window_state(self) -> KeyedStateStore:
-        """Return where the state of this key and window is; clear it in `clear`.
+        """Return the state of this key and window; clear it in `clear`.
 
         Raises:
             GraphError: The windows merge.
         """
 
     def global_state(self) -> KeyedStateStore:
-        """Return where the state of this key is, shared by all windows."""
+        """Return the state of this key, shared by all windows."""
 
 
 class WindowCallee(Function, Generic[IN, OUT, K]):
-    """What is called for the windows of a key; of a stream without a key, `K` is None."""
+    """Base of functions that are called for the windows of a key; without a key, `K` is None."""
 
 
 class AppliedToWindows(WindowCallee[IN, OUT, K]):
-    """What `apply` takes."""
+    """Base of the functions that `apply` takes."""
 
 
 class ProcessesWindows(WindowCallee[IN, OUT, K]):
-    """What `process` takes."""
+    """Base of the functions that `process` takes."""
 
 
 class WindowFunction(AppliedToWindows[IN, OUT, K], Generic[IN, OUT, K, W]):
-    """Any number of results per key and window."""
+    """Returns any number of results per key and window.
+
+    Example:
+        >>> class Count(WindowFunction):
+        ...     def apply(self, key, window, inputs):
+        ...         yield key, window.start, len(list(inputs))
+        >>> keyed = orders.key_by(lambda order: order[0])
+        >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+        >>> sorted(collect(windows.apply(Count())))
+        [('ann', 0, 2), ('bob', 0, 1)]
+    """
 
     @abstractmethod
     def apply(self, key: K, window: W, inputs: Iterable[IN]) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results of a window; None is no result."""
+        """Return or yield the results of a window; None is no result.
+
+        Args:
+            key: The key.
+            window: The window.
+            inputs: Its records in order of arrival, or the one aggregate of `reduce`.
+        """
 
 
 class AllWindowFunction(AppliedToWindows[IN, OUT, None], Generic[IN, OUT, W]):
-    """Any number of results per window of a stream without a key."""
+    """Returns any number of results per window of a stream without a key.
+
+    Example:
+        >>> class Count(AllWindowFunction):
+        ...     def apply(self, window, inputs):
+        ...         yield window.start, len(list(inputs))
+        >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+        >>> collect(windows.apply(Count()))
+        [(0, 2), (10000, 1)]
+    """
 
     @abstractmethod
     def apply(self, window: W, inputs: Iterable[IN]) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results of a window; None is no result."""
+        """Return or yield the results of a window; None is no result.
+
+        Args:
+            window: The window.
+            inputs: Its records in order of arrival, or the one aggregate of `reduce`.
+        """
 
 
 class ProcessWindowFunction(ProcessesWindows[IN, OUT, K], Generic[IN, OUT, K, W]):
-    """Any number of results per key and window, with time and state."""
+    """Returns any number of results per key and window, with time and state.
+
+    Example:
+        >>> class Count(ProcessWindowFunction):
+        ...     def process(self, key, context, elements):
+        ...         yield key, context.window().start, len(list(elements))
+        >>> keyed = orders.key_by(lambda order: order[0])
+        >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+        >>> sorted(collect(windows.process(Count())))
+        [('ann', 0, 2), ('bob', 0, 1)]
+    """
 
     Context: TypeAlias = WindowContext
 
@@ -72,14 +112,35 @@ class ProcessWindowFunction(ProcessesWindows[IN, OUT, K], Generic[IN, OUT, K, W]
     def process(
         self, key: K, context: WindowContext[W], elements: Iterable[IN]
     ) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results of a window; None is no result."""
+        """Return or yield the results of a window; None is no result.
+
+        Called each time the window fires.
+
+        Args:
+            key: The key.
+            context: The window, time and state.
+            elements: Its records in order of arrival, or the one aggregate of `reduce`.
+        """
 
     def clear(self, context: WindowContext[W]) -> None:
-        """Clear the window's state; called once, when the window is over."""
+        """Clear the window's state; called once, when the window is removed.
+
+        Args:
+            context: The window, time and state.
+        """
 
 
 class ProcessAllWindowFunction(ProcessesWindows[IN, OUT, None], Generic[IN, OUT, W]):
-    """The same of a stream without a key."""
+    """Returns any number of results per window of a stream without a key, with time and state.
+
+    Example:
+        >>> class Count(ProcessAllWindowFunction):
+        ...     def process(self, context, elements):
+        ...         yield context.window().start, len(list(elements))
+        >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+        >>> collect(windows.process(Count()))
+        [(0, 2), (10000, 1)]
+    """
 
     Context: TypeAlias = WindowContext
 
@@ -87,7 +148,18 @@ class ProcessAllWindowFunction(ProcessesWindows[IN, OUT, None], Generic[IN, OUT,
     def process(
         self, context: WindowContext[W], elements: Iterable[IN]
     ) -> Iterable[Emitted[OUT]] | None:
-        """Return or yield the results of a window; None is no result."""
+        """Return or yield the results of a window; None is no result.
+
+        Called each time the window fires.
+
+        Args:
+            context: The window, time and state.
+            elements: Its records in order of arrival, or the one aggregate of `reduce`.
+        """
 
     def clear(self, context: WindowContext[W]) -> None:
-        """Clear the window's state; called once, when the window is over."""
+        """Clear the window's state; called once, when the window is removed.
+
+        Args:
+            context: The window, time and state.
+        """

@@ -1,4 +1,4 @@
-"""Which windows there are, when they fire and what is removed from them: settings, checked."""
+"""Trigger, evictor and allowed lateness of windows: settings, checked."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ _LISTS = frozenset({Fold.LIST, Fold.TWO_LISTS})
 
 
 class WindowRules:
-    """Base of everything that is cut into windows."""
+    """Base of every class of windowed streams."""
 
     def __init__(self, window_assigner: WindowAssigner[Any, Any]) -> None:
-        """Choose the windows.
+        """Set the assigner.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
         """
         if not isinstance(window_assigner, WindowAssigner):
             raise ArgumentError(
@@ -67,12 +67,23 @@ class WindowRules:
         raise AssertionError(type(self).__name__)  # defined by every class that derives from this
 
     def trigger(self, trigger: Trigger[Any, Any]) -> Self:
-        """Decide otherwise than the assigner does when windows fire.
+        """Set the trigger, in place of the assigner's default one.
+
+        Args:
+            trigger: Decides when a window is evaluated, such as `CountTrigger.of(10)`.
+
+        Returns:
+            These windows.
 
         Raises:
-            ArgumentError: `trigger` is none.
+            ArgumentError: `trigger` is no trigger.
             GraphError: The windows merge and the trigger cannot, or they are
                 `EndOfStreamWindows`.
+
+        Example:
+            >>> windows = numbers.key_by(lambda n: "all").window(GlobalWindows.create())
+            >>> collect(windows.trigger(CountTrigger.of(2)).reduce(lambda a, b: a + b))
+            [3, 10]
         """
         if not isinstance(trigger, Trigger):
             raise ArgumentError(
@@ -96,11 +107,25 @@ class WindowRules:
         return self
 
     def evictor(self, evictor: Evictor) -> Self:
-        """Remove records from windows that fire. All records of a window are kept then.
+        """Set the evictor, which removes records from a window when it fires.
+
+        State then holds all records of a window, even with `reduce` and `aggregate`.
+
+        Args:
+            evictor: Such as `CountEvictor.of(10)`.
+
+        Returns:
+            These windows.
 
         Raises:
-            ArgumentError: `evictor` is none.
+            ArgumentError: `evictor` is no evictor.
             GraphError: The windows are `EndOfStreamWindows`.
+
+        Example:
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> last = windows.evictor(CountEvictor.of(1))
+            >>> collect(last.reduce(lambda a, b: (a[0], a[1] + b[1], b[2])))
+            [('ann', 7, 12000)]
         """
         if not isinstance(evictor, Evictor):
             raise ArgumentError(
@@ -118,13 +143,21 @@ class WindowRules:
         return self
 
     def allowed_lateness(self, time_ms: int) -> Self:
-        """Keep windows for a while after their end; every late record fires them again.
+        """Keep the state of windows for a time after their end; a late record fires them again.
 
         Args:
-            time_ms: Milliseconds, from 0.
+            time_ms: Milliseconds of event time, 0 or more; the default is 0.
+
+        Returns:
+            These windows.
 
         Raises:
             ArgumentError: It is no such number.
+
+        Example:
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> collect(windows.allowed_lateness(5_000).reduce(max))
+            [('bob', 3, 2000)]
         """
         if type(time_ms) is not int or time_ms < 0:
             raise ArgumentError(

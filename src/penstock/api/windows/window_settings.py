@@ -1,4 +1,4 @@
-"""What both kinds of windowed stream have: their settings, checked, and the window operation."""
+"""Operations on windowed streams, with and without a key."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class WindowSettings(WindowRules, Generic[T, K]):
     _is_of_all: ClassVar[bool] = False
 
     def __init__(self, stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]) -> None:
-        """Cut a stream into windows.
+        """Assign the records of a stream to windows.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
         """
         super().__init__(window_assigner)
         self._stream = stream
@@ -55,10 +55,23 @@ class WindowSettings(WindowRules, Generic[T, K]):
         return self._stream.get_type()
 
     def side_output_late_data(self, output_tag: OutputTag[T]) -> Self:
-        """Send records that are too late for all their windows to a side output.
+        """Send records that are late for all their windows to a side output; else they are dropped.
+
+        Args:
+            output_tag: Tag of the side output; read it with `get_side_output` of the result.
+
+        Returns:
+            These windows.
 
         Raises:
             ArgumentError: `output_tag` is no `OutputTag`.
+
+        Example:
+            >>> late = OutputTag("late", orders.get_type())
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(60)))
+            >>> largest = windows.side_output_late_data(late).reduce(max)
+            >>> collect(largest.get_side_output(late))
+            []
         """
         if not isinstance(output_tag, OutputTag):
             raise ArgumentError(
@@ -125,10 +138,20 @@ class WindowSettings(WindowRules, Generic[T, K]):
             window_function: Called with the combination as the only element, if given.
             output_type: Type of the results; by default that of the records, or with a window
                 function any object.
-            associative: What `ReduceFunction.is_associative` promises, for a callable.
+            associative: Promises what `ReduceFunction.is_associative` does, for a callable: the
+                planner may then combine before the exchange.
+
+        Returns:
+            One combination per key and window, with the timestamp `window.max_timestamp()`; or the
+            results of the window function.
 
         Raises:
             ArgumentError: A function or the type is none.
+
+        Example:
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2])))
+            [('ann', 8, 2000), ('ann', 7, 12000)]
         """
         method = method_of(reduce_function, ReduceFunction, "reduce", "reduce")
         function = reduce_function if method else _Reducer(reduce_function)
@@ -183,19 +206,37 @@ class WindowSettings(WindowRules, Generic[T, K]):
         accumulator_type: TypeInformation | None = None,
         output_type: TypeInformation | None = None,
     ) -> DataStream[Any]:
-        """Fold the records of each window into an accumulator, as they arrive.
+        """Aggregate the records of each window in an accumulator, as they arrive.
 
         Args:
-            aggregate_function: The fold. Its `merge` is used for merging windows, and for
-                sliding ones, which share the work between them; a `merge` that raises
+            aggregate_function: Its `merge` is used for merging windows, and for sliding ones, which
+                share accumulators of parts of a window; a `merge` that raises
                 `NotImplementedError`, or returns nothing, costs sliding windows an accumulator
                 each.
             window_function: Called with the result as the only element, if given.
             accumulator_type: Type of accumulators; by default any object.
             output_type: Type of the results; by default any object.
 
+        Returns:
+            One result per key and window, with the timestamp `window.max_timestamp()`; or the
+            results of the window function.
+
         Raises:
             ArgumentError: A function or a type is none.
+
+        Example:
+            >>> class Total(AggregateFunction):
+            ...     def create_accumulator(self):
+            ...         return 0
+            ...     def add(self, value, accumulator):
+            ...         return accumulator + value[1]
+            ...     def get_result(self, accumulator):
+            ...         return accumulator
+            ...     def merge(self, acc_a, acc_b):
+            ...         return acc_a + acc_b
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> collect(windows.aggregate(Total()))
+            [8, 7]
         """
         method_of(aggregate_function, AggregateFunction, "add", "aggregate", allow_callable=False)
         kept = checked_type(accumulator_type, "aggregate")
@@ -218,8 +259,24 @@ class WindowSettings(WindowRules, Generic[T, K]):
     ) -> DataStream[Any]:
         """Call a window function with all records of each window.
 
+        Args:
+            window_function: A `WindowFunction`, or an `AllWindowFunction` for a stream without a
+                key.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, with the timestamp `window.max_timestamp()`.
+
         Raises:
             ArgumentError: `window_function` is no window function for this stream.
+
+        Example:
+            >>> class Count(AllWindowFunction):
+            ...     def apply(self, window, inputs):
+            ...         yield window.start, len(list(inputs))
+            >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> collect(windows.apply(Count()))
+            [(0, 2), (10000, 1)]
         """
         return self._listed(window_function, "apply", output_type)
 
@@ -236,10 +293,27 @@ class WindowSettings(WindowRules, Generic[T, K]):
     def process(
         self, process_window_function: Any, output_type: TypeInformation | None = None
     ) -> DataStream[Any]:
-        """Call a process window function with all records of each window.
+        """Call a function with all records of each window, and with time and state.
+
+        Args:
+            process_window_function: A `ProcessWindowFunction`, or a `ProcessAllWindowFunction` for
+                a stream without a key.
+            output_type: Type the results are converted to; None leaves them as they are.
+
+        Returns:
+            The results, with the timestamp `window.max_timestamp()`.
 
         Raises:
             ArgumentError: `process_window_function` is none for this stream.
+
+        Example:
+            >>> class Count(ProcessWindowFunction):
+            ...     def process(self, key, context, elements):
+            ...         yield key, context.window().start, len(list(elements))
+            >>> keyed = orders.key_by(lambda order: order[0])
+            >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(10)))
+            >>> sorted(collect(windows.process(Count())))
+            [('ann', 0, 1), ('ann', 10000, 1), ('bob', 0, 1)]
         """
         return self._listed(process_window_function, "process", output_type)
 

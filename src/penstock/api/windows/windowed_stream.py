@@ -1,4 +1,4 @@
-"""`WindowedStream` and `AllWindowedStream`: streams cut into windows."""
+"""`WindowedStream` and `AllWindowedStream`: streams whose records are assigned to windows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
 
 class WindowedStream(WindowSettings[T, K], Generic[T, K]):
-    """The windows of each key, of type `K`."""
+    """The windows of each key, of type `K`.
+
+    Example:
+        >>> keyed = orders.key_by(lambda order: order[0])
+        >>> windows = keyed.window(TumblingEventTimeWindows.of(Time.seconds(60)))
+        >>> sorted(collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2]))))
+        [('ann', 12, 12000), ('bob', 3, 2000)]
+    """
 
     _evaluations = (
         (WindowFunction, "apply", Evaluation.APPLY),
@@ -32,10 +39,10 @@ class WindowedStream(WindowSettings[T, K], Generic[T, K]):
     def __init__(
         self, keyed_stream: KeyedStream[T, K], window_assigner: WindowAssigner[Any, Any]
     ) -> None:
-        """Cut the records of each key into windows.
+        """Assign the records of each key to windows.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
             GraphError: The stream has no key.
         """
         super().__init__(keyed_stream, window_assigner)
@@ -48,7 +55,13 @@ class WindowedStream(WindowSettings[T, K], Generic[T, K]):
 
 
 class AllWindowedStream(WindowSettings[T, None], Generic[T]):
-    """The windows of a whole stream, in a single subtask."""
+    """The windows of a whole stream, in a single subtask.
+
+    Example:
+        >>> windows = orders.window_all(TumblingEventTimeWindows.of(Time.seconds(10)))
+        >>> collect(windows.reduce(lambda a, b: (a[0], a[1] + b[1], b[2])))
+        [('ann', 8, 2000), ('ann', 7, 12000)]
+    """
 
     _evaluations = (
         (AllWindowFunction, "apply", Evaluation.APPLY_ALL),
@@ -59,10 +72,10 @@ class AllWindowedStream(WindowSettings[T, None], Generic[T]):
     def __init__(
         self, data_stream: DataStream[T], window_assigner: WindowAssigner[Any, Any]
     ) -> None:
-        """Cut a whole stream into windows.
+        """Assign the records of a whole stream to windows.
 
         Raises:
-            ArgumentError: `window_assigner` is none.
+            ArgumentError: `window_assigner` is no window assigner.
         """
         super().__init__(data_stream.key_by(_one_key), window_assigner)
 

@@ -12,11 +12,16 @@ from penstock.types import RowTypeInfo, TypeInformation, Types
 
 @dataclass(frozen=True, slots=True)
 class CsvSchema:
-    """Columns and form of CSV files.
+    """Columns and syntax of CSV files.
 
     Attributes:
         columns: (name, type) in order.
         options: Options of Spark's reader.
+
+    Example:
+        >>> schema = CsvSchema.builder().add_string_column("name").add_number_column("n").build()
+        >>> schema.size()
+        2
     """
 
     columns: tuple[tuple[str, TypeInformation], ...]
@@ -41,24 +46,34 @@ class CsvSchema:
 
 
 class CsvSchemaBuilder:
-    """Collects columns, and how lines look. Without `set_use_header` files have no header line."""
+    """Builds a `CsvSchema`. Without `set_use_header` files have no header line.
+
+    Example:
+        >>> builder = CsvSchema.builder().add_string_column("name").set_column_separator(";")
+        >>> builder.build().options["sep"]
+        ';'
+    """
 
     def __init__(self) -> None:
         self._columns: list[tuple[str, TypeInformation]] = []
         self._options = {"header": "false", "mode": "FAILFAST"}
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
-        """Add a column of strings."""
+        """Add a column of strings with the name `name`."""
         return self._add(name, Types.STRING())
 
     def add_boolean_column(self, name: str) -> CsvSchemaBuilder:
-        """Add a column of booleans."""
+        """Add a column of booleans with the name `name`."""
         return self._add(name, Types.BOOLEAN())
 
     def add_number_column(
         self, name: str, number_type: TypeInformation | None = None
     ) -> CsvSchemaBuilder:
-        """Add a column of numbers: of LONG, or the type given (a type of `Types`).
+        """Add a column of numbers.
+
+        Args:
+            name: Its name.
+            number_type: A type of `Types`; LONG by default.
 
         Raises:
             ArgumentError: It is no type.
@@ -66,50 +81,50 @@ class CsvSchemaBuilder:
         return self._add(name, Types.LONG() if number_type is None else number_type)
 
     def add_columns_from(self, schema: CsvSchema) -> CsvSchemaBuilder:
-        """Add the columns of another schema."""
+        """Add the columns of another schema, `schema`."""
         self._columns += schema.columns
         return self
 
     def clear_columns(self) -> CsvSchemaBuilder:
-        """Forget all columns."""
+        """Remove all columns."""
         self._columns.clear()
         return self
 
     def set_column_separator(self, char: str) -> CsvSchemaBuilder:
-        """Set what is between fields."""
+        """Set the separator of fields to `char`."""
         return self._set("sep", char)
 
     def set_quote_char(self, char: str) -> CsvSchemaBuilder:
-        """Set what is around fields."""
+        """Set the quote character to `char`."""
         return self._set("quote", char)
 
     def disable_quote_char(self) -> CsvSchemaBuilder:
-        """Take quotes for text."""
+        """Read quotes as text."""
         self._options["quote"] = ""
         return self
 
     def set_escape_char(self, char: str) -> CsvSchemaBuilder:
-        """Set what is before characters meant literally."""
+        """Set the escape character, before characters meant literally, to `char`."""
         return self._set("escape", char)
 
     def set_line_separator(self, separator: str) -> CsvSchemaBuilder:
-        """Set what is between lines."""
+        """Set the line separator to `separator`."""
         return self._set("lineSep", separator)
 
     def set_null_value(self, null_value: str) -> CsvSchemaBuilder:
-        """Set the text of None."""
+        """Set the text that stands for None to `null_value`."""
         return self._set("nullValue", null_value)
 
     def set_allow_comments(self, allow: bool = True) -> CsvSchemaBuilder:  # noqa: FBT001, FBT002 - PyFlink's
-        """Set whether lines that begin with `#` are skipped."""
+        """Skip lines that begin with `#`, if `allow`."""
         return self._set("comment", "#") if allow else self
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:  # noqa: FBT001, FBT002
-        """Set whether each file begins with a line of column names."""
+        """Read the first line of each file as column names, if `use`."""
         return self._set("header", "true" if use else "false")
 
     def set_skip_first_data_row(self, skip: bool = True) -> CsvSchemaBuilder:  # noqa: FBT001, FBT002
-        """Set whether the first line of each file is skipped, whatever it says."""
+        """Skip the first line of each file, whatever it contains, if `skip`."""
         self._set("enforceSchema", "true" if skip else "false")
         return self._set("header", "true" if skip else "false")
 
@@ -151,9 +166,15 @@ class CsvSchemaBuilder:
 
 @dataclass(frozen=True, slots=True)
 class CsvReaderFormat(StreamFormat):
-    """The format of CSV files, read as rows."""
+    """The format of CSV files, read as rows.
+
+    Example:
+        >>> schema = CsvSchema.builder().add_string_column("name").build()
+        >>> CsvReaderFormat.for_schema(schema).format
+        'csv'
+    """
 
     @staticmethod
     def for_schema(schema: CsvSchema) -> CsvReaderFormat:
-        """Return the format of files with these columns."""
+        """Return the format of files with the columns of `schema`."""
         return CsvReaderFormat("csv", schema.row_type, schema.options)

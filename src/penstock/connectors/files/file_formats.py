@@ -26,7 +26,7 @@ from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
 
 class FileFormat(Enum):
-    """What files look like inside."""
+    """The formats of the file sink."""
 
     PARQUET = "parquet"
     """Columns of the declared type."""

@@ -1,4 +1,4 @@
-"""What files are called: prefix, suffix and the directory (bucket) they are in."""
+"""Names of the files of a sink: prefix, suffix and directory (bucket)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ _BUCKET_MARK = "@"
 
 @dataclass(frozen=True, slots=True)
 class BucketAssigner:
-    """Into which directory below that of the sink a file goes.
+    """Chooses the directory of a file, below that of the sink.
 
     Attributes:
         pattern: For `strftime`, of the time at which a task begins its file; empty is none.
         timezone_id: Time zone; None is that of the worker.
+
+    Example:
+        >>> BucketAssigner.date_time_bucket_assigner("yyyy-MM-dd", "Europe/Berlin").pattern
+        '%Y-%m-%d'
     """
 
     pattern: str = ""
@@ -33,21 +37,30 @@ class BucketAssigner:
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """Return an assigner that puts all files into the sink's own directory."""
+        """Return an assigner that writes all files to the sink's own directory.
+
+        Example:
+            >>> BucketAssigner.base_path_bucket_assigner().bucket()
+            ''
+        """
         return BucketAssigner()
 
     @staticmethod
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """Return an assigner that puts files into a directory per hour, or another time.
+        """Return an assigner that writes files to a directory per hour, or per another time.
 
         Args:
-            format_str: As Java writes it, of the fields yyyy, yy, MM, dd, HH, mm and ss.
+            format_str: A Java date pattern of the fields yyyy, yy, MM, dd, HH, mm and ss.
             timezone_id: E.g. `Europe/Berlin`.
 
         Raises:
             ArgumentError: A field is not one of these, or the time zone is unknown.
+
+        Example:
+            >>> BucketAssigner.date_time_bucket_assigner("yyyy/MM").pattern
+            '%Y/%m'
         """
         origin = CallSite.of_caller()
         try:
@@ -61,7 +74,7 @@ class BucketAssigner:
         return BucketAssigner(_strftime_pattern(format_str, origin), timezone_id)
 
     def bucket(self) -> str:
-        """Return the bucket of a file begun now, empty if there are none."""
+        """Return the bucket of a file begun now, empty if there are no buckets."""
         if not self.pattern:
             return ""
         return datetime.now(_zone(self.timezone_id)).strftime(self.pattern)
@@ -69,12 +82,12 @@ class BucketAssigner:
 
 @dataclass(frozen=True, slots=True)
 class FileNaming:
-    """What the files of a sink are called.
+    """Prefix, suffix and bucket of the files of a sink.
 
     Attributes:
-        prefix: How names begin.
-        suffix: How they end; None is the extension of the format.
-        buckets: In which directory they are.
+        prefix: Start of a name.
+        suffix: End of a name; None is the extension of the format.
+        buckets: Chooses the directory.
     """
 
     prefix: str = "part"
@@ -97,11 +110,15 @@ class FileNaming:
 
 @dataclass(frozen=True, slots=True)
 class OutputFileConfig:
-    """How the names of files begin and end.
+    """Prefix and suffix of file names.
 
     Attributes:
-        part_prefix: Their begin.
-        part_suffix: Their end.
+        part_prefix: Start of a name.
+        part_suffix: End of a name.
+
+    Example:
+        >>> OutputFileConfig.builder().with_part_prefix("orders").build()
+        OutputFileConfig(part_prefix='orders', part_suffix='')
     """
 
     OutputFileConfigBuilder: ClassVar[type[FileConfigBuilder]]
@@ -110,27 +127,32 @@ class OutputFileConfig:
 
     @staticmethod
     def builder() -> FileConfigBuilder:
-        """Return a builder with Flink's defaults: `part` and nothing."""
+        """Return a builder with Flink's defaults: the prefix `part` and no suffix."""
         return FileConfigBuilder()
 
     def get_part_prefix(self) -> str:
-        """Return how names begin."""
+        """Return the prefix."""
         return self.part_prefix
 
     def get_part_suffix(self) -> str:
-        """Return how names end."""
+        """Return the suffix."""
         return self.part_suffix
 
 
 class FileConfigBuilder:
-    """Collects what an `OutputFileConfig` says."""
+    """Builds an `OutputFileConfig`.
+
+    Example:
+        >>> OutputFileConfig.builder().with_part_suffix(".txt").build().get_part_suffix()
+        '.txt'
+    """
 
     def __init__(self) -> None:
         self._prefix = "part"
         self._suffix = ""
 
     def with_part_prefix(self, prefix: str) -> FileConfigBuilder:
-        """Set how names begin.
+        """Set the start of file names to `prefix`.
 
         Raises:
             ArgumentError: It cannot be in a file name, or readers would skip such files.
@@ -145,7 +167,7 @@ class FileConfigBuilder:
         return self
 
     def with_part_suffix(self, suffix: str) -> FileConfigBuilder:
-        """Set how names end.
+        """Set the end of file names to `suffix`.
 
         Raises:
             ArgumentError: It cannot be in a file name.

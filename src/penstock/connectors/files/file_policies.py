@@ -1,7 +1,7 @@
-"""What Flink's file sink can be told and this one has no use for: accepted, kept, not acted on.
+"""Rolling and compaction of Flink's file sink: accepted, without effect.
 
-A file here ends with its micro-batch (or batch run), so that each is committed exactly once;
-there is nothing to roll, and compaction is left to those who read.
+A file ends with its micro-batch (or batch run), so that each is committed exactly once. It is
+not rolled, and not compacted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """When a file ends. Every policy is that of `on_checkpoint_rolling_policy` here."""
+    """When a file ends. Every policy has the effect of `on_checkpoint_rolling_policy`.
+
+    Example:
+        >>> RollingPolicy.on_checkpoint_rolling_policy()
+        OnCheckpointRollingPolicy()
+    """
 
     @staticmethod
     def default_rolling_policy(
@@ -20,7 +25,13 @@ class RollingPolicy:
         rollover_interval: int = 60_000,
         inactivity_interval: int = 60_000,
     ) -> DefaultRollingPolicy:
-        """Return Flink's default policy; sizes in bytes, times in milliseconds."""
+        """Return Flink's default policy.
+
+        Args:
+            part_size: Bytes.
+            rollover_interval: Milliseconds.
+            inactivity_interval: Milliseconds.
+        """
         return DefaultRollingPolicy(part_size, rollover_interval, inactivity_interval)
 
     @staticmethod
@@ -31,12 +42,16 @@ class RollingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DefaultRollingPolicy(RollingPolicy):
-    """By size and time.
+    """A file ends by its size or age.
 
     Attributes:
         part_size: Bytes.
         rollover_interval: Milliseconds.
         inactivity_interval: Milliseconds.
+
+    Example:
+        >>> RollingPolicy.default_rolling_policy(part_size=1_000_000).part_size
+        1000000
     """
 
     part_size: int
@@ -46,17 +61,26 @@ class DefaultRollingPolicy(RollingPolicy):
 
 @dataclass(frozen=True, slots=True)
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """With every checkpoint."""
+    """A file ends with every checkpoint.
+
+    Example:
+        >>> RollingPolicy.on_checkpoint_rolling_policy()
+        OnCheckpointRollingPolicy()
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class FileCompactStrategy:
-    """When files would be compacted.
+    """When files would be compacted. Has no effect.
 
     Attributes:
-        checkpoints: After so many checkpoints; None is never.
-        size_threshold: From so many bytes on; None is any.
-        threads: How many threads do it.
+        checkpoints: After this number of checkpoints; None is never.
+        size_threshold: From this size in bytes; None is any.
+        threads: Number of threads.
+
+    Example:
+        >>> FileCompactStrategy.builder().set_size_threshold(1_000_000).build().size_threshold
+        1000000
     """
 
     Builder: ClassVar[type[FileCompactStrategyBuilder]]
@@ -71,7 +95,12 @@ class FileCompactStrategy:
 
 
 class FileCompactStrategyBuilder:
-    """Collects what a `FileCompactStrategy` says."""
+    """Builds a `FileCompactStrategy`.
+
+    Example:
+        >>> FileCompactStrategy.builder().set_num_compact_threads(2).build().threads
+        2
+    """
 
     def __init__(self) -> None:
         self._checkpoints: int | None = None
@@ -81,17 +110,17 @@ class FileCompactStrategyBuilder:
     def enable_compaction_on_checkpoint(
         self, num_checkpoints_before_compaction: int
     ) -> FileCompactStrategyBuilder:
-        """Set after how many checkpoints."""
+        """Set after how many checkpoints: `num_checkpoints_before_compaction`."""
         self._checkpoints = num_checkpoints_before_compaction
         return self
 
     def set_size_threshold(self, size_threshold: int) -> FileCompactStrategyBuilder:
-        """Set from how many bytes on."""
+        """Set from how many bytes: `size_threshold`."""
         self._size = size_threshold
         return self
 
     def set_num_compact_threads(self, num_compact_threads: int) -> FileCompactStrategyBuilder:
-        """Set by how many threads."""
+        """Set the number of threads: `num_compact_threads`."""
         self._threads = num_compact_threads
         return self
 
@@ -105,20 +134,24 @@ FileCompactStrategy.Builder = FileCompactStrategyBuilder
 
 @dataclass(frozen=True, slots=True)
 class FileCompactor:
-    """How files would be made one.
+    """How files would be compacted. Has no effect.
 
     Attributes:
         delimiter: Bytes between them; None takes the first file alone.
+
+    Example:
+        >>> FileCompactor.concat_file_compactor(b"|").delimiter
+        b'|'
     """
 
     delimiter: bytes | None = b""
 
     @staticmethod
     def concat_file_compactor(file_delimiter: bytes | None = None) -> FileCompactor:
-        """Return one that puts files behind each other."""
+        """Return a compactor that concatenates files, with `file_delimiter` between them."""
         return FileCompactor(file_delimiter or b"")
 
     @staticmethod
     def identical_file_compactor() -> FileCompactor:
-        """Return one that copies a single file."""
+        """Return a compactor that copies a single file."""
         return FileCompactor(None)

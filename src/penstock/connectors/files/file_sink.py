@@ -31,10 +31,14 @@ _LOCAL_HOSTS = frozenset({"", "localhost"})
 
 
 class FileSinkBuilder:
-    """Collects what PyFlink's builder of a file sink is told.
+    """Builds a `FileSink`, as PyFlink's builder does.
 
-    Files are put into a directory per hour (`yyyy-MM-dd--HH`), as in Flink, unless another
+    Files are written to a directory per hour (`yyyy-MM-dd--HH`), as in Flink, unless another
     bucket assigner is set.
+
+    Example:
+        >>> FileSink.for_row_format("/data/out").build().describe()
+        'printed files in /data/out'
     """
 
     def __init__(self, base_path: str | os.PathLike[str], format: FileFormat) -> None:  # noqa: A002
@@ -44,7 +48,10 @@ class FileSinkBuilder:
         self._buckets = BucketAssigner.date_time_bucket_assigner()
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
-        """Set in which directories files are.
+        """Set the bucket assigner, which chooses the directory of a file.
+
+        Args:
+            bucket_assigner: The bucket assigner.
 
         Raises:
             ArgumentError: It is no bucket assigner.
@@ -53,7 +60,10 @@ class FileSinkBuilder:
         return self
 
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> FileSinkBuilder:
-        """Set how the names of files begin and end.
+        """Set the prefix and the suffix of file names.
+
+        Args:
+            output_file_config: Both.
 
         Raises:
             ArgumentError: It is no `OutputFileConfig`.
@@ -62,12 +72,19 @@ class FileSinkBuilder:
         return self
 
     def with_bucket_check_interval(self, interval: int) -> FileSinkBuilder:
-        """Accept how often Flink would look at open files; there are none between batches."""
+        """Do nothing: no file is open between micro-batches. PyFlink has the method.
+
+        Args:
+            interval: Milliseconds.
+        """
         del interval
         return self
 
     def with_rolling_policy(self, rolling_policy: RollingPolicy) -> FileSinkBuilder:
-        """Accept when Flink would end a file; here it ends with its micro-batch.
+        """Do nothing: a file ends with its micro-batch. PyFlink has the method.
+
+        Args:
+            rolling_policy: Has no effect.
 
         Raises:
             ArgumentError: It is no rolling policy.
@@ -78,7 +95,11 @@ class FileSinkBuilder:
     def enable_compact(
         self, strategy: FileCompactStrategy, compactor: FileCompactor
     ) -> FileSinkBuilder:
-        """Accept how Flink would compact files; nothing is compacted.
+        """Do nothing: files are not compacted. PyFlink has the method.
+
+        Args:
+            strategy: Has no effect.
+            compactor: Has no effect.
 
         Raises:
             ArgumentError: One of them is something else.
@@ -88,7 +109,7 @@ class FileSinkBuilder:
         return self
 
     def disable_compact(self) -> FileSinkBuilder:
-        """Accept that nothing is compacted."""
+        """Do nothing: files are not compacted. PyFlink has the method."""
         return self
 
     def build(self) -> FileSink:
@@ -103,19 +124,23 @@ class FileSinkBuilder:
 
 @dataclass(frozen=True, slots=True, init=False)
 class FileSink(Sink):
-    """Writes each record into one of many files in a directory.
+    """Writes records to files in a directory, each record exactly once.
 
     Files appear when their epoch is committed, complete, and are never changed. Parquet and
-    CSV need a declared or inferred row or tuple type, JSON lines and text take any record. A JSON line
-    is an object if the fields have names, and an array otherwise; text is `str(record)`.
-    CSV tells a null (nothing) from an empty string (`""`); most readers skip the empty line
-    that a null is in a file of one column.
+    CSV need a declared or inferred row or tuple type; JSON lines and text accept any record. A
+    JSON line is an object if the fields have names, and an array otherwise; text is
+    `str(record)`. In CSV a null is empty and an empty string is `""`; most readers skip the
+    empty line of a null in a file with one column.
 
     Attributes:
         path: Directory on a file system that the driver and all workers see under the same
             name; made absolute. Created when the job starts.
         format: Format of the files.
         naming: What they are called.
+
+    Example:
+        >>> FileSink.parquet("/data/out").describe()
+        'parquet files in /data/out'
     """
 
     path: Path
@@ -160,6 +185,10 @@ class FileSink(Sink):
 
         Raises:
             ArgumentError: It is no encoder.
+
+        Example:
+            >>> FileSink.for_row_format("/data/out").build().describe()
+            'printed files in /data/out'
         """
         _instance(encoder or Encoder(), Encoder)
         return FileSinkBuilder(base_path, FileFormat.PRINTED)
@@ -178,31 +207,67 @@ class FileSink(Sink):
 
         Raises:
             ArgumentError: It is no `FileFormat`.
+
+        Example:
+            >>> FileSink.for_bulk_format("/data/out", FileFormat.PARQUET).build().describe()
+            'parquet files in /data/out'
         """
         return FileSinkBuilder(base_path, _instance(writer_factory, FileFormat))
 
     @classmethod
     def parquet(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Write Parquet files; columns are the fields of the declared type."""
+        """Return a sink of Parquet files; columns are the fields of the declared type.
+
+        Args:
+            path: Directory.
+
+        Example:
+            >>> sink = orders.sink_to(FileSink.parquet("/data/orders"))
+        """
         return cls(path, FileFormat.PARQUET)
 
     @classmethod
     def csv(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Write CSV files with a header line; columns are the fields of the declared type."""
+        """Return a sink of CSV files with a header; columns are the fields of the declared type.
+
+        Args:
+            path: Directory.
+
+        Example:
+            >>> sink = orders.sink_to(FileSink.csv("/data/orders"))
+        """
         return cls(path, FileFormat.CSV)
 
     @classmethod
     def json(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Write JSON lines: one JSON text per record."""
+        """Return a sink of JSON lines: one JSON text per record.
+
+        Args:
+            path: Directory.
+
+        Example:
+            >>> sink = numbers.sink_to(FileSink.json("/data/numbers"))
+        """
         return cls(path, FileFormat.JSON)
 
     @classmethod
     def text(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Write `str(record)`, one record per line."""
+        """Return a sink of text files: `str(record)`, one record per line.
+
+        Args:
+            path: Directory.
+
+        Example:
+            >>> sink = numbers.sink_to(FileSink.text("/data/numbers"))
+        """
         return cls(path, FileFormat.TEXT)
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
-        """Refuse a stream whose type has no form in the format.
+        """Check that records of a type can be written in the format.
+
+        Args:
+            type_info: Type of the records.
+            origin: The user's line, for the error.
 
         Raises:
             GraphError: The type is not declared, or one of its fields does not fit.
@@ -210,7 +275,7 @@ class FileSink(Sink):
         SPECS[self.format].check(type_info, origin)
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer of one staged file."""
+        """Return a writer of one staged file, for the task of `context`."""
         return StagedFileWriter(self.path, self.format, context, self.naming)
 
     def create_committer(self, context: SinkContext) -> Committer:

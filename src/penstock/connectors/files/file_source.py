@@ -14,12 +14,16 @@ from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """How files are cut into records.
+    """How the content of files is split into records.
 
     Attributes:
         format: A Spark format.
         type_info: Type of the rows; None for lines of text.
         options: Options of Spark's reader.
+
+    Example:
+        >>> StreamFormat.text_line_format().format
+        'text'
     """
 
     format: str
@@ -29,6 +33,9 @@ class StreamFormat:
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
         """Return the format of lines of text.
+
+        Args:
+            charset_name: Only UTF-8.
 
         Raises:
             ArgumentError: The character set is not UTF-8.
@@ -43,7 +50,13 @@ class StreamFormat:
 
 
 class FileSourceBuilder:
-    """Collects what PyFlink's builder of a file source is told."""
+    """Builds a `FileSource`, as PyFlink's builder does.
+
+    Example:
+        >>> lines = StreamFormat.text_line_format()
+        >>> FileSource.for_record_stream_format(lines, "/data/logs").build().describe()
+        'text files of /data/logs'
+    """
 
     def __init__(self, stream_format: StreamFormat, paths: tuple[str | Path, ...]) -> None:
         origin = CallSite.of_caller()
@@ -64,7 +77,10 @@ class FileSourceBuilder:
         self._continuous = False
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Also read files that appear later; micro-batches look for them, not the interval.
+        """Also read files that appear later. Each micro-batch lists them, whatever the interval.
+
+        Args:
+            discovery_interval: Has no effect.
 
         Raises:
             ArgumentError: It is no `Duration`.
@@ -84,12 +100,20 @@ class FileSourceBuilder:
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
-        """Accept how Flink would list files; Spark does."""
+        """Do nothing: Spark lists the files. PyFlink has the method.
+
+        Args:
+            file_enumerator: Has no effect.
+        """
         del file_enumerator
         return self
 
     def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
-        """Accept how Flink would hand out files; Spark does."""
+        """Do nothing: Spark assigns the files to tasks. PyFlink has the method.
+
+        Args:
+            split_assigner: Has no effect.
+        """
         del split_assigner
         return self
 
@@ -103,30 +127,40 @@ class FileSourceBuilder:
 
 @dataclass(frozen=True, slots=True)
 class FileEnumeratorProvider:
-    """How Flink lists files. Accepted, without effect."""
+    """How Flink lists files. Has no effect.
+
+    Example:
+        >>> FileEnumeratorProvider.default_splittable_file_enumerator().name
+        'splittable'
+    """
 
     name: str
 
     @staticmethod
     def default_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """Return the one for files that may be cut."""
+        """Return the enumerator of files that may be split."""
         return FileEnumeratorProvider("splittable")
 
     @staticmethod
     def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """Return the one for files that may not."""
+        """Return the enumerator of files that may not be split."""
         return FileEnumeratorProvider("non-splittable")
 
 
 @dataclass(frozen=True, slots=True)
 class FileSplitAssignerProvider:
-    """How Flink hands out files. Accepted, without effect."""
+    """How Flink assigns files to subtasks. Has no effect.
+
+    Example:
+        >>> FileSplitAssignerProvider.locality_aware_split_assigner().name
+        'locality-aware'
+    """
 
     name: str
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
-        """Return the one that prefers files nearby."""
+        """Return the assigner that prefers local files."""
         return FileSplitAssignerProvider("locality-aware")
 
 
@@ -149,6 +183,10 @@ class FileSource(Source):
             exist.
         options: Options of Spark's reader.
         continuous: Whether to watch for new files.
+
+    Example:
+        >>> FileSource.csv("/data/orders").describe()
+        'csv files of /data/orders'
     """
 
     kind: ClassVar[str] = "files"
@@ -183,7 +221,17 @@ class FileSource(Source):
         *,
         options: Mapping[str, str] | None = None,
     ) -> FileSource:
-        """Return a source of Parquet files; `options` are those of Spark's reader."""
+        """Return a source of Parquet files.
+
+        Args:
+            path: See the class.
+            type_info: Columns; None takes them from the files.
+            options: Of Spark's reader.
+
+        Example:
+            >>> FileSource.parquet("/data/orders").describe()
+            'parquet files of /data/orders'
+        """
         return cls(str(path), "parquet", type_info, dict(options or {}))
 
     @classmethod
@@ -201,7 +249,12 @@ class FileSource(Source):
             path: See the class.
             type_info: Columns in order; None takes names from the header and infers types.
             header: Whether the first line of each file has the column names.
-            options: Of Spark's reader; they win over ours, see docs/connectors.md.
+            options: Of Spark's reader; they override ours, see docs/connectors.md.
+
+        Example:
+            >>> columns = Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()])
+            >>> FileSource.csv("/data/orders", columns).get_produced_type() == columns
+            True
         """
         ours = {"header": str(header).lower(), "mode": "FAILFAST"}
         if type_info is None:
@@ -220,33 +273,55 @@ class FileSource(Source):
 
         Args:
             path: See the class.
-            type_info: Columns; None infers them from all files there are.
-            options: Of Spark's reader; they win over ours, see docs/connectors.md.
+            type_info: Columns; None infers them from all files.
+            options: Of Spark's reader; they override ours, see docs/connectors.md.
+
+        Example:
+            >>> FileSource.json("/data/orders").describe()
+            'json files of /data/orders'
         """
         return cls(str(path), "json", type_info, {"mode": "FAILFAST"} | dict(options or {}))
 
     @classmethod
     def text(cls, path: str | Path) -> FileSource:
-        """Return a source of the lines of text files."""
+        """Return a source of the lines of text files.
+
+        Args:
+            path: See the class.
+
+        Example:
+            >>> FileSource.text("/data/logs").describe()
+            'text files of /data/logs'
+        """
         return cls(str(path), "text")
 
     @staticmethod
     def for_record_stream_format(
         stream_format: StreamFormat, *paths: str | Path
     ) -> FileSourceBuilder:
-        """Return PyFlink's builder: `build()` gives the source.
+        """Return PyFlink's builder; its `build()` returns the source.
 
         Args:
             stream_format: `StreamFormat.text_line_format()`, or a `CsvReaderFormat`.
-            paths: Files, directories (read with all below them) or globs.
+            paths: Files, directories (read recursively) or globs.
 
         Raises:
             ArgumentError: The format is none, or there are no paths.
+
+        Example:
+            >>> lines = StreamFormat.text_line_format()
+            >>> FileSource.for_record_stream_format(lines, "/data/logs").build().describe()
+            'text files of /data/logs'
         """
         return FileSourceBuilder(stream_format, paths)
 
     def monitor_continuously(self) -> FileSource:
-        """Return an unbounded source that also reads files that appear later."""
+        """Return an unbounded source that also reads files that appear later.
+
+        Example:
+            >>> FileSource.text("/data/logs").monitor_continuously().is_bounded
+            False
+        """
         return replace(self, continuous=True)
 
     @property

@@ -13,11 +13,16 @@ from penstock.types import TypeInformation, Types, find_mismatch
 
 @dataclass(frozen=True, slots=True)
 class CollectionSource(SplitSource):
-    """Reads a tuple of elements in order; one split, so the order is kept.
+    """Reads the elements of a collection in order, in one split.
 
     Attributes:
         values: The elements; shipped with the program, so there should not be very many.
         type_info: Their type.
+
+    Example:
+        >>> source = CollectionSource.of([1, 2, 3], Types.INT())
+        >>> collect(env.from_source(source, WatermarkStrategy.no_watermarks(), "three"))
+        [1, 2, 3]
     """
 
     kind: ClassVar[str] = "collection"
@@ -29,11 +34,19 @@ class CollectionSource(SplitSource):
     def of(
         cls, collection: Iterable[Any], type_info: TypeInformation | None = None
     ) -> CollectionSource:
-        """Return a source of the elements, brought to `type_info`.
+        """Return a source of the elements of a collection.
+
+        Args:
+            collection: Is read now.
+            type_info: Type the elements are converted to; None leaves them as they are.
 
         Raises:
             ArgumentError: `collection` cannot be iterated, or an element does not have the
                 type; names its position.
+
+        Example:
+            >>> CollectionSource.of(["a", "b"]).describe()
+            'a collection of 2'
         """
         if not isinstance(collection, Iterable):
             raise ArgumentError(
@@ -68,7 +81,7 @@ class CollectionSource(SplitSource):
         return ((0, len(self.values)),)
 
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
-        """Return the elements of a range."""
+        """Return the elements at positions `[start, end)`."""
         return list(self.values[start:end])
 
     def describe(self) -> str:

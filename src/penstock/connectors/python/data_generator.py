@@ -1,4 +1,4 @@
-"""A source that computes its records from their index."""
+"""A source that computes records from their index."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.user_failure import failure_as
 
 @dataclass(frozen=True, slots=True)
 class DataGeneratorSource(SplitSource):
-    """Reads `generator(0)`, `generator(1)`, ….
+    """Reads `generator(0)`, `generator(1)`, … as records.
 
     Attributes:
         generator: Index to record; must give the same record whenever it is asked.
@@ -24,6 +24,11 @@ class DataGeneratorSource(SplitSource):
         records_per_second: Rate limit in a live run, over all subtasks; None is as fast as
             possible. A batch run ignores it.
         type_info: Type of the records.
+
+    Example:
+        >>> source = DataGeneratorSource(lambda index: index * index, count=4)
+        >>> collect(env.from_source(source, WatermarkStrategy.no_watermarks(), "squares"))
+        [0, 1, 4, 9]
     """
 
     kind: ClassVar[str] = "generator"

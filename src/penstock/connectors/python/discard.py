@@ -11,17 +11,23 @@ from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 
 @dataclass(frozen=True, slots=True)
 class DiscardingSink(Sink):
-    """Takes any record and keeps none; its committables are record counts."""
+    """Drops every record; its committables are record counts.
+
+    Example:
+        >>> sink = numbers.sink_to(DiscardingSink()).name("dropped")
+        >>> run_in_process(env).of("dropped")  # in process the records are captured
+        [1, 2, 3, 4]
+    """
 
     kind: ClassVar[str] = "discard"
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer that counts."""
+        """Return a writer that counts; `context` does not matter."""
         del context
         return _CountingWriter()
 
     def create_committer(self, context: SinkContext) -> Committer:
-        """Return a committer that has nothing to do."""
+        """Return a committer that does nothing."""
         del context
         return _NothingCommitter()
 

@@ -13,7 +13,7 @@ from penstock.user_failure import failure_as, short
 
 
 class SinkInvocation:
-    """What `SinkFunction.invoke` is told beside the record."""
+    """The context of `SinkFunction.invoke`."""
 
     def current_processing_time(self) -> int:
         """Return the wall clock in epoch milliseconds."""
@@ -25,7 +25,7 @@ class SinkInvocation:
 
 
 class SinkFunctionContext:
-    """What `open` of a sink function learns of where it runs."""
+    """The context of `SinkFunction.open`."""
 
     def __init__(self, context: SinkContext) -> None:
         self._context = context
@@ -50,6 +50,11 @@ class FunctionSink(Sink):
         function: A callable of a record, or an object with `invoke(value, context)`.
         is_object: Whether it is an object, whose `open` and `close` are called as well, once
             per task and micro-batch.
+
+    Example:
+        >>> sink = numbers.sink_to(FunctionSink(lambda n: None, is_object=False)).name("calls")
+        >>> run_in_process(env).of("calls")  # in process no sink is called
+        [1, 2, 3, 4]
     """
 
     function: Any
@@ -58,11 +63,11 @@ class FunctionSink(Sink):
     kind: ClassVar[str] = "function"
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer that calls the function at once."""
+        """Return a writer that calls the function at once, in the task of `context`."""
         return _CallingWriter(self.function, context, is_object=self.is_object)
 
     def create_committer(self, context: SinkContext) -> Committer:
-        """Return a committer that has nothing to do."""
+        """Return a committer that does nothing."""
         del context
         return _NothingCommitter()
 

@@ -1,4 +1,4 @@
-"""A source over iterators: a function that starts one at any position."""
+"""A source over iterators: a function returns one from any position."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from penstock.user_failure import failure_as
 
 @dataclass(frozen=True, slots=True)
 class IteratorSource(SplitSource):
-    """Reads what iterators give: `iterate(split, start)` yields records from `start` on.
+    """Reads records from iterators: `iterate(split, start)` yields those from position `start` on.
 
     The offset of a record is its position in its split. `iterate` must give the same records
-    at the same positions whenever it is asked, in any process.
+    at the same positions at every call, in any process.
 
     Attributes:
         iterate: (split, position) to the records from that position on.
@@ -27,6 +27,11 @@ class IteratorSource(SplitSource):
         records_per_second: Rate limit in a live run, over all splits; None is as fast as
             possible. A batch run ignores it.
         type_info: Type of the records.
+
+    Example:
+        >>> source = IteratorSource(lambda split, start: range(start, 3), counts=(3,))
+        >>> collect(env.from_source(source, WatermarkStrategy.no_watermarks(), "three"))
+        [0, 1, 2]
     """
 
     kind: ClassVar[str] = "iterator"
@@ -68,21 +73,29 @@ class IteratorSource(SplitSource):
         records_per_second: int | None = None,
         type_info: TypeInformation | None = None,
     ) -> IteratorSource:
-        """Return a source of what a generator function yields, in one split.
+        """Return a source of the records that a generator function yields, in one split.
 
-        A generator cannot be entered in its middle, so it runs from its start wherever a task
+        A generator cannot start in its middle, so it runs from its start wherever a task
         begins, and then goes on; a bounded one also runs once here, to count. For large inputs
         pass a function that can start anywhere to `IteratorSource` itself.
 
         Args:
             function: Returns an iterator over all records, the same ones at every call.
-            bounded: It ends.
+            bounded: Whether it ends.
             records_per_second: See the class.
             type_info: Type of the records.
 
         Raises:
             ArgumentError: `function` is no function.
             SourceError: The generator raised while it was counted.
+
+        Example:
+            >>> def letters():
+            ...     yield "a"
+            ...     yield "b"
+            >>> source = IteratorSource.of_generator(letters)
+            >>> collect(env.from_source(source, WatermarkStrategy.no_watermarks(), "letters"))
+            ['a', 'b']
         """
         if not callable(function):
             raise ArgumentError(

@@ -16,6 +16,15 @@ class NumberSequenceSource(SplitSource):
     """Reads the integers from `start` to `end`, both included (as in Flink).
 
     Each subtask reads a range of its own, in order.
+
+    Attributes:
+        start: The first integer.
+        end: The last integer.
+
+    Example:
+        >>> source = NumberSequenceSource(1, 3)
+        >>> collect(env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers"))
+        [1, 2, 3]
     """
 
     kind: ClassVar[str] = "sequence"

@@ -20,7 +20,7 @@ from penstock.user_failure import failing_record, short, user_failure
 
 @dataclass(frozen=True, slots=True)
 class PrintSink(Sink):
-    """Prints records the way Flink does.
+    """Prints records in the driver, in Flink's format.
 
     A record of undeclared type is `str(record)`. With a declared type a row is `+I[a,1.5]`,
     a tuple `(a,1.5)`, a boolean `true`, and a missing value `null`. Lines start with `2> `
@@ -28,7 +28,15 @@ class PrintSink(Sink):
 
     Attributes:
         identifier: Start of every line; None prints none.
-        show_subtask: Whether lines name their subtask: pass whether there are several.
+        show_subtask: Whether lines contain the number of the subtask.
+
+    Example:
+        >>> sink = numbers.sink_to(PrintSink("n", show_subtask=False))
+        >>> env.execute()  # doctest: +SKIP
+        n> 1
+        n> 2
+        n> 3
+        n> 4
     """
 
     identifier: str | None = None
@@ -37,7 +45,7 @@ class PrintSink(Sink):
     kind: ClassVar[str] = "print"
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer that makes the lines and spools them."""
+        """Return a writer that makes the lines of the subtask of `context` and spools them."""
         form = text_form(context.type_info)
         prefix = self._prefix(context.subtask)
 

@@ -27,11 +27,11 @@ _ARRAYS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArray
 
 @dataclass(frozen=True, slots=True)
 class CsvForm:
-    """How a line looks.
+    """The syntax of a line.
 
     Attributes:
         delimiter: Between fields.
-        line_delimiter: Behind the last, when written.
+        line_delimiter: After the last field, when written.
         array_delimiter: Between the elements of an array.
         quote: Around fields that need it; None quotes nothing.
         escape: Before a character that is meant literally; None has none.
@@ -61,11 +61,17 @@ class CsvForm:
 
 @dataclass(frozen=True, slots=True)
 class CsvRowSerializationSchema(SerializationSchema):
-    """Writes rows as lines. Build one with `CsvRowSerializationSchema.Builder(type_info)`.
+    r"""Writes rows as lines of CSV.
 
     Attributes:
         row_type: Type of the rows.
-        form: How lines look.
+        form: The syntax.
+
+    Example:
+        >>> row_type = Types.ROW([Types.STRING(), Types.INT()])
+        >>> schema = CsvRowSerializationSchema.Builder(row_type).set_field_delimiter(";").build()
+        >>> schema.serialize(Row("ann", 5))
+        b'ann;5\n'
     """
 
     Builder: ClassVar[type[CsvRowSerializationSchemaBuilder]]
@@ -99,12 +105,17 @@ class CsvRowSerializationSchema(SerializationSchema):
 
 @dataclass(frozen=True, slots=True)
 class CsvRowDeserializationSchema(DeserializationSchema):
-    """Reads lines as rows. Build one with `CsvRowDeserializationSchema.Builder(type_info)`.
+    """Reads lines of CSV as rows.
 
     Attributes:
         row_type: Type of the rows; fields are matched by position.
-        form: How lines look.
-        errors_skip: What cannot be read becomes None instead of an error.
+        form: The syntax.
+        errors_skip: Return None for a line that cannot be read; otherwise it is an error.
+
+    Example:
+        >>> row_type = Types.ROW([Types.STRING(), Types.INT()])
+        >>> CsvRowDeserializationSchema.Builder(row_type).build().deserialize(b"ann,5")
+        Row(f0='ann', f1=5)
     """
 
     Builder: ClassVar[type[CsvRowDeserializationSchemaBuilder]]
@@ -113,7 +124,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
     errors_skip: bool = False
 
     def deserialize(self, message: bytes | str) -> Row | None:
-        """Return the row in a line; None for a comment, and for errors that are ignored."""
+        """Return the row in `message`; None for a comment, and for errors that are ignored."""
         try:
             text = message if isinstance(message, str) else bytes(message).decode()
             if self.form.comments and text.lstrip().startswith("#"):
@@ -171,20 +182,26 @@ class _Builder:
 
 
 class CsvRowSerializationSchemaBuilder(_Builder):
-    """Collects what a `CsvRowSerializationSchema` needs. Setters raise ArgumentError."""
+    r"""Builds a `CsvRowSerializationSchema`. Setters raise `ArgumentError`.
+
+    Example:
+        >>> builder = CsvRowSerializationSchema.Builder(Types.ROW([Types.STRING()]))
+        >>> builder.set_null_literal("NULL").build().serialize(Row(None))
+        b'NULL\n'
+    """
 
     def set_field_delimiter(self, c: str) -> CsvRowSerializationSchemaBuilder:
-        """Set what is between fields: one character."""
+        """Set the delimiter of fields to `c`, one character."""
         self._set(delimiter=c)
         return self
 
     def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchemaBuilder:
-        """Set what is behind a line; may be empty."""
+        """Set the end of lines to `delimiter`, which may be empty."""
         self._set(line_delimiter=delimiter)
         return self
 
     def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchemaBuilder:
-        """Set what is between the elements of an array."""
+        """Set the delimiter of the elements of an array to `delimiter`."""
         self._set(array_delimiter=delimiter)
         return self
 
@@ -194,17 +211,17 @@ class CsvRowSerializationSchemaBuilder(_Builder):
         return self
 
     def set_quote_character(self, c: str) -> CsvRowSerializationSchemaBuilder:
-        """Set what is around fields that need it."""
+        """Set the quote character, around fields that need it, to `c`."""
         self._set(quote=c)
         return self
 
     def set_escape_character(self, c: str) -> CsvRowSerializationSchemaBuilder:
-        """Set what is before characters meant literally."""
+        """Set the escape character, before characters meant literally, to `c`."""
         self._set(escape=c)
         return self
 
     def set_null_literal(self, s: str) -> CsvRowSerializationSchemaBuilder:
-        """Set the text of None."""
+        """Set the text that stands for None to `s`."""
         self._set(null_literal=s)
         return self
 
@@ -217,39 +234,45 @@ CsvRowSerializationSchema.Builder = CsvRowSerializationSchemaBuilder
 
 
 class CsvRowDeserializationSchemaBuilder(_Builder):
-    """Collects what a `CsvRowDeserializationSchema` needs. Setters raise ArgumentError."""
+    """Builds a `CsvRowDeserializationSchema`. Setters raise `ArgumentError`.
+
+    Example:
+        >>> builder = CsvRowDeserializationSchema.Builder(Types.ROW([Types.STRING()]))
+        >>> builder.set_null_literal("NULL").build().deserialize(b"NULL")
+        Row(f0=None)
+    """
 
     def __init__(self, type_info: TypeInformation) -> None:
         super().__init__(type_info)
         self._errors_skip = False
 
     def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set what is between fields: one character."""
+        """Set the delimiter of fields to `delimiter`, one character."""
         self._set(delimiter=delimiter)
         return self
 
     def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchemaBuilder:  # noqa: FBT001 - PyFlink's
-        """Set whether lines that begin with `#` are skipped."""
+        """Skip lines that begin with `#`, if `allow_comments`."""
         self._set(comments=allow_comments)
         return self
 
     def set_array_element_delimiter(self, delimiter: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set what is between the elements of an array."""
+        """Set the delimiter of the elements of an array to `delimiter`."""
         self._set(array_delimiter=delimiter)
         return self
 
     def set_quote_character(self, c: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set what is around fields."""
+        """Set the quote character to `c`."""
         self._set(quote=c)
         return self
 
     def set_escape_character(self, c: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set what is before characters meant literally."""
+        """Set the escape character, before characters meant literally, to `c`."""
         self._set(escape=c)
         return self
 
     def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set the text of None."""
+        """Set the text that stands for None to `null_literal`."""
         self._set(null_literal=null_literal)
         return self
 
@@ -257,7 +280,7 @@ class CsvRowDeserializationSchemaBuilder(_Builder):
         self,
         ignore_parse_errors: bool,  # noqa: FBT001 - PyFlink's
     ) -> CsvRowDeserializationSchemaBuilder:
-        """Set whether what cannot be read becomes None."""
+        """Return None for a line that cannot be read, if `ignore_parse_errors`."""
         self._errors_skip = bool(ignore_parse_errors)
         return self
 

@@ -33,10 +33,16 @@ _Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, slots=True)
 class JsonRowSerializationSchema(SerializationSchema):
-    """Writes rows as JSON objects, without spaces. Build one with `builder()`.
+    """Writes rows as JSON objects, without spaces.
 
     Attributes:
         type_info: Type of the rows; unnamed fields are `f0`, `f1`, ….
+
+    Example:
+        >>> row_type = Types.ROW_NAMED(["name", "n"], [Types.STRING(), Types.INT()])
+        >>> schema = JsonRowSerializationSchema.builder().with_type_info(row_type).build()
+        >>> schema.serialize(Row("ann", 5))
+        b'{"name":"ann","n":5}'
     """
 
     Builder: ClassVar[type[JsonRowSerializationSchemaBuilder]]
@@ -59,13 +65,20 @@ class JsonRowSerializationSchema(SerializationSchema):
 
 
 class JsonRowSerializationSchemaBuilder:
-    """Collects what a `JsonRowSerializationSchema` needs."""
+    """Builds a `JsonRowSerializationSchema`.
+
+    Example:
+        >>> row_type = Types.ROW([Types.INT()])
+        >>> schema = JsonRowSerializationSchema.builder().with_type_info(row_type).build()
+        >>> schema.serialize(Row(5))
+        b'{"f0":5}'
+    """
 
     def __init__(self) -> None:
         self._type: RowTypeInfo | None = None
 
     def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchemaBuilder:
-        """Set the type of the rows.
+        """Set the type of the rows to `type_info`.
 
         Raises:
             ArgumentError: It is no row type.
@@ -87,12 +100,18 @@ JsonRowSerializationSchema.Builder = JsonRowSerializationSchemaBuilder
 
 @dataclass(frozen=True, slots=True)
 class JsonRowDeserializationSchema(DeserializationSchema):
-    """Reads JSON objects as rows. Build one with `builder()`.
+    """Reads JSON objects as rows.
 
     Attributes:
         row_type: Type of the rows. Fields of the object that it lacks are left out.
         missing_fails: A field that the object lacks is an error, not None.
         errors_skip: What cannot be read becomes None instead of an error.
+
+    Example:
+        >>> row_type = Types.ROW_NAMED(["name", "n"], [Types.STRING(), Types.INT()])
+        >>> schema = JsonRowDeserializationSchema.builder().type_info(row_type).build()
+        >>> schema.deserialize(b'{"name": "ann", "n": 5}').as_dict()
+        {'name': 'ann', 'n': 5}
     """
 
     Builder: ClassVar[type[JsonRowDeserializationSchemaBuilder]]
@@ -106,7 +125,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         return JsonRowDeserializationSchemaBuilder()
 
     def deserialize(self, message: bytes | str) -> Row | None:
-        """Return the row in `message`; with `ignore_parse_errors` None for what is none."""
+        """Return the row in `message`; None for a message with errors that are ignored."""
         try:
             loaded = json.loads(message)
             made = _converter(self.row_type, missing_fails=self.missing_fails)(loaded)
@@ -126,7 +145,13 @@ class JsonRowDeserializationSchema(DeserializationSchema):
 
 
 class JsonRowDeserializationSchemaBuilder:
-    """Collects what a `JsonRowDeserializationSchema` needs."""
+    """Builds a `JsonRowDeserializationSchema`.
+
+    Example:
+        >>> builder = JsonRowDeserializationSchema.builder().type_info(Types.ROW([Types.INT()]))
+        >>> builder.ignore_parse_errors().build().deserialize(b"no JSON") is None
+        True
+    """
 
     def __init__(self) -> None:
         self._type: RowTypeInfo | None = None
@@ -134,7 +159,7 @@ class JsonRowDeserializationSchemaBuilder:
         self._errors_skip = False
 
     def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchemaBuilder:
-        """Set the type of the rows.
+        """Set the type of the rows to `type_info`.
 
         Raises:
             ArgumentError: It is no row type.
@@ -143,12 +168,12 @@ class JsonRowDeserializationSchemaBuilder:
         return self
 
     def json_schema(self, json_schema: str) -> JsonRowDeserializationSchemaBuilder:
-        """Set the type of the rows from a JSON schema of an object.
+        """Set the type of the rows from `json_schema`, a JSON schema of an object.
 
         Integers become BIG_INT and numbers BIG_DEC, as in Flink.
 
         Raises:
-            ArgumentError: It is no schema of an object, or has what rows have not.
+            ArgumentError: It is no schema of an object, or describes what a row cannot contain.
         """
         try:
             self._type = checked_row_type(_type_of_schema(json.loads(json_schema)))
@@ -161,12 +186,12 @@ class JsonRowDeserializationSchemaBuilder:
         return self
 
     def fail_on_missing_field(self) -> JsonRowDeserializationSchemaBuilder:
-        """Make a field that is missing an error."""
+        """Make a missing field an error."""
         self._missing_fails = True
         return self
 
     def ignore_parse_errors(self) -> JsonRowDeserializationSchemaBuilder:
-        """Make what cannot be read None."""
+        """Return None for a message that cannot be read."""
         self._errors_skip = True
         return self
 

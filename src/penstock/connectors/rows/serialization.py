@@ -14,23 +14,38 @@ from penstock.types.types import Types
 
 
 class SerializationSchema(ABC):
-    """Turns records into bytes. Use it with `stream.map(schema.serialize)`."""
+    """Converts records to bytes. Use it with `stream.map(schema.serialize)`.
+
+    Example:
+        >>> schema = SimpleStringSchema()
+        >>> collect(env.from_collection(["a", "b"]).map(schema.serialize))
+        [b'a', b'b']
+    """
 
     @abstractmethod
     def serialize(self, element: Any) -> bytes:
         """Return the bytes of a record.
 
+        Args:
+            element: The record.
+
         Raises:
-            TypeMismatchError: The record has no form in this schema.
+            TypeMismatchError: The record cannot be written in this schema.
         """
 
 
 class DeserializationSchema(ABC):
-    """Turns bytes into records. Use it with `stream.map(schema.deserialize)`."""
+    """Converts bytes to records. Use it with `stream.map(schema.deserialize)`.
+
+    Example:
+        >>> schema = SimpleStringSchema()
+        >>> collect(env.from_collection([b"a", b"b"]).map(schema.deserialize))
+        ['a', 'b']
+    """
 
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
-        """Return the record in `message`, None if it is to be skipped.
+        """Return the record in `message`, None to skip it.
 
         Raises:
             DecodeError: `message` holds no record of this schema.
@@ -43,10 +58,14 @@ class DeserializationSchema(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SimpleStringSchema(SerializationSchema, DeserializationSchema):
-    """Strings as text.
+    r"""Converts strings to text and back.
 
     Attributes:
         charset: Name of the character set.
+
+    Example:
+        >>> SimpleStringSchema().serialize("é")
+        b'\xc3\xa9'
     """
 
     charset: str = "UTF-8"
@@ -89,7 +108,12 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
 @dataclass(frozen=True, slots=True)
 class ByteArraySchema(SerializationSchema, DeserializationSchema):
-    """Bytes as they are."""
+    """Passes bytes unchanged.
+
+    Example:
+        >>> ByteArraySchema().deserialize(b"abc")
+        b'abc'
+    """
 
     def serialize(self, element: Any) -> bytes:
         """Return the bytes."""
@@ -108,10 +132,14 @@ class ByteArraySchema(SerializationSchema, DeserializationSchema):
 
 @dataclass(frozen=True, slots=True)
 class RowFieldExtractorSchema(SerializationSchema):
-    """The bytes in one field of a row: its key, say, where another field is its content.
+    """Returns the bytes in one field of a row, such as the key of a message.
 
     Attributes:
         field_index: Position of the field, from 0.
+
+    Example:
+        >>> RowFieldExtractorSchema(0).serialize(Row(b"key", b"content"))
+        b'key'
     """
 
     field_index: int
@@ -148,13 +176,20 @@ class Encoder:
 
     Attributes:
         charset_name: Character set of the files.
+
+    Example:
+        >>> Encoder.simple_string_encoder().charset_name
+        'UTF-8'
     """
 
     charset_name: str = "UTF-8"
 
     @staticmethod
     def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
-        """Return an encoder that writes what `print` would: `+I[a, 1]` for a declared row.
+        """Return an encoder that writes the form of `print`: `+I[a, 1]` for a declared row.
+
+        Args:
+            charset_name: Only UTF-8.
 
         Raises:
             ArgumentError: The character set is not UTF-8.
