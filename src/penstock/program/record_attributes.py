@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecordAttributes:
-    """Attributes of the records behind it, until the next ones.
+    """Attributes of the records that follow in a stream, until the next attributes.
 
     Attributes:
-        backlog: The records are stale, as history is: an operator may hold its output back until
-            attributes arrive that say otherwise.
+        backlog: The records are stale, as history is: an operator may delay its output until
+            attributes arrive without backlog.
     """
 
     backlog: bool = False
@@ -49,7 +49,7 @@ class RecordAttributesBuilder:
         self._backlog: bool | None = None
 
     def set_backlog(self, backlog: bool) -> RecordAttributesBuilder:  # noqa: FBT001 - as in Flink
-        """Say whether the records are stale; default: whether those of any input are."""
+        """Set whether the records are stale; by default they are if those of any input are."""
         self._backlog = backlog
         return self
 

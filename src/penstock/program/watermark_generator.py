@@ -1,4 +1,4 @@
-"""Watermark generators: the protocol of a user's own, and what they talk to."""
+"""Watermark generators: the protocol of a user's own, and their output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Watermark:
 
 
 class WatermarkOutput(ABC):
-    """Where a generator puts its watermarks. It belongs to one split of one source."""
+    """The output of a watermark generator. It belongs to one split of one source."""
 
     @abstractmethod
     def emit_watermark(self, watermark: Watermark) -> None:
@@ -33,26 +33,34 @@ class WatermarkOutput(ABC):
 
     @abstractmethod
     def mark_idle(self) -> None:
-        """Say that nothing is expected, so that nobody waits for this split."""
+        """Mark the split idle: watermarks of the stream do not wait for it."""
 
     @abstractmethod
     def mark_active(self) -> None:
-        """Say that records are expected again."""
+        """Mark the split active: records are expected again."""
 
 
 class WatermarkGenerator(ABC):
-    """Makes the watermarks of one split, or of one subtask behind an exchange.
+    """Emits the watermarks of one split, or of one subtask after an exchange.
 
-    Who calls it: the operator that assigns timestamps. `on_event` once per record, after the
-    record was passed on; `on_periodic_emit` once at the end of what a task or micro-batch has
+    The operator that assigns timestamps calls it: `on_event` once per record, after the record
+    was emitted; `on_periodic_emit` once at the end of the records that a task or micro-batch has
     of the split. A generator made for a split of a source lives as long as the task that reads
-    a piece of it: the next micro-batch makes another one, which starts from nothing, and the
-    greatest watermark so far stays in force. So base watermarks on what the records say.
+    some records of it: the next micro-batch makes another one, which has no memory, and the
+    greatest watermark so far stays valid. So watermarks must be computed from the records alone.
+
+    Example:
+        >>> class AtEach(WatermarkGenerator):
+        ...     def on_event(self, event, event_timestamp, output):
+        ...         output.emit_watermark(Watermark(event_timestamp))
+        ...     def on_periodic_emit(self, output):
+        ...         pass
+        >>> strategy = WatermarkStrategy.for_generator(AtEach)
     """
 
     @abstractmethod
     def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
-        """Look at a record; may emit a watermark, which takes effect before the next record.
+        """Inspect a record; may emit a watermark, which takes effect before the next record.
 
         Args:
             event: The record.

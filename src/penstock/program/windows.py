@@ -1,4 +1,4 @@
-"""Windows: the finite parts a stream is cut into."""
+"""Windows: finite sets of records of a stream."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ MIN_TIMESTAMP = -(2**63)
 
 
 class Window(ABC):
-    """A finite part of a stream.
+    """A finite set of records of a stream.
 
-    A subclass of yours has to be a frozen dataclass of plain fields: windows are part of the
-    address of state.
+    A subclass of yours has to be a frozen dataclass of plain fields: state is stored by window.
     """
 
     __slots__ = ()
@@ -40,7 +39,11 @@ class TakesMerges(Protocol):
 class TimeWindow(Window):
     """From `start`, included, to `end`, excluded, in epoch milliseconds.
 
-    Near the ends of Long a window begins or ends outside of it: its bounds are exact, not cut.
+    At the limits of Long a window may begin or end beyond them: its bounds are exact.
+
+    Example:
+        >>> TimeWindow(0, 60_000).max_timestamp()
+        59999
     """
 
     start: int
@@ -51,16 +54,26 @@ class TimeWindow(Window):
         return min(self.end - 1, MAX_TIMESTAMP)
 
     def intersects(self, other: TimeWindow) -> bool:
-        """Return whether the two overlap or touch."""
+        """Return whether this window and `other` overlap or touch."""
         return self.start <= other.end and self.end >= other.start
 
     def cover(self, other: TimeWindow) -> TimeWindow:
-        """Return the least window that holds both."""
+        """Return the least window that contains both this window and `other`."""
         return TimeWindow(min(self.start, other.start), max(self.end, other.end))
 
     @staticmethod
     def get_window_start_with_offset(timestamp: int, offset: int, window_size: int) -> int:
-        """Return the start of the window of `window_size` that holds `timestamp`."""
+        """Return the start of the window that contains a timestamp.
+
+        Args:
+            timestamp: Epoch milliseconds.
+            offset: Of the starts of windows, in milliseconds.
+            window_size: Milliseconds.
+
+        Example:
+            >>> TimeWindow.get_window_start_with_offset(61_500, 0, 60_000)
+            60000
+        """
         return timestamp - (timestamp - offset) % window_size
 
     @staticmethod
@@ -102,11 +115,11 @@ class CountWindow(Window):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class GlobalWindow(Window):
-    """The window that holds everything."""
+    """The window that contains all records of a key."""
 
     @staticmethod
     def get() -> GlobalWindow:
-        """Return it."""
+        """Return the only global window."""
         return _GLOBAL
 
     def max_timestamp(self) -> int:
@@ -121,7 +134,7 @@ _GLOBAL = GlobalWindow()
 
 
 class TriggerResult(Enum):
-    """What a trigger decides: (evaluate the window, forget its contents)."""
+    """The decision of a trigger: (evaluate the window, clear its contents)."""
 
     CONTINUE = (False, False)
     FIRE_AND_PURGE = (True, True)
@@ -133,5 +146,5 @@ class TriggerResult(Enum):
         return self.value[0]
 
     def is_purge(self) -> bool:
-        """Return whether the contents of the window are forgotten."""
+        """Return whether the contents of the window are cleared."""
         return self.value[1]

@@ -62,21 +62,22 @@ class WatermarkAlignment:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStrategy:
-    """How a stream tells time. A value: every method returns a new strategy.
+    """How timestamps are assigned and watermarks generated. A value: methods return a new strategy.
 
     The watermark is the greatest timestamp seen, minus the out-of-orderness, minus one
-    millisecond. It is emitted at the end of every micro-batch; while history is read as a
-    batch, none is, and the greatest of it at the switch (FLIP-327 §2.3). A generator of your
-    own (`for_generator`) may also emit between two records.
+    millisecond. It is emitted at the end of every micro-batch. While history is read as a batch
+    none is emitted; the greatest is emitted when history ends (FLIP-327 §2.3). A generator of
+    your own (`for_generator`) may also emit between two records.
 
-    Every split of a source has a watermark of its own, and the least of them counts.
+    Every split of a source has a watermark of its own, and the least of them is that of the
+    source.
 
     Attributes:
         out_of_orderness_ms: Bound of disorder; None makes no watermarks of this kind.
-        assigner: (value, previous timestamp) to epoch milliseconds; None keeps timestamps.
+        assigner: (value, previous timestamp) to epoch milliseconds; None leaves timestamps.
         make_generator: Makes a generator, given a runtime context.
         idle_ms: Time without records after which a split is idle; None is never.
-        alignment: Kept for who asks; micro-batches take from every source anyway.
+        alignment: Has no effect: micro-batches read from every source.
     """
 
     out_of_orderness_ms: int | None

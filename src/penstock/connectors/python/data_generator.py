@@ -19,7 +19,7 @@ class DataGeneratorSource(SplitSource):
     """Reads `generator(0)`, `generator(1)`, … as records.
 
     Attributes:
-        generator: Index to record; must give the same record whenever it is asked.
+        generator: Index to record; must return the same record for an index at every call.
         count: Number of records; None never ends.
         records_per_second: Rate limit in a live run, over all subtasks; None is as fast as
             possible. A batch run ignores it.

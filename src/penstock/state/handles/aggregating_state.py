@@ -1,4 +1,4 @@
-"""Aggregating state: one accumulator per key, read through a function."""
+"""Aggregating state: one accumulator per key, read by a function."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from penstock.state.schema.declared_form import Form
 
 
 class Aggregation(Protocol):
-    """What the state needs of the user's aggregate function."""
+    """The aggregate function of the user, as the state calls it."""
 
     def create_accumulator(self) -> Any:
-        """Return a new accumulator, one that nobody else holds."""
+        """Return a new accumulator that nothing else refers to."""
 
     def add(self, value: Any, accumulator: Any) -> Any:
         """Return the accumulator with `value` in it; may be the one given."""
@@ -41,7 +41,7 @@ class TableAggregatingState:
             table: The entries.
             context: The current key.
             aggregation: The user's function.
-            form: Brings accumulators to the declared type.
+            form: Converts accumulators to the declared type.
         """
         self._parts = Parts(table)
         self._context = context
@@ -69,6 +69,6 @@ class TableAggregatingState:
         part.put(context.key, accumulator if self._form is None else self._form(accumulator))
 
     def clear(self) -> None:
-        """Forget the values of the current key."""
+        """Remove the accumulator of the current key."""
         context = self._context
         self._parts[context.group].remove(context.key)

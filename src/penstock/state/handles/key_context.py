@@ -1,4 +1,4 @@
-"""The key being processed: what keyed state handles resolve against."""
+"""The key being processed, to which keyed state handles refer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Any
 
 
 class KeyContext:
-    """Holds the current key of one operator.
+    """The current key of one operator.
 
     Attributes:
-        key: The current key; meaningful only while a record or timer is processed.
+        key: The current key; valid only while a record or timer is processed.
         group: Its key group.
-        epoch: Number of the micro-batch, or of the key group in a batch run: whatever a handle
-            remembers about entries is void when it changes.
+        epoch: Number of the micro-batch, or of the key group in a batch run. What a handle
+            caches about entries is invalid when it changes.
     """
 
     __slots__ = ("epoch", "group", "key")

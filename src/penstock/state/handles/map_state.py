@@ -1,7 +1,7 @@
 """Map state: any number of pairs per key, each an entry of its own.
 
-Reading, writing or removing one pair is one entry's work, however many there are. Only what
-speaks of all pairs (`items`, `keys`, `values`, `clear`) costs in proportion to them.
+The cost of reading, writing or removing one pair does not depend on how many there are. Only
+methods on all pairs (`items`, `keys`, `values`, `clear`) cost in proportion to them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TableMapState:
         """Set the value at `key`; None is a value.
 
         Raises:
-            KeyTypeError: `key` has no stable form: a mutable object, NaN.
+            KeyTypeError: `key` has no stable bytes: a mutable object, NaN.
         """
         if type(key) not in _STABLE:
             stable_hash(key)  # the rules for keys of streams hold here as well

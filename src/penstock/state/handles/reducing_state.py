@@ -29,7 +29,7 @@ class TableReducingState:
             table: The entries.
             context: The current key.
             reduce: Combines the value so far with a new one.
-            form: Brings values added, and their combinations, to the declared type.
+            form: Converts values added, and their combinations, to the declared type.
         """
         self._parts = Parts(table)
         self._context = context
@@ -58,6 +58,6 @@ class TableReducingState:
         part.put(context.key, after)
 
     def clear(self) -> None:
-        """Forget the values of the current key."""
+        """Remove the value of the current key."""
         context = self._context
         self._parts[context.group].remove(context.key)

@@ -22,7 +22,7 @@ from penstock.state.schema.entry_schema import StateSchema
 
 
 class UpdateType(Enum):
-    """What counts as the use of a value, from which its time runs anew."""
+    """The accesses that restart the time-to-live of a value."""
 
     Disabled = 0
     """Nothing expires."""
@@ -35,7 +35,7 @@ class UpdateType(Enum):
 
 
 class StateVisibility(Enum):
-    """What a function that reads an expired value gets."""
+    """Whether an expired value can be read."""
 
     ReturnExpiredIfNotCleanedUp = 0
     """The value, once, if nothing removed it before: reading removes it."""
@@ -46,18 +46,18 @@ class StateVisibility(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """How the values of one state expire, and who removes them.
+    """How the values of one state expire, and when they are removed.
 
     Attributes:
         ttl_ms: Age at which a value expires, in milliseconds.
-        update: From when the age counts.
-        visibility: What readers get of an expired value.
-        sweep_size: Entries the sweeper looks at per access; 0 for none.
-        sweeps_per_record: It also looks at as many per record.
+        update: The accesses that reset the age.
+        visibility: Whether an expired value can be read.
+        sweep_size: Entries the sweeper checks per access; 0 for none.
+        sweeps_per_record: It also checks as many per record.
         cleans_snapshots: Expired values are removed before a snapshot of everything.
-        cleans_rewrites: Expired values are removed from a key group before its log is written
-            anew.
-        clock_entries: After so many entries of such a group the clock is read again.
+        cleans_rewrites: Expired values are removed from a key group before its log is
+            compacted.
+        clock_entries: Number of entries of such a group after which the clock is read again.
     """
 
     ttl_ms: int
@@ -70,7 +70,7 @@ class TimeToLive:
     clock_entries: int = 1000
 
     def __post_init__(self) -> None:
-        """Refuse what means nothing.
+        """Check the numbers.
 
         Raises:
             ArgumentError: A length is not positive, a size negative, or nothing would expire.

@@ -1,9 +1,9 @@
-"""Removal of expired values nobody reads.
+"""Removal of expired values which are not read.
 
-The sweeper of an operator goes round the entries of its states that have a time-to-live, a few at
-a time. What it removes, it removes through the part, so the removal is in the change log. It
-lists the keys of one key group when it comes there and keeps the list as its work; so its cost is
-in proportion to its budget, except for the listing.
+The sweeper of an operator visits the entries of its states that have a time-to-live, a few at
+a time, again and again. It removes a value through the table, so the removal is in the change
+log. It lists the keys of a key group when it begins with the group and works through the list; so
+its cost is in proportion to its budget, except for the listing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class TtlSweeper:
         self._rounds: list[_Round] = []
 
     def add(self, table: Table, expiry: Expiry, lists: TtlListState | None = None) -> None:
-        """Sweep a state from now on.
+        """Add a state to sweep.
 
         Args:
             table: Its entries, with their age.
@@ -34,7 +34,7 @@ class TtlSweeper:
         self._rounds.append(_Round(table, expiry, lists))
 
     def sweep(self, records: int) -> int:
-        """Look at as many entries as the states' rules say; once per micro-batch, at its end.
+        """Check as many entries as the states are configured for; once per micro-batch, at its end.
 
         Args:
             records: Number of records the operator processed in it.
@@ -42,11 +42,11 @@ class TtlSweeper:
         return sum(state.sweep(records) for state in self._rounds)
 
     def sweep_all(self) -> int:
-        """Look at all entries of states that ask for it; before a snapshot of everything."""
+        """Check all entries of states with `cleans_snapshots`; before a snapshot of everything."""
         return sum(state.sweep_all() for state in self._rounds)
 
     def sweep_group(self, key_group: int) -> int:
-        """Look at all entries of a key group; before its log is written anew."""
+        """Check all entries of a key group; before its log is compacted."""
         return sum(state.sweep_group(key_group) for state in self._rounds)
 
 
