@@ -23,7 +23,7 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
     # The same number wherever the package is installed, and nobody pays for walking through it.
-    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2]),
 )
 _DIGEST_BYTES = 7  # fits in a signed 64-bit integer
 
