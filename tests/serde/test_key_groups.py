@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.wire.canonical.key_groups import KeyGroups, hashes_of, stable_hash, subtask_of
+from penstock.wire.canonical.key_forms import stable_hash
+from penstock.wire.canonical.key_groups import KeyGroups, hashes_of, subtask_of
 
 
 class Color(Enum):
@@ -71,7 +72,7 @@ def test_golden(key, group):
     assert KeyGroups(128)[key] == group
 
 
-plus_two = timezone(timedelta(hours=2))
+plus_two, plus_three = timezone(timedelta(hours=2)), timezone(timedelta(hours=3))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +95,7 @@ plus_two = timezone(timedelta(hours=2))
         (Place(1, "a", "x"), Place(1, "a", "y")),
         (datetime(2024, 1, 1, 12, tzinfo=UTC), datetime(2024, 1, 1, 14, tzinfo=plus_two)),
         (time(12, tzinfo=UTC), time(14, tzinfo=plus_two)),
+        (datetime(1, 1, 1, 1, tzinfo=plus_two), datetime(1, 1, 1, 2, tzinfo=plus_three)),
     ],
     ids=repr,
 )

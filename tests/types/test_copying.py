@@ -21,17 +21,17 @@ from hypothesis import strategies as st
 from penstock.common import Row, Types
 from penstock.datastream import OutputTag
 from penstock.errors import UserCodeError
-from penstock.types import declared_copying
 from penstock.types.base import TypeInformation
-from penstock.types.copying import (
+from penstock.types.inferred import InferredTypeInfo
+from penstock.types.row import RowKind
+from penstock.types.values import declared_copying
+from penstock.types.values.copying import (
     copy_batch,
     copy_value,
     gives_one_object_again,
     is_immutable,
 )
-from penstock.types.declared_copying import batch_copier, declared_copier, emission_copier
-from penstock.types.inferred import InferredTypeInfo
-from penstock.types.row import RowKind
+from penstock.types.values.declared_copying import batch_copier, declared_copier, emission_copier
 
 
 @dataclass

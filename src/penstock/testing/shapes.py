@@ -7,7 +7,8 @@ down to its text or bytes, each part behind its class:
     1, 1.0, True                (int, "1"), (float, "1.0"), (bool, "True")
     Point(x=1)                  (Point, (("x", (int, "1")),))
 
-The class of a value decides by its nearest base in `_CONTENT`; attributes of its own (of a subclass
+How a value is taken apart is said by `penstock.types.values.kinds`, and for what no record in state has to be
+compared with, such as arrays, by `_CONTENT`. The class of a value decides by its nearest base; attributes of its own (of a subclass
 of `dict`, say) count as well. Two objects without a base there are equal if their attributes are; one that has none
 is compared by `==`.
 """
@@ -27,7 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from penstock.types.row import Row, class_of, names_of
+from penstock.types.row import class_of
+from penstock.types.values.kinds import KINDS, Kind, slot_names
 
 
 def shape_of(value: Any) -> Any:
@@ -82,12 +84,13 @@ class _Shapes:
 
 def _attributes(value: Any) -> dict[str, Any]:
     found = dict(getattr(value, "__dict__", ()))
-    for base in type(value).__mro__:
-        names = vars(base).get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            if not name.startswith("__") and hasattr(value, name):
-                found[name] = getattr(value, name)
+    for name in slot_names(type(value)):
+        if not name.startswith("__") and hasattr(value, name):
+            found[name] = getattr(value, name)
     return found
+
+
+_Content = Callable[[_Shapes, Any], Any]
 
 
 class _Compared:
@@ -103,23 +106,15 @@ class _Compared:
         return isinstance(other, _Compared) and bool(self._value == other._value)
 
 
-def _moment(shapes: _Shapes, value: datetime) -> Any:
-    naive = value.replace(tzinfo=None)
-    return naive.isoformat(), value.fold, shapes.of(value.tzinfo)
-
-
-def _clock(shapes: _Shapes, value: time) -> Any:
-    return value.replace(tzinfo=None).isoformat(), value.fold, shapes.of(value.tzinfo)
+def _in_zone(text: Callable[[Any], str]) -> _Content:
+    """Return the content of times: by the text of the base, as a subclass may print another one."""
+    return lambda shapes, value: (text(value), shapes.of(value.tzinfo))
 
 
 def _array(shapes: _Shapes, value: Any) -> Any:
     # Nanoseconds and the like are integers; as objects they would lose digits or their class.
     plain = value.view(np.int64) if value.dtype.kind in "mM" else value
     return value.dtype.str, value.dtype.names, value.shape, shapes.of(plain.tolist())
-
-
-def _scalar(shapes: _Shapes, value: Any) -> Any:
-    return _array(shapes, np.asarray(value))
 
 
 def _frame(shapes: _Shapes, value: Any) -> Any:
@@ -139,38 +134,33 @@ def _text(_: _Shapes, value: Any) -> str:
     return repr(value)
 
 
-_Content = Callable[[_Shapes, Any], Any]
+def _by_kind(kind: Kind) -> _Content:
+    if kind.content is not None:
+        content = kind.content
+        return lambda _, value: content(value)
+    if kind.is_ordered:
+        return lambda shapes, value: shapes.each(kind.parts(value))
+    return lambda shapes, value: shapes.in_any_order(kind.parts(value))
+
 
 _CONTENT: dict[type, _Content] = {
-    type(None): _text,
-    bool: _text,
-    int: lambda _, value: int.__repr__(value),
-    float: lambda _, value: float.__repr__(value),
+    **{cls: _by_kind(kind) for cls, kind in KINDS.items() if kind.content or kind.mark},
+    Decimal: lambda _, value: Decimal.__str__(value),
+    datetime: _in_zone(datetime.__repr__),
+    date: lambda _, value: date.__repr__(value),
+    time: _in_zone(time.__repr__),
     complex: lambda _, value: (repr(value.real), repr(value.imag)),
-    Decimal: lambda _, value: value.as_tuple(),  # 1.0 and 1.00 have other digits
     Fraction: lambda _, value: (value.numerator, value.denominator),
-    str: lambda _, value: str.encode(value, "utf-8", "surrogatepass"),
-    bytes: lambda _, value: bytes.__getitem__(value, slice(None)),
-    bytearray: lambda _, value: bytes(value),
     memoryview: lambda _, value: (value.format, value.shape, value.tobytes()),
-    tuple: lambda shapes, value: shapes.each(tuple.__iter__(value)),
-    list: lambda shapes, value: shapes.each(list.__iter__(value)),
     deque: lambda shapes, value: (value.maxlen, shapes.each(value)),
     array.array: lambda _, value: (value.typecode, tuple(map(repr, value))),
     range: lambda _, value: (value.start, value.stop, value.step),
-    set: lambda shapes, value: shapes.in_any_order(set.__iter__(value)),
-    frozenset: lambda shapes, value: shapes.in_any_order(frozenset.__iter__(value)),
-    dict: lambda shapes, value: shapes.in_any_order(dict.items(value)),
     OrderedDict: lambda shapes, value: shapes.each(value.items()),
     defaultdict: lambda shapes, value: (value.default_factory, shapes.in_any_order(value.items())),
-    Row: lambda shapes, row: (row.get_row_kind().name, names_of(row), shapes.each(row)),
-    datetime: _moment,
-    date: lambda _, value: date.isoformat(value),
-    time: _clock,
     timedelta: lambda _, value: (value.days, value.seconds, value.microseconds),
     tzinfo: lambda _, value: repr(value),
     np.ndarray: _array,
-    np.generic: _scalar,
+    np.generic: lambda shapes, value: _array(shapes, np.asarray(value)),
     type: _text,
     FunctionType: lambda _, value: (value.__module__, value.__qualname__, value.__code__),
     BuiltinFunctionType: _text,

@@ -18,6 +18,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from penstock.plan.physical import PhysicalPlan
+from penstock.types.values.kinds import slot_names
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _LIBRARIES = (
@@ -61,14 +62,8 @@ def _parts(value: Any) -> Iterable[Any]:
         if isinstance(value, kind):
             return parts(value)
     members = getattr(value, "__dict__", None) or {}
-    return (type(value), *(members[name] for name in sorted(members)), *_slots(value))
-
-
-def _slots(value: Any) -> Iterator[Any]:
-    for base in type(value).__mro__:
-        names = vars(base).get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
-            yield getattr(value, name, None)
+    slots = (getattr(value, name, None) for name in slot_names(type(value)))
+    return (type(value), *(members[name] for name in sorted(members)), *slots)
 
 
 def _of_function(function: FunctionType) -> Iterable[Any]:

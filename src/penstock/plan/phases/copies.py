@@ -31,8 +31,8 @@ from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.operator_kind import Keeps
 from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
 from penstock.program.partitioning import Partitioner
-from penstock.types.declared_copying import declared_copier
 from penstock.types.information import TypeInformation
+from penstock.types.values.declared_copying import declared_copier
 
 
 class Action(Enum):

@@ -19,7 +19,7 @@ from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
 
 from penstock.errors import UserCodeError
-from penstock.types.copying import ATOMS
+from penstock.types.values.copying import ATOMS
 
 PROMISE = "is_output_value_stored"
 """The method by which a function object answers."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.errors import UserCodeError, UserFunctionError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.types.copying import copy_value, is_immutable
+from penstock.types.values.copying import copy_value, is_immutable
 from penstock.user_failure import failure_as, short
 
 _MOST = 8192

@@ -18,8 +18,8 @@ from penstock.program.operator_kind import Returns
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.runtime.flow.output import FanOut, Output, output_to
 from penstock.runtime.flow.promise_ledger import PromiseLedger
-from penstock.types.copying import Copier, copy_value
-from penstock.types.declared_copying import batch_copier, emission_copier
+from penstock.types.values.copying import Copier, copy_value
+from penstock.types.values.declared_copying import batch_copier, emission_copier
 from penstock.user_failure import placed
 
 

@@ -10,8 +10,8 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import sides_of
 from penstock.runtime.functions.process_context import ProcessContext
 from penstock.runtime.time.timeless import check_watermark
-from penstock.types.copying import Copier
 from penstock.types.output_tag import OutputTag
+from penstock.types.values.copying import Copier
 from penstock.wire.elements import MIN_TIMESTAMP
 
 _FLUSH_RECORDS = 4096

@@ -24,7 +24,7 @@ from penstock.program.operator_kind import Returns
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.functions.process_context import ProcessContext
-from penstock.types.copying import Copier
+from penstock.types.values.copying import Copier
 
 
 class Application:

@@ -25,7 +25,7 @@ from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
-from penstock.types.copying import is_immutable
+from penstock.types.values.copying import is_immutable
 
 
 class KeyedReduceOperator(KeyedOperator):

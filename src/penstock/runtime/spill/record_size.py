@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+from penstock.types.values.kinds import slot_names
+
 _RECORDS = 32
 _OBJECTS = 20_000
 _SHARED = (type, FunctionType, ModuleType)
@@ -67,9 +69,7 @@ def _parts(found: Any) -> Iterator[Any]:
     if type(found).__module__ == "builtins":
         return
     yield from (getattr(found, "__dict__", None) or {}).values()
-    for base in type(found).__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            part = getattr(found, name, None) if not name.startswith("__") else None
-            if part is not None:
-                yield part
+    for name in slot_names(type(found)):
+        part = getattr(found, name, None) if not name.startswith("__") else None
+        if part is not None:
+            yield part

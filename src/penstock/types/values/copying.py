@@ -19,30 +19,21 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Collection, Hashable, Iterable
-from datetime import date, datetime, time, timedelta, timezone
-from decimal import Decimal
+from collections.abc import Callable, Hashable, Iterable
 from functools import lru_cache
 from itertools import chain
-from types import NoneType
 from typing import Any
-from uuid import UUID
 
 from penstock.errors import UserCodeError
-from penstock.types.output_tag import OutputTag
 from penstock.types.row import (
     Row,
-    RowKind,
-    copy_flat_row,
-    is_row_class,
     only_rows,
     row_factory,
     row_like,
     rows_of_one_schema,
     rows_to_values,
-    values_of_row,
 )
-from penstock.types.time import Instant
+from penstock.types.values.kinds import KINDS, itself, kind_of
 from penstock.user_failure import raise_interrupt, words_of
 
 Copier = Callable[[Any], Any]
@@ -51,34 +42,11 @@ Copier = Callable[[Any], Any]
 BatchCopier = Callable[[list[Any]], list[Any]]
 """The same for a batch; returns the list itself if nothing in it can be changed."""
 
-ATOMS: frozenset[type] = frozenset(
-    {
-        NoneType,
-        OutputTag,
-        Decimal,
-        Instant,
-        RowKind,
-        UUID,
-        bool,
-        bytes,
-        complex,
-        date,
-        datetime,
-        float,
-        int,
-        range,
-        str,
-        time,
-        timedelta,
-        timezone,
-        type,
-    }
-)
+ATOMS = frozenset(cls for cls, kind in KINDS.items() if kind.is_final)
 """Exact classes whose values nobody can change."""
 
 _ATOMS_AND_TUPLES = ATOMS | {tuple}
 _MAX_DEPTH = 4
-_HEAP_TYPE = 1 << 9
 _are_atoms = ATOMS.issuperset
 
 
@@ -175,21 +143,18 @@ def _has_several(parts: Iterable[Any]) -> bool:
     return sum(type(part) not in ATOMS for part in parts) > 1
 
 
-def _container(
-    parts_of: Callable[[Any], Collection[Any]],
-    flat: Callable[[Any], Any],
-    rebuilt: Callable[[Any, list[Any]], Any],
-) -> Callable[[Any, int], Any]:
-    """Return the copier of a kind of container.
-
-    Args:
-        parts_of: Container to what is in it.
-        flat: Copies a container of atoms.
-        rebuilt: (container, copies of its parts) to a container.
-    """
+@lru_cache(maxsize=1024)
+def _copier_of(cls: Hashable) -> Callable[[Any, int], Any]:
+    """Return what copies instances of a class, given the depth they are at."""
+    assert isinstance(cls, type)
+    kind = kind_of(cls)
+    # Names of their own, because they are looked up for every value.
+    held, flat, rebuilt = kind.held, kind.flat, kind.rebuilt
+    if held is None or flat is None or rebuilt is None:
+        return _through_pickle
 
     def copied(value: Any, depth: int) -> Any:
-        parts = parts_of(value)
+        parts = held(value)
         if _are_atoms(map(type, parts)):
             return flat(value)
         if depth == _MAX_DEPTH:  # perhaps it contains itself
@@ -201,77 +166,22 @@ def _container(
     return copied
 
 
-def _as_is(value: Any) -> Any:
-    return value
+def _at_once(cls: type) -> Callable[[list[Any]], list[Any] | None]:
+    """Return what copies a batch of a class; it returns None if there are containers in it."""
+    held, flat = KINDS[cls].held, KINDS[cls].flat
+    assert held is not None
+    assert flat is not None
 
+    def copied(values: list[Any]) -> list[Any] | None:
+        parts = values if held is itself else map(held, values)
+        if not _are_atoms(map(type, chain.from_iterable(parts))):
+            return None
+        return values if flat is itself else list(map(flat, values))
 
-def _object_with(value: Any, attributes: dict[str, Any]) -> Any:
-    made = object.__new__(value.__class__)
-    made.__dict__.update(attributes)
-    return made
-
-
-_copy_row = _container(values_of_row, copy_flat_row, row_like)
-_copy_object = _container(
-    lambda value: value.__dict__.values(),
-    lambda value: _object_with(value, value.__dict__),
-    lambda value, parts: _object_with(value, dict(zip(value.__dict__, parts, strict=True))),
-)
-
-_CONTAINERS: dict[type, Callable[[Any, int], Any]] = {
-    tuple: _container(_as_is, _as_is, lambda _, parts: tuple(parts)),
-    list: _container(_as_is, list.copy, lambda _, parts: parts),
-    dict: _container(
-        dict.values, dict.copy, lambda value, parts: dict(zip(value, parts, strict=True))
-    ),
-    set: _container(_as_is, set.copy, lambda _, parts: set(parts)),
-    frozenset: _container(_as_is, _as_is, lambda _, parts: frozenset(parts)),
-}
-"""Exact class to copier. Keys of a dict are taken for what they must be: unchangeable."""
-
-
-@lru_cache(maxsize=1024)
-def _copier_of(kind: Hashable) -> Callable[[Any, int], Any]:
-    assert isinstance(kind, type)
-    if kind in _CONTAINERS:
-        return _CONTAINERS[kind]
-    if is_row_class(kind):
-        return _copy_row
-    return _copy_object if _is_plain(kind) else _through_pickle
-
-
-def _is_plain(kind: type) -> bool:
-    """Return whether instances are their `__dict__`, and copied by nothing but the default."""
-    given = ("__reduce__", "__reduce_ex__", "__getstate__", "__new__")
-    own = ("__setstate__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__")
-    return (
-        kind.__dictoffset__ != 0
-        and all(getattr(kind, name) is getattr(object, name) for name in given)
-        and not any(hasattr(kind, name) for name in own)
-        and all(
-            base is object or (base.__flags__ & _HEAP_TYPE and "__slots__" not in vars(base))
-            for base in kind.__mro__
-        )
-    )
-
-
-def _dicts(values: list[Any]) -> list[Any] | None:
-    flat = _are_atoms(map(type, chain.from_iterable(map(dict.values, values))))
-    return list(map(dict.copy, values)) if flat else None
-
-
-def _lists(values: list[Any]) -> list[Any] | None:
-    flat = _are_atoms(map(type, chain.from_iterable(values)))
-    return list(map(list.copy, values)) if flat else None
-
-
-def _tuples(values: list[Any]) -> list[Any] | None:
-    return values if _are_atoms(map(type, chain.from_iterable(values))) else None
+    return copied
 
 
 _AT_ONCE: dict[type, Callable[[list[Any]], list[Any] | None]] = {
-    dict: _dicts,
-    list: _lists,
-    tuple: _tuples,
+    cls: _at_once(cls) for cls in (dict, list, tuple)
 }
-"""Exact class to what copies a batch of it; None if there are containers in it."""
+"""Exact class to what copies a batch of it, column by column and not value by value."""

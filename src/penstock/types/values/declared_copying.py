@@ -13,11 +13,18 @@ from penstock.types.containers import (
     ObjectArrayTypeInfo,
     PrimitiveArrayTypeInfo,
 )
-from penstock.types.copying import BatchCopier, Copier, copy_batch, copy_flat_rows, copy_value
 from penstock.types.inferred import InferredTypeInfo
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 from penstock.types.row import copy_flat_row, row_like
 from penstock.types.scalars import BasicTypeInfo, PickledBytesTypeInfo
+from penstock.types.values.copying import (
+    BatchCopier,
+    Copier,
+    copy_batch,
+    copy_flat_rows,
+    copy_value,
+)
+from penstock.types.values.kinds import itself
 
 
 def declared_copier(type_info: TypeInformation) -> Copier | None:
@@ -74,8 +81,8 @@ def _inferred(type_info: InferredTypeInfo) -> Copier | None:
 
 
 def _row(type_info: RowTypeInfo) -> Copier:
-    fields = [declared_copier(of_field) or _itself for of_field in type_info.field_types]
-    if all(copier is _itself for copier in fields):
+    fields = [declared_copier(of_field) or itself for of_field in type_info.field_types]
+    if all(copier is itself for copier in fields):
         return _flat_row
 
     def copied(row: Any) -> Any:
@@ -88,8 +95,8 @@ def _row(type_info: RowTypeInfo) -> Copier:
 
 
 def _tuple(type_info: TupleTypeInfo) -> Copier | None:
-    fields = [declared_copier(of_field) or _itself for of_field in type_info.field_types]
-    if all(copier is _itself for copier in fields):
+    fields = [declared_copier(of_field) or itself for of_field in type_info.field_types]
+    if all(copier is itself for copier in fields):
         return None
 
     def copied(value: Any) -> Any:
@@ -118,10 +125,6 @@ def _map(type_info: MapTypeInfo) -> Copier:
 
 def _flat(value: Any) -> Any:
     return value if value is None else value.copy()
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 _COPIERS: dict[type, Callable[[Any], Copier | None]] = {

@@ -16,13 +16,11 @@ the *class* of equal keys, which nobody but its author knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, make_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -47,7 +45,6 @@ _NUMPY: dict[type, type] = {
 }
 """Scalars of numpy equal Python's and have their hashes."""
 
-_MAX_DECIMAL_EXPONENT = 10_000
 _ENUM_BASES = frozenset({int, float, str, bytes})
 _RULES = (
     "Return a number, string, bytes, None, enum, date, UUID, or a tuple, list or frozen dataclass "
@@ -68,13 +65,8 @@ class KeyClass:
     compared: tuple[str, ...] = ()
 
 
-def key_class(cls: type) -> KeyClass | str:
+def key_class(cls: Any) -> KeyClass | str:
     """Return what keys of a class are equal to, or why it is no class of keys."""
-    return _key_class(cls)
-
-
-@lru_cache(maxsize=1024)
-def _key_class(cls: Any) -> KeyClass | str:
     owner = _owner(cls, "__eq__")
     if cls.__hash__ is None:
         return "its instances can be changed"
@@ -114,11 +106,6 @@ def _defines(cls: type, method: str) -> str:
     return f"{_owner(cls, method).__name__} defines {method} itself"
 
 
-def compared_values(key: Any, found: KeyClass) -> Iterable[Any]:
-    """Return the values of the fields a dataclass compares."""
-    return [getattr(key, name) for name in found.compared]
-
-
 def no_key_class(key: Any, reason: str) -> KeyTypeError:
     """Return the error for a key of a class that is none of keys."""
     return KeyTypeError(
@@ -135,29 +122,6 @@ def hint_for(reason: str) -> str:
         "rule of a class's own cannot be stored. Return what the rule compares from the key "
         "selector, for example a tuple or a frozen dataclass of it."
     )
-
-
-def not_a_number() -> KeyTypeError:
-    """Return the error for NaN."""
-    return KeyTypeError(
-        "NaN cannot be a key: it is not equal to itself",
-        hint="Map missing numbers to None before key_by, or filter them out.",
-    )
-
-
-def check_decimal(key: Decimal) -> None:
-    """Refuse what has no digits one could write.
-
-    Raises:
-        KeyTypeError: It is NaN, or beyond 10 to the 10,000.
-    """
-    if key.is_nan():
-        raise not_a_number()
-    if key.is_finite() and key and abs(key.adjusted()) > _MAX_DECIMAL_EXPONENT:
-        raise KeyTypeError(
-            f"{key!r} cannot be a key: it is beyond 10 to the {_MAX_DECIMAL_EXPONENT}",
-            hint="Scale the number, or use its text as the key.",
-        )
 
 
 def _owner(cls: type, method: str) -> type:

@@ -1,22 +1,8 @@
-"""Keys to key groups: a hash that never changes.
+"""Keys to key groups, by a hash that never changes: `penstock.wire.canonical.key_forms.stable_hash`.
 
-State is stored, moved and rescaled by key group, so the mapping must be the same in every
-process, on every machine and in every later version. Python's own `hash` is not (strings are
-randomised per process), so:
-
-    numbers          Python's numeric hash, which is fixed and equal for equal numbers
-    str, bytes       CRC-32 of the UTF-8 bytes
-    None, enums      fixed tag; class and member name
-    tuple, list,     combination of the elements
-    Row, dataclass
-    date, datetime,  CRC-32 of the ISO text (of the instant in UTC if it has a zone)
-    time, UUID
-
-The 64-bit result is spread by Fibonacci multiplication and scaled to the number of key groups,
-so that its uppermost bits decide: only they depend on all bits of the hash. Keys are compared as Python compares them: 1, 1.0 and True
-are **one** key. NaN equals nothing, so it cannot be a key; nor can a mutable object, except a list,
-which is one by value (`penstock.types.list_key`), nor one of a class that defines `__eq__` itself
-(`penstock.wire.canonical.key_classes`).
+State is stored, moved and rescaled by key group, so the mapping must be the same in every process, on every machine
+and in every later version. The 64-bit hash is spread by Fibonacci multiplication and scaled to the number of key
+groups, so that its uppermost bits decide: only they depend on all bits of the hash.
 
 Golden values are in the tests and only ever added to.
 """
@@ -24,136 +10,20 @@ Golden values are in the tests and only ever added to.
 from __future__ import annotations
 
 import sys
-from cmath import isnan
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
-from enum import Enum
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from typing import Any
-from uuid import UUID
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.types.list_key import ListKey, TupleKey
-from penstock.types.row import Row
-from penstock.wire.canonical.key_classes import (
-    check_decimal,
-    compared_values,
-    key_class,
-    no_key_class,
-    not_a_number,
-)
+from penstock.wire.canonical.key_forms import GOLDEN, MASK, stable_hash
 
-_MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: spreads consecutive integers
-_LIST = "list"
 _CACHED_KEYS = 200_000
 _MANY_KEYS = 16_384
 _HASH_MODULUS = sys.hash_info.modulus
 _HALF = np.uint64(32)
 _LOWER = np.uint64(0xFFFFFFFF)
-
-
-def stable_hash(key: Any) -> int:
-    """Return a hash of `key` (an integer of up to 64 bits) that never changes.
-
-    Equal keys have equal hashes.
-
-    Raises:
-        KeyTypeError: `key` is NaN, mutable, or of a type without a stable form.
-
-    Examples:
-        >>> stable_hash(1) == stable_hash(1.0) == stable_hash(True)
-        True
-        >>> stable_hash("a")
-        3904355907
-    """
-    hasher = _HASHERS.get(type(key))
-    if hasher is not None:
-        return hasher(key)
-    found = key_class(type(key))
-    if isinstance(found, str):
-        raise no_key_class(key, found)
-    if found.family is None:
-        return _combine(compared_values(key, found))
-    return _HASHERS[found.family](key)
-
-
-def _integer(key: Any) -> int:
-    return hash(key) & _MASK
-
-
-def _number(key: Any) -> int:
-    if isnan(key):
-        raise not_a_number()
-    return hash(key) & _MASK
-
-
-def _decimal(key: Decimal) -> int:
-    check_decimal(key)
-    return hash(key) & _MASK
-
-
-def _combine(values: Iterable[Any]) -> int:
-    parts = tuple(values)
-    mixed = 0x345678 + len(parts)
-    for part in parts:
-        mixed = ((mixed ^ stable_hash(part)) * _GOLDEN) & _MASK
-    return mixed
-
-
-def _row(key: Row) -> int:
-    names = key._fields
-    if names is None:
-        return _combine(tuple(key))
-    # The order of names is irrelevant to equality, so it must be to the hash.
-    return sum(map(_combine, zip(names, key, strict=True))) & _MASK
-
-
-def _clock(key: time) -> int:
-    # Times with a zone are equal if they are the same time in UTC, a naive one equals none.
-    offset = key.utcoffset()
-    if offset is None:
-        return crc32(key.isoformat().encode())
-    since_midnight = timedelta(
-        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
-    )
-    return crc32(repr((since_midnight - offset) // timedelta(microseconds=1)).encode())
-
-
-def _moment(key: datetime) -> int:
-    offset = key.replace(fold=0).utcoffset()  # equality, as Python's hash, ignores `fold`
-    if offset is None:
-        return crc32(datetime.isoformat(key).encode())
-    moment = (key.replace(tzinfo=None) - offset).replace(tzinfo=UTC)
-    return crc32(moment.isoformat().encode())
-
-
-_HASHERS: dict[type, Callable[[Any], int]] = {
-    int: _integer,
-    bool: _integer,
-    float: _number,
-    complex: _number,
-    Decimal: _decimal,
-    Fraction: _integer,
-    str: lambda key: crc32(str.encode(key, "utf-8", "surrogatepass")),
-    bytes: crc32,
-    type(None): lambda _: 0x6E6F6E65,
-    tuple: lambda key: _combine(tuple.__iter__(key)),
-    TupleKey: _combine,
-    ListKey: lambda key: _combine((_LIST, *key)),
-    Row: _row,
-    frozenset: lambda key: sum(map(stable_hash, key)) & _MASK,
-    datetime: _moment,
-    date: lambda key: crc32(key.isoformat().encode()),
-    time: _clock,
-    timedelta: lambda key: hash(key / timedelta(microseconds=1)) & _MASK,
-    UUID: lambda key: crc32(key.bytes),
-    Enum: lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode()),
-}
 
 
 class KeyGroups(dict[Any, int]):
@@ -176,7 +46,7 @@ class KeyGroups(dict[Any, int]):
         """Compute, remember and return the key group of a new key."""
         if len(self) >= _CACHED_KEYS:
             self.clear()
-        spread = (stable_hash(key) * _GOLDEN) & _MASK
+        spread = (stable_hash(key) * GOLDEN) & MASK
         group = self[key] = spread * self._max_parallelism >> 64
         return group
 
@@ -215,7 +85,7 @@ def hashes_of(keys: Sequence[Any]) -> NDArray[np.uint64] | None:
 
 def groups_of(hashes: NDArray[np.uint64], max_parallelism: int) -> NDArray[np.uint64]:
     """Return the key groups for stable hashes."""
-    spread = hashes * np.uint64(_GOLDEN)  # modulo 2**64
+    spread = hashes * np.uint64(GOLDEN)  # modulo 2**64
     # (spread * max_parallelism) >> 64, of which 64 bits hold no more than a half at a time
     upper = (spread >> _HALF) * np.uint64(max_parallelism)
     lower = (spread & _LOWER) * np.uint64(max_parallelism)

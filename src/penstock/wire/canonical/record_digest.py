@@ -21,15 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
-from datetime import date, datetime, time
-from decimal import Decimal
 from hashlib import blake2b
-from math import isnan
-from struct import pack
+from operator import methodcaller
 from typing import Any
 
 from penstock.errors import KeyTypeError
 from penstock.types.row import Row, names_of, rows_to_values
+from penstock.types.values.kinds import KINDS, Kind
 from penstock.wire.canonical.key_bytes import encode_key
 
 DIGEST_BYTES = 12
@@ -77,9 +75,9 @@ def _content(value: Any) -> bytes:
     if isinstance(value, Row):
         return b"r" + value.get_row_kind().short_string.encode() + record_digest(value)
     name = b"c" + _items([f"{kind.__module__}.{kind.__qualname__}"])
-    if is_dataclass(value):
+    if is_dataclass(value) and not isinstance(value, type):
         return name + _items(getattr(value, field.name) for field in fields(value))
-    for base, describe_base in _EXACT.items():
+    for base, describe_base in _OF_SUBCLASS.items():
         if isinstance(value, base):
             return name + describe_base(value)
     try:
@@ -96,30 +94,17 @@ def _items(values: Iterable[Any]) -> bytes:
     return repr(list(map(_content, values))).encode()
 
 
-def _unordered(values: Iterable[Any]) -> bytes:
-    return repr(sorted(map(_content, values))).encode()
+def _container(kind: Kind, parts: Callable[[Any], Iterable[Any]]) -> _Describe:
+    mark, in_order = kind.mark, list if kind.is_ordered else sorted
+    return lambda value: mark + repr(in_order(map(_content, parts(value)))).encode()
 
 
-def _double(value: float) -> bytes:
-    return b"fnan" if isnan(value) else b"f" + pack(">d", value)
-
-
-_EXACT: dict[type, _Describe] = {
-    type(None): lambda _: b"0",
-    bool: lambda value: b"T" if value else b"F",
-    int: lambda value: b"i%x" % value,
-    float: _double,
-    str: lambda value: b"s" + str.encode(value, "utf-8", "surrogatepass"),
-    bytes: lambda value: b"b" + value,
-    bytearray: lambda value: b"y" + bytes(value),
-    tuple: lambda value: b"t" + _items(value),
-    list: lambda value: b"l" + _items(value),
-    dict: lambda value: b"d" + _unordered(value.items()),
-    set: lambda value: b"e" + _unordered(value),
-    frozenset: lambda value: b"z" + _unordered(value),
-    Decimal: lambda value: b"m" + str(value).encode(),
-    datetime: lambda value: b"w" + repr(value).encode(),
-    date: lambda value: b"a" + repr(value).encode(),
-    time: lambda value: b"o" + repr(value).encode(),
-}
+_ATOMS = {cls: kind.content for cls, kind in KINDS.items() if kind.content is not None}
+_CONTAINERS = {cls: kind for cls, kind in KINDS.items() if kind.mark and cls is not Row}
+_EXACT = _ATOMS | {cls: _container(kind, kind.parts) for cls, kind in _CONTAINERS.items()}
 """Class to what describes its instances; those of subclasses behind the name of their class."""
+
+# A subclass is asked for its parts by its own method. It always was, and digests stay for ever.
+_OF_SUBCLASS = _ATOMS | {
+    cls: _container(kind, methodcaller(kind.parts.__name__)) for cls, kind in _CONTAINERS.items()
+}

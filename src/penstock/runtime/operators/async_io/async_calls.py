@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.errors import UserFunctionError
 from penstock.program.async_io import AsyncSpec
-from penstock.types.copying import Copier
+from penstock.types.values.copying import Copier
 
 Answer = tuple[int, list[Any]]
 """(position of the record, its results)."""

@@ -1,7 +1,7 @@
 """One side of a regular join: the rows of each key, with how often each occurs.
 
-State, per key; a row is found by its digest (`serde.typed_digest` of declared types, else
-`serde.record_digest`):
+State, per key; a row is found by its digest (`typed_digest` of declared types, else
+`record_digest`):
 
     left, right                digest -> row      rows that are there
     left-counts, right-counts  digest -> count    of rows that are there more than once; below zero,

@@ -23,8 +23,7 @@ from penstock.state.backends.base import ABSENT
 from penstock.state.schema.declared_form import declared_form
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
-
-_ATOMS = frozenset({int, float, str, bytes, bool, type(None)})
+from penstock.types.values.copying import ATOMS
 
 
 class Contents(Protocol):
@@ -164,7 +163,7 @@ class _Accumulation:
 
 def detached(value: Any) -> Any:
     """Return a value that nobody else can change."""
-    return value if type(value) in _ATOMS else deepcopy(value)
+    return value if type(value) in ATOMS else deepcopy(value)
 
 
 def stored_type(declared: TypeInformation) -> TypeInformation:

@@ -1,0 +1,1 @@
+"""Values of every kind: how they are taken apart, put together again, and copied."""

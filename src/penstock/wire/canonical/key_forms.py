@@ -1,0 +1,354 @@
+"""What may be a key: a row per class, with its bytes and its hash.
+
+Equality is Python's: for a key 1, 1.0 and True are one, which have other content as records
+(`penstock.types.values.kinds`). So an atom has forms of its own here; a key with parts is taken apart as any value is.
+Of a class without a row it is found out once which one it has (`penstock.wire.canonical.key_classes`).
+
+Bytes are equal exactly if keys are: `penstock.wire.canonical.key_bytes` shows them. The hash is older and equal
+for some others, too. Python's own would not do, because that of strings is another one in every process:
+
+    numbers                       Python's numeric hash, which is fixed and equal for equal numbers
+    str, bytes                    CRC-32 of the UTF-8 bytes
+    None, enums                   fixed tag; class and member name
+    tuple, list, Row, dataclass   combination of the elements
+    dates, times, UUID            CRC-32 of the ISO text (of the instant in UTC if it has a zone)
+
+NaN equals nothing, so it cannot be a key; nor can a mutable object, except a list, which is one by value
+(`penstock.types.list_key`).
+"""
+
+from __future__ import annotations
+
+import struct
+from cmath import isnan
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from types import NoneType
+from typing import Any, NamedTuple, NoReturn
+from uuid import UUID
+from zlib import crc32
+
+from penstock.errors import KeyTypeError
+from penstock.types.list_key import ListKey, TupleKey
+from penstock.types.row import Row
+from penstock.types.values.kinds import KINDS
+from penstock.wire.canonical.key_classes import key_class, no_key_class
+
+NONE, SMALL = 0x01, 0x12
+BIG_NEGATIVE, NEGATIVE, POSITIVE, BIG_POSITIVE = 0x10, 0x11, 0x13, 0x14
+_DOUBLE, _RATIO, _COMPLEX, STR, BYTES, TUPLE = b"\x16", b"\x17", b"\x18", b"\x20", b"\x21", b"\x30"
+_ROW, _NAMED_ROW, _SET, _DATACLASS, _ENUM = b"\x31", b"\x32", b"\x33", b"\x34", b"\x35"
+_DATE, _DATETIME, _INSTANT, _TIME, _TIME_IN_ZONE = b"\x40", b"\x41", b"\x42", b"\x43", b"\x44"
+_TIMEDELTA, _UUID, _IN_ZONE, _LIST = b"\x45", b"\x46", b"\x47", b"\x36"
+
+_NAMES_30 = ("tuple", "row", "row with names", "frozenset", "dataclass", "enum", "list")
+_NAMES_40 = ("date", "datetime", "datetime with a zone", "time", "time with a zone", "timedelta")
+NAMES: dict[int, str | None] = {
+    NONE: None,
+    **dict.fromkeys(range(BIG_NEGATIVE, _COMPLEX[0] + 1), "number"),
+    **dict(enumerate(("text", "bytes"), 0x20)),
+    **dict(enumerate(_NAMES_30, 0x30)),
+    **dict(enumerate((*_NAMES_40, "UUID", "datetime with a zone"), 0x40)),
+}
+"""First byte of a key's bytes to what kind of key it is."""
+
+HALF_32 = 1 << 31
+HALF_64 = 1 << 63
+MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15  # 2**64 / golden ratio, odd: spreads consecutive integers
+_LONG_PIECE = 0xFF
+_MAX_DECIMAL_EXPONENT = 10_000
+
+pack_small = struct.Struct(">BI").pack
+_pack_large = struct.Struct(">BQ").pack
+_pack_double = struct.Struct(">cd").pack
+_SHORT = [bytes((size,)) for size in range(_LONG_PIECE)]
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - it is subtracted from moments without a zone
+
+
+class KeyForm(NamedTuple):
+    """The forms of keys of one class.
+
+    Attributes:
+        to_bytes: Key to its bytes. The first says what follows.
+        to_hash: Key to its stable hash, an integer of up to 64 bits.
+    """
+
+    to_bytes: Callable[[Any], bytes]
+    to_hash: Callable[[Any], int]
+
+
+def bytes_of(key: Any) -> bytes:
+    """Return the bytes of a key, however many there are."""
+    encode = _TO_BYTES.get(type(key)) or _form_of(type(key)).to_bytes  # type: ignore[arg-type]
+    return encode(key)
+
+
+def stable_hash(key: Any) -> int:
+    """Return a hash of `key` (an integer of up to 64 bits) that never changes.
+
+    Equal keys have equal hashes.
+
+    Raises:
+        KeyTypeError: `key` is NaN, mutable, or of a type without a stable form.
+
+    Examples:
+        >>> stable_hash(1) == stable_hash(1.0) == stable_hash(True)
+        True
+        >>> stable_hash("a")
+        3904355907
+    """
+    hasher = _TO_HASH.get(type(key)) or _form_of(type(key)).to_hash  # type: ignore[arg-type]
+    return hasher(key)
+
+
+@lru_cache(maxsize=1024)
+def _form_of(cls: Any) -> KeyForm:
+    """Return the forms of keys of a class that has no row."""
+    found = key_class(cls)
+    if isinstance(found, str):
+        return _refused(found)
+    return _dataclass(found.compared) if found.family is None else KEY_FORMS[found.family]
+
+
+def _combined(values: Iterable[Any]) -> int:
+    parts = tuple(values)
+    mixed = 0x345678 + len(parts)
+    for part in parts:
+        mixed = ((mixed ^ stable_hash(part)) * GOLDEN) & MASK
+    return mixed
+
+
+def not_a_number() -> KeyTypeError:
+    """Return the error for NaN."""
+    return KeyTypeError(
+        "NaN cannot be a key: it is not equal to itself",
+        hint="Map missing numbers to None before key_by, or filter them out.",
+    )
+
+
+def _check_decimal(key: Decimal) -> None:
+    """Refuse what has no digits one could write: NaN, or beyond 10 to the 10,000."""
+    if key.is_nan():
+        raise not_a_number()
+    if key.is_finite() and key and abs(key.adjusted()) > _MAX_DECIMAL_EXPONENT:
+        raise KeyTypeError(
+            f"{key!r} cannot be a key: it is beyond 10 to the {_MAX_DECIMAL_EXPONENT}",
+            hint="Scale the number, or use its text as the key.",
+        )
+
+
+def _pieces(parts: Iterable[bytes]) -> bytes:
+    """Join byte strings so that they can be told apart: each behind its length."""
+    joined: list[bytes] = []
+    for part in parts:
+        size = len(part)
+        joined.append(_SHORT[size] if size < _LONG_PIECE else pack_small(_LONG_PIECE, size))
+        joined.append(part)
+    return b"".join(joined)
+
+
+def _in_order(tag: bytes, of: type, *salt: str) -> KeyForm:
+    parts = KINDS[of].parts
+    hashed = (lambda key: (*salt, *parts(key))) if salt else parts
+    return KeyForm(
+        lambda key: tag + _pieces(map(bytes_of, parts(key))), lambda key: _combined(hashed(key))
+    )
+
+
+def _in_any_order(tag: bytes, of: type) -> KeyForm:
+    parts = KINDS[of].parts
+    return KeyForm(
+        lambda key: tag + _pieces(sorted(map(bytes_of, parts(key)))),
+        lambda key: sum(map(stable_hash, parts(key))) & MASK,
+    )
+
+
+def _row(key: Row) -> bytes:
+    # The kind is part of equality, the order of names is not.
+    values = list(map(bytes_of, key))
+    kind = key.get_row_kind().short_string.encode()
+    names = key._fields
+    if names is None:
+        return _ROW + _pieces([kind, *values])
+    named = sorted(zip((name.encode() for name in names), values, strict=True))
+    return _NAMED_ROW + _pieces([kind, *(piece for pair in named for piece in pair)])
+
+
+def _hash_of_row(key: Row) -> int:
+    names = key._fields
+    if names is None:
+        return _combined(key)
+    # The order of names is irrelevant to equality, so it must be to the hash.
+    return sum(map(_combined, zip(names, key, strict=True))) & MASK
+
+
+def _dataclass(compared: tuple[str, ...]) -> KeyForm:
+    def values(key: Any) -> list[Any]:
+        return [getattr(key, name) for name in compared]
+
+    return KeyForm(
+        lambda key: _DATACLASS + _pieces([_class_name(key), *map(bytes_of, values(key))]),
+        lambda key: _combined(values(key)),
+    )
+
+
+def _refused(reason: str) -> KeyForm:
+    def refuse(key: Any) -> NoReturn:
+        raise no_key_class(key, reason)
+
+    return KeyForm(refuse, refuse)
+
+
+def _class_name(key: Any) -> bytes:
+    return f"{type(key).__module__}.{type(key).__qualname__}".encode()
+
+
+def _integer(key: int) -> bytes:
+    if -HALF_32 <= key < HALF_32:
+        return pack_small(SMALL, key + HALF_32)
+    if -HALF_64 <= key < HALF_64:
+        return _pack_large(NEGATIVE if key < 0 else POSITIVE, key + HALF_64)
+    size = (key.bit_length() + 7) // 8
+    if key > 0:
+        return pack_small(BIG_POSITIVE, size) + key.to_bytes(size, "big")
+    # More bytes, smaller number; among equally many the complement keeps the order.
+    complement = key + (1 << 8 * size)
+    return pack_small(BIG_NEGATIVE, 0xFFFF_FFFF - size) + complement.to_bytes(size, "big")
+
+
+def _float(key: float) -> bytes:
+    key = float(key)
+    if key.is_integer():
+        return _integer(int(key))
+    if key != key:  # noqa: PLR0124 - what NaN is
+        raise not_a_number()
+    return _pack_double(_DOUBLE, key)
+
+
+def _fraction(key: Fraction | Decimal) -> bytes:
+    """Encode an exact number: as the double it equals, else as a ratio in lowest terms."""
+    try:
+        double = float(key)
+    except OverflowError:
+        double = float("inf")
+    if double == key:
+        return _float(double)
+    numerator, denominator = key.as_integer_ratio()
+    if denominator == 1:
+        return _integer(numerator)
+    return _RATIO + _pieces([_integer(numerator), _integer(denominator)])
+
+
+def _decimal(key: Decimal) -> bytes:
+    _check_decimal(key)
+    return _fraction(key)
+
+
+def _complex(key: complex) -> bytes:
+    real = _float(key.real)
+    return real if key.imag == 0 else _COMPLEX + _pieces([real, _float(key.imag)])
+
+
+def _hash(key: Any) -> int:
+    return hash(key) & MASK  # Python's numeric hash is the same everywhere
+
+
+def _hash_of_number(key: complex) -> int:
+    if isnan(key):
+        raise not_a_number()
+    return hash(key) & MASK
+
+
+def _hash_of_decimal(key: Decimal) -> int:
+    _check_decimal(key)
+    return hash(key) & MASK
+
+
+def _moment(key: datetime) -> bytes:
+    naive = key.replace(tzinfo=None, fold=0)
+    # Equality ignores `fold`, so the offset must be the one without it.
+    offset = key.replace(fold=0).utcoffset()
+    elapsed = naive - _EPOCH
+    if offset is None:
+        return _DATETIME + _integer(elapsed // _MICROSECOND)
+    if offset != key.replace(fold=1).utcoffset():
+        # Times a clock shows twice, or never, equal those of the same zone only (PEP 495).
+        return _IN_ZONE + _pieces([str(key.tzinfo).encode(), _integer(elapsed // _MICROSECOND)])
+    return _INSTANT + _integer((elapsed - offset) // _MICROSECOND)
+
+
+def _hash_of_moment(key: datetime) -> int:
+    offset = key.replace(fold=0).utcoffset()  # equality, as Python's hash, ignores `fold`
+    if offset is None:
+        return crc32(datetime.isoformat(key).encode())
+    naive = key.replace(tzinfo=None, fold=0)
+    try:
+        moment = (naive - offset).replace(tzinfo=UTC)
+    except OverflowError:  # before the year 1 or after 9999 in UTC
+        return crc32(repr((naive - _EPOCH - offset) // _MICROSECOND).encode())
+    return crc32(moment.isoformat().encode())
+
+
+def _microseconds(key: time) -> int:
+    """Return the time since midnight, in UTC if there is an offset."""
+    since_midnight = timedelta(
+        hours=key.hour, minutes=key.minute, seconds=key.second, microseconds=key.microsecond
+    )
+    return (since_midnight - (key.utcoffset() or timedelta())) // _MICROSECOND
+
+
+def _clock(key: time) -> bytes:
+    # Times with a zone are equal if they are the same time in UTC, a naive one equals none.
+    return (_TIME if key.utcoffset() is None else _TIME_IN_ZONE) + _integer(_microseconds(key))
+
+
+def _hash_of_clock(key: time) -> int:
+    text = key.isoformat() if key.utcoffset() is None else repr(_microseconds(key))
+    return crc32(text.encode())
+
+
+KEY_FORMS: dict[type, KeyForm] = {
+    NoneType: KeyForm(lambda _: bytes((NONE,)), lambda _: 0x6E6F6E65),
+    bool: KeyForm(_integer, _hash),
+    int: KeyForm(lambda key: _integer(int(key)), _hash),
+    float: KeyForm(_float, _hash_of_number),
+    complex: KeyForm(_complex, _hash_of_number),
+    Decimal: KeyForm(_decimal, _hash_of_decimal),
+    Fraction: KeyForm(_fraction, _hash),
+    str: KeyForm(
+        lambda key: STR + str.encode(key, "utf-8", "surrogatepass"),
+        lambda key: crc32(str.encode(key, "utf-8", "surrogatepass")),
+    ),
+    bytes: KeyForm(lambda key: b"".join((BYTES, key)), crc32),
+    datetime: KeyForm(_moment, _hash_of_moment),
+    date: KeyForm(
+        lambda key: _DATE + _integer(key.toordinal()),
+        lambda key: crc32(key.isoformat().encode()),
+    ),
+    time: KeyForm(_clock, _hash_of_clock),
+    timedelta: KeyForm(
+        lambda key: _TIMEDELTA + _integer(key // _MICROSECOND),
+        lambda key: hash(key / _MICROSECOND) & MASK,
+    ),
+    UUID: KeyForm(lambda key: _UUID + key.bytes, lambda key: crc32(key.bytes)),
+    Enum: KeyForm(
+        lambda key: _ENUM + _pieces([_class_name(key), key.name.encode()]),
+        lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode()),
+    ),
+    tuple: _in_order(TUPLE, tuple),
+    TupleKey: _in_order(TUPLE, tuple),
+    ListKey: _in_order(_LIST, tuple, "list"),
+    frozenset: _in_any_order(_SET, frozenset),
+    Row: KeyForm(_row, _hash_of_row),
+}
+"""Class to the forms of its keys, and of keys that inherit their equality from it."""
+
+# Each column by itself: a key is looked up in one step, and not in the table and then in its row.
+_TO_BYTES = {cls: form.to_bytes for cls, form in KEY_FORMS.items()}
+_TO_HASH = {cls: form.to_hash for cls, form in KEY_FORMS.items()}
