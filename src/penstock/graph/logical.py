@@ -7,7 +7,7 @@ those of its inputs, so nodes in order of id are in topological order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -18,6 +18,7 @@ from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
 from penstock.program.partitioning import Partitioner
+from penstock.program.traverse import reachable
 from penstock.program.watermark_generator import WatermarkGenerator
 from penstock.program.window_operation import WindowSpec
 from penstock.types.information import TypeInformation
@@ -154,9 +155,11 @@ class LogicalGraph:
     """
 
     nodes: tuple[Node, ...]
+    _by_id: dict[int, Node] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check the graph, so that an invalid one cannot exist."""
+        object.__setattr__(self, "_by_id", {node.id: node for node in self.nodes})
         if not any(node.kind == SINK for node in self.nodes):
             raise EmptyGraphError(
                 "the program has no sink, so there is nothing to execute",
@@ -191,13 +194,8 @@ class LogicalGraph:
         Raises:
             EmptyGraphError: There is no sink.
         """
-        needed: set[int] = set()
-        todo = [node.id for node in nodes.values() if node.kind == SINK]
-        while todo:
-            current = todo.pop()
-            if current not in needed:
-                needed.add(current)
-                todo += nodes[current].inputs
+        sinks = [node.id for node in nodes.values() if node.kind == SINK]
+        needed = reachable(sinks, lambda key: nodes[key].inputs)
         number = {key: i for i, key in enumerate(sorted(needed))}
         return cls(
             tuple(
@@ -208,7 +206,7 @@ class LogicalGraph:
 
     def node(self, node_id: int) -> Node:
         """Return one node."""
-        return next(node for node in self.nodes if node.id == node_id)
+        return self._by_id[node_id]
 
     def of_kind(self, kind: OperatorKind) -> tuple[Node, ...]:
         """Return all nodes of a kind."""

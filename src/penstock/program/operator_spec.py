@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from penstock.errors import CallSite
@@ -114,6 +115,16 @@ class OperatorSpec:
     copies: Copies = NO_COPIES
     verifies_promise: bool = False
     takes_pairs: bool = False
+
+    @property
+    def fed_operators(self) -> tuple[int, ...]:
+        """Ids of the operators that are called directly, those of side outputs included."""
+        return tuple(chain(self.chained_to, *(side.chained_to for side in self.side_outputs)))
+
+    @property
+    def fed_channels(self) -> tuple[int, ...]:
+        """Ids of the channels that are written, those of side outputs included."""
+        return tuple(chain(self.channels, *(side.channels for side in self.side_outputs)))
 
     def key_type(self) -> TypeInformation | None:
         """Return the declared type of keys; None if it is not the same for all inputs with keys.

@@ -50,6 +50,7 @@ from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import KEY_BY, PARTITION
 from penstock.program.partitioning import Partitioner
+from penstock.program.traverse import ways
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag
 
@@ -316,12 +317,10 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
     before: list[list[Node]] = []
     types: list[TypeInformation | None] = []
     for source in operator.inputs:
-        node, kept = graph.node(source), []
-        while node.kind in _KEPT:
-            kept.append(node)
-            node = graph.node(node.inputs[0])
+        [way] = ways(source, lambda key: _kept_inputs(graph.node(key)))
+        *kept, last = map(graph.node, way)
         before.append(kept[::-1])
-        types.append(node.type_info)
+        types.append(last.type_info)
 
     def build(*inputs: DataStream) -> DataStream:
         env = inputs[0].get_execution_environment()
@@ -334,6 +333,10 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
         return env.stream_of(_copy(env, operator, tuple(reads)))
 
     return build, types
+
+
+def _kept_inputs(node: Node) -> tuple[int, ...]:
+    return node.inputs if node.kind in _KEPT else ()
 
 
 def _copy(env: StreamExecutionEnvironment, node: Node, inputs: tuple[int, ...]) -> int:

@@ -10,6 +10,7 @@ from penstock.graph.endpoints import Source
 from penstock.graph.logical import LogicalGraph, Node
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK, SOURCE
+from penstock.program.traverse import reachable
 
 
 class GraphBuilder:
@@ -90,14 +91,8 @@ class GraphBuilder:
 
     def sources_of(self, node_id: int) -> list[Node]:
         """Return the sources that a node reads, directly or not."""
-        found: dict[int, Node] = {}
-        todo = [node_id]
-        while todo:
-            node = self.node(todo.pop())
-            if node.id not in found:
-                found[node.id] = node
-                todo += node.inputs
-        return [node for node in found.values() if node.kind == SOURCE]
+        read = map(self.node, reachable([node_id], lambda key: self.node(key).inputs))
+        return [node for node in read if node.kind == SOURCE]
 
     def id_of_source(self, source: Source) -> int:
         """Return the id of the node that holds `source`."""

@@ -31,8 +31,7 @@ def explain_chains(plan: PhysicalPlan) -> PhysicalPlan:
     decisions = list(plan.decisions)
     for level in plan.levels:
         for op in level.operators:
-            chained = (*op.chained_to, *(t for side in op.side_outputs for t in side.chained_to))
-            for target in chained:
+            for target in op.fed_operators:
                 subject = f"{op.name!r} to {plan.graph.node(target).name!r}"
                 reason = f"both run at level {level.level}, so nothing has to be exchanged"
                 decision = Decision(subject, "chained", reason)

@@ -24,6 +24,7 @@ from penstock.plan.phases.attributes import attributes_of
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.operators import KEY_BY, PARTITION, PROCESS, SIDE_OUTPUT, SINK, SOURCE, UNION
+from penstock.program.traverse import inputs_first
 from penstock.types import Types
 
 RESULTS_RUN = "results"
@@ -131,17 +132,24 @@ class _Cut:
         """Return the id under which something outside of the region reads a node."""
         if old_id not in self.inside:
             return self._number[old_id]
-        if old_id in self._read:
-            return self._read[old_id]
+        for key in inputs_first([old_id], self._passed_on):
+            if key not in self._read:
+                made = self._read_outside(self.old.node(key))
+                self._nodes.append(made)
+                self._read[key] = made.id
+        return self._read[old_id]
+
+    def _passed_on(self, old_id: int) -> tuple[int, ...]:
         node = self.old.node(old_id)
-        if node.kind in _PASSING:
-            inputs = tuple(self._outside(i) for i in node.inputs)
-            made = replace(node, id=len(self._nodes), inputs=inputs)
-        else:
-            made = self._result_of(node)
-        self._nodes.append(made)
-        self._read[old_id] = made.id
-        return made.id
+        return node.inputs if node.kind in _PASSING and old_id not in self._read else ()
+
+    def _read_outside(self, node: Node) -> Node:
+        """Return what stands for a node of the region outside of it."""
+        if node.kind not in _PASSING:
+            return self._result_of(node)
+        # What feeds a node of the region is of the region, too, and has been made before.
+        inputs = tuple(self._read[i] for i in node.inputs)
+        return replace(node, id=len(self._nodes), inputs=inputs)
 
     def _result_of(self, node: Node) -> Node:
         name = self.old.node(node.inputs[0]).name if node.kind == SIDE_OUTPUT else node.name

@@ -7,13 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.graph.logical import LogicalGraph, Node, Partitioning
-from penstock.program.operators import (
-    KEY_BY,
-    PARTITION,
-    SIDE_OUTPUT,
-    SOURCE,
-    UNION,
-)
+from penstock.program.operators import KEY_BY, PARTITION, PASSING, SIDE_OUTPUT, SOURCE
+from penstock.program.traverse import reachable, ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,31 +52,38 @@ def key_selectors(graph: LogicalGraph, node: Node) -> tuple[Callable[[Any], Any]
 
 def sources_of(graph: LogicalGraph, node: Node) -> tuple[int, ...]:
     """Return the ids of the sources whose records can reach a node."""
-    found: set[int] = set()
-    todo = [node.id]
-    while todo:
-        current = graph.node(todo.pop())
-        if current.kind == SOURCE:
-            found.add(current.id)
-        todo += current.inputs
-    return tuple(sorted(found))
+    read = reachable([node.id], lambda key: graph.node(key).inputs)
+    return tuple(sorted(key for key in read if graph.node(key).kind == SOURCE))
 
 
 def _resolve(graph: LogicalGraph, node: Node, *, keyed: bool) -> Iterator[Edge]:
-    if node.kind == UNION:
-        for source in node.inputs:
-            yield from _resolve(graph, graph.node(source), keyed=False)
-    elif node.kind == KEY_BY:
+    """Yield an edge per way from a node up to an operator or source that writes records."""
+    for *passing, last in ways(node.id, lambda key: _passes_on(graph.node(key))):
+        edge = Edge(graph.node(last), graph.node(last))
+        for key in reversed(passing):
+            edge = _through(graph.node(key), edge, keyed=keyed and key == node.id)
+        yield edge
+
+
+def _passes_on(node: Node) -> tuple[int, ...]:
+    return node.inputs if node.kind in PASSING else ()
+
+
+def _through(node: Node, edge: Edge, *, keyed: bool) -> Edge:
+    """Return the edge to what reads a node, given the edge to what the node reads.
+
+    Args:
+        node: A node that only says how records travel.
+        edge: To what it reads.
+        keyed: The reader uses a key, and this node may be who says it.
+    """
+    if node.kind == KEY_BY:
         selector = node.key_selector if keyed else None
-        for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
-            # Where a key decides, what was asked for before it has no effect any more.
-            partitioning = None if keyed else edge.partitioning
-            yield replace(edge, origin_node=node, key_selector=selector, partitioning=partitioning)
-    elif node.kind == PARTITION:
-        for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
-            yield replace(edge, origin_node=node, partitioning=node.partitioning)
-    elif node.kind == SIDE_OUTPUT:
-        for edge in _resolve(graph, graph.node(node.inputs[0]), keyed=False):
-            yield replace(edge, origin_node=node, output_tag=node.output_tag)
-    else:
-        yield Edge(node, node)
+        # Where a key decides, what was asked for before it has no effect any more.
+        partitioning = None if keyed else edge.partitioning
+        return replace(edge, origin_node=node, key_selector=selector, partitioning=partitioning)
+    if node.kind == PARTITION:
+        return replace(edge, origin_node=node, partitioning=node.partitioning)
+    if node.kind == SIDE_OUTPUT:
+        return replace(edge, origin_node=node, output_tag=node.output_tag)
+    return edge

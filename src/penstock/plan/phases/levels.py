@@ -78,7 +78,7 @@ class _Assignment:
                     self._levels[edge.producer.id] + (self._exchange(edge, node) is not None)
                     for edge in self._edges[node.id]
                 )
-        self._fed: dict[int, int] = {}
+        self._fed = self._fed_subtasks()
         self._drafts: dict[int, _Draft] = {key: _Draft() for key in self._levels}
         self._channels: list[ChannelSpec] = []
 
@@ -184,20 +184,23 @@ class _Assignment:
 
         Behind what has fewer, and is chained to it, in no more: the others have nothing to say.
         """
-        return self._less(self._fed_subtasks(node))
+        return self._less(self._fed[node.id])
 
-    def _fed_subtasks(self, node: Node) -> int:
-        if self._levels[node.id] == 0:
-            return self._plan.options.parallelism
-        if node.id not in self._fed:
-            level = self._levels[node.id]
-            self._fed[node.id] = max(
-                self._fed_subtasks(edge.producer)
-                if self._levels[edge.producer.id] == level
-                else self._subtasks(node)
-                for edge in self._edges[node.id]
-            )
-        return self._fed[node.id]
+    def _fed_subtasks(self) -> dict[int, int]:
+        """Return in how many subtasks each source and operator is fed."""
+        fed: dict[int, int] = {}
+        for node in self._graph.nodes:  # upstream first
+            level = self._levels.get(node.id)
+            if level == 0:
+                fed[node.id] = self._plan.options.parallelism
+            elif level is not None:
+                fed[node.id] = max(
+                    fed[edge.producer.id]
+                    if self._levels[edge.producer.id] == level
+                    else self._subtasks(node)
+                    for edge in self._edges[node.id]
+                )
+        return fed
 
     def _channel(self, edge: Edge, node: Node) -> ChannelSpec:
         partitioning = edge.partitioning

@@ -95,7 +95,10 @@ def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
     made = replace(
         plan,
         levels=_with_operators(
-            plan, lambda op: replace(op, drops_timestamps=unread(op.id, *_targets(op)))
+            plan,
+            lambda op: replace(
+                op, drops_timestamps=unread(op.id, op.fed_operators, op.fed_channels)
+            ),
         ),
         channels=tuple(
             replace(c, time=ChannelTime.WATERMARKS if is_bare(c) else ChannelTime.FULL)
@@ -145,7 +148,7 @@ def _flow(plan: PhysicalPlan) -> _Flow:
     inputs: dict[int, set[int]] = {op.id: set() for op in operators}
     producers = [
         *plan.source_operators,
-        *((op.id, _targets(op)[0]) for op in operators),
+        *((op.id, op.fed_operators) for op in operators),
     ]
     for producer_id, targets in producers:
         for target in targets:
@@ -161,10 +164,9 @@ def _flow(plan: PhysicalPlan) -> _Flow:
     wanted: set[int] = set()
     in_order = any(run.kind is RunKind.BATCH for run in plan.runs)
     for op in reversed(operators):
-        chained, channels = _targets(op)
-        behind = set(chained) | {
+        behind = set(op.fed_operators) | {
             plan.channels[number].target_operator
-            for number in channels
+            for number in op.fed_channels
             if plan.channels[number].target_level != SINK_LEVEL
         }
         if _looks(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
@@ -236,14 +238,7 @@ def _with_operators(
     )
 
 
-def _targets(op: OperatorSpec) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the chained operators and the channels an operator feeds, side outputs included."""
-    chained = [*op.chained_to, *(target for side in op.side_outputs for target in side.chained_to)]
-    channels = [*op.channels, *(number for side in op.side_outputs for number in side.channels)]
-    return tuple(chained), tuple(channels)
-
-
 def _producers(plan: PhysicalPlan) -> dict[int, int]:
     """Return channel to the source or operator that writes it."""
     found = {number: key for key, numbers in plan.source_channels for number in numbers}
-    return found | {number: op.id for op in _operators(plan) for number in _targets(op)[1]}
+    return found | {number: op.id for op in _operators(plan) for number in op.fed_channels}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
 
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import ChannelSpec, WatermarkGroup
 from penstock.program.run_settings import RunKind
+from penstock.program.traverse import reachable
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP
 
 
@@ -56,21 +56,21 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
     specs = {spec.id: spec for spec in plan.levels[0].operators}
     if channel in dict(plan.source_channels).get(source, ()):
         return None
-    found: list[int | None] = []
-    todo: list[tuple[int, int | None]] = [
-        (key, None) for key in dict(plan.source_operators).get(source, ())
-    ]
-    while todo:
-        key, idle_ms = todo.pop()
-        spec = specs[key]
-        if spec.timestamps is not None:
-            idle_ms = spec.timestamps.idle_ms
-        channels = [*spec.channels, *(n for side in spec.side_outputs for n in side.channels)]
-        if channel in channels:
-            found.append(idle_ms)
-        local = (plan.channels[n].target_operator for n in channels if plan.channels[n].is_local)
-        targets = chain(spec.chained_to, *(s.chained_to for s in spec.side_outputs), local)
-        todo += [(target, idle_ms) for target in targets]
+
+    def arriving(targets: Iterable[int], idle_ms: int | None) -> Iterator[tuple[int, int | None]]:
+        """Yield operators, each with the time of the last strategy up to there, its own included."""
+        for key in targets:
+            own = specs[key].timestamps
+            yield key, idle_ms if own is None else own.idle_ms
+
+    def behind(at: tuple[int, int | None]) -> Iterator[tuple[int, int | None]]:
+        spec, written = specs[at[0]], (plan.channels[n] for n in specs[at[0]].fed_channels)
+        local = [each.target_operator for each in written if each.is_local]
+        return arriving([*spec.fed_operators, *local], at[1])
+
+    begin = arriving(dict(plan.source_operators).get(source, ()), None)
+    passed = reachable(begin, behind)
+    found = [idle_ms for key, idle_ms in passed if channel in specs[key].fed_channels]
     times = [idle_ms for idle_ms in found if idle_ms is not None]
     return max(times) if times and len(times) == len(found) else None
 

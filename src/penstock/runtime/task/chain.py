@@ -17,6 +17,7 @@ from penstock.metrics.task_clock import TaskClock, operator_section
 from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import Copies, OperatorSpec
+from penstock.program.traverse import reachable
 from penstock.runtime.exchange.channel_writer import Emit
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.level_input import Batch
@@ -362,19 +363,13 @@ class OperatorChain:
         return TaggedOutput(main, sides)
 
 
-def reachable(program: LevelProgram, start: Iterable[int]) -> set[int]:
+def operators_behind(program: LevelProgram, start: Iterable[int]) -> set[int]:
     """Return ids of the operators of this level behind `start`, itself included."""
-    specs: dict[int, Any] = {spec.id: spec for spec in program.operators}
+    specs = {spec.id: spec for spec in program.operators}
     local = {spec.id: spec.target_operator for spec in program.local_channels}
-    found: set[int] = set()
-    todo = list(start)
-    while todo:
-        current = todo.pop()
-        if current not in found:
-            found.add(current)
-            todo += specs[current].chained_to
-            sides = specs[current].side_outputs
-            todo += [target for side in sides for target in side.chained_to]
-            channels = (*specs[current].channels, *(n for side in sides for n in side.channels))
-            todo += [local[number] for number in channels if number in local]
-    return found
+
+    def behind(key: int) -> list[int]:
+        called, written = specs[key].fed_operators, specs[key].fed_channels
+        return [*called, *(local[number] for number in written if number in local)]
+
+    return set(reachable(start, behind))

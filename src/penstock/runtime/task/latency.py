@@ -143,10 +143,7 @@ class LatencyTracker:
         for name, value in marker.measured(spec.uid, now_ms).items():
             known = self._found.get(name)
             self._found[name] = value if known is None else known.merged(value)  # type: ignore[arg-type]
-        sides = spec.side_outputs
-        chained = (*spec.chained_to, *(target for side in sides for target in side.chained_to))
-        channels = (*spec.channels, *(number for side in sides for number in side.channels))
-        self.pass_on(marker, chained, channels, now_ms)
+        self.pass_on(marker, spec.fed_operators, spec.fed_channels, now_ms)
 
     def take(self) -> dict[str, MetricValue]:
         """Return what was noted since the last call, by full name."""

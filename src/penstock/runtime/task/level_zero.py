@@ -19,7 +19,7 @@ from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
-from penstock.runtime.task.chain import OperatorChain, reachable
+from penstock.runtime.task.chain import OperatorChain, operators_behind
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
@@ -38,7 +38,7 @@ class _SourceChain:
     ) -> None:
         entries = program.source_operators.get(source, ())
         self.chain = OperatorChain(
-            program, reachable(program, entries), entries, sequence, out, NO_STATE, task
+            program, operators_behind(program, entries), entries, sequence, out, NO_STATE, task
         )
         direct = program.source_channels.get(source, ())
         copies = program.source_copies.get(source, NO_COPIES)

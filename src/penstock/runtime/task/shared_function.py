@@ -13,7 +13,7 @@ from typing import Any
 
 from penstock.program.level import LevelProgram
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.task.chain import reachable
+from penstock.runtime.task.chain import operators_behind
 
 
 class SharedFunction:
@@ -47,7 +47,7 @@ def with_shared_functions(program: LevelProgram) -> LevelProgram:
     """Return a program of level 0 whose operators behind a union share their function."""
     users: Counter[int] = Counter()
     for entries in program.source_operators.values():
-        users.update(reachable(program, entries))
+        users.update(operators_behind(program, entries))
     if all(count == 1 for count in users.values()):
         return program
     operators = tuple(

@@ -24,8 +24,7 @@ def of_subtask(program: LevelProgram, subtask: int) -> LevelProgram:
     if len(own) == len(program.operators):
         return program
     ids = {spec.id for spec in own}
-    written = {channel for spec in own for channel in spec.channels}
-    written |= {channel for spec in own for side in spec.side_outputs for channel in side.channels}
+    written = {channel for spec in own for channel in spec.fed_channels}
     return replace(
         program,
         operators=own,

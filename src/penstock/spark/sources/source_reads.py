@@ -33,7 +33,7 @@ from penstock.plan.phases.instances import TaskGroup, task_groups, tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.combining import ColumnCombine
 from penstock.program.level import LevelProgram
-from penstock.runtime.task.chain import reachable
+from penstock.runtime.task.chain import operators_behind
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.file_options import reader_options
@@ -204,7 +204,7 @@ def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
     Where there are none, nobody can tell, and Spark may read in as many tasks as it likes.
     """
     tasks = tasks_reading(context.plan, source)
-    chained = reachable(context.program, context.program.source_operators.get(source, ()))
+    chained = operators_behind(context.program, context.program.source_operators.get(source, ()))
     has_objects = any(
         spec.method is not None for spec in context.program.operators if spec.id in chained
     )

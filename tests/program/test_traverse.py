@@ -1,0 +1,115 @@
+"""The walks along edges, each against its definition, and that nobody writes another one by hand."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import penstock
+from penstock.errors import CallSite
+from penstock.graph.logical import LogicalGraph, Node
+from penstock.program.operators import MAP, SINK, SOURCE
+from penstock.program.traverse import inputs_first, reachable, ways
+from penstock.types import Types
+
+ROOT = Path(penstock.__file__).parent
+WALKED = ("api", "graph", "plan", "program", "runtime/task", "testing")
+"""Where graphs are known."""
+
+NO_WALKS = {
+    "plan/compat/code_digest.py": "what a function refers to: values, with an identity but no hash",
+    "plan/phases/regions.py": "takes levels off the end of a list",
+    "program/traverse.py": "the walks themselves",
+    "runtime/task/spilling/spilled_group.py": "portions of a file, which are cut while they are read",
+}
+"""Files with a loop that looks like a walk, and what it is."""
+
+
+@st.composite
+def graphs(draw):
+    """Return node to the nodes it reads, smaller ones all, the same one twice included."""
+    size = draw(st.integers(1, 7))
+    edges = {n: draw(st.lists(st.integers(0, n - 1), max_size=3)) if n else [] for n in range(size)}
+    return edges, draw(st.lists(st.integers(0, size - 1), max_size=3))
+
+
+def behind(edges, node):
+    return {node}.union(*(behind(edges, each) for each in edges[node]))
+
+
+def all_ways(edges, node):
+    if not edges[node]:
+        return [(node,)]
+    return [(node, *way) for each in edges[node] for way in all_ways(edges, each)]
+
+
+@given(graphs())
+def test_reaches_every_node_behind_once(drawn):
+    edges, starts = drawn
+    found = reachable(starts, edges.__getitem__)
+    assert set(found) == set().union(*(behind(edges, start) for start in starts))
+
+
+@given(graphs())
+def test_inputs_come_first(drawn):
+    edges, starts = drawn
+    found = list(inputs_first(starts, edges.__getitem__))
+    assert sorted(found) == sorted(reachable(starts, edges.__getitem__))
+    place = {node: n for n, node in enumerate(found)}
+    assert all(place[each] < place[node] for node in found for each in edges[node])
+
+
+@given(graphs())
+def test_every_way_is_told_in_order_of_edges(drawn):
+    edges, _ = drawn
+    assert list(ways(len(edges) - 1, edges.__getitem__)) == all_ways(edges, len(edges) - 1)
+
+
+@pytest.mark.parametrize("walk", [reachable, inputs_first])
+def test_a_long_chain_is_walked(walk):
+    assert len(list(walk([100_000], lambda n: [n - 1] if n else []))) == 100_001
+
+
+def test_a_long_chain_is_one_way():
+    [way] = ways(2_000, lambda n: [n - 1] if n else [])
+    assert way == tuple(range(2_000, -1, -1))
+
+
+def walks(source: str) -> list[int]:
+    """Return the lines of loops that take nodes off a list until it is empty."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.While)
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr in {"pop", "popleft"}
+    ]
+
+
+def test_nobody_else_walks():
+    files = [file for member in WALKED for file in (ROOT / member).rglob("*.py")]
+    found = {str(file.relative_to(ROOT)) for file in files if walks(file.read_text())}
+    assert found == NO_WALKS.keys()
+
+
+def test_a_walk_is_noticed():
+    assert walks("while todo:\n    node = todo.pop()\n    todo += node.inputs\n") == [1]
+
+
+def node(number, kind, inputs):
+    origin = CallSite.of_caller()
+    return Node(number, kind, f"n{number}", None, inputs, Types.INT(), origin)
+
+
+def test_a_node_is_found_by_its_id_and_that_changes_nothing_else():
+    nodes = (node(2, SOURCE, ()), node(5, MAP, (2,)), node(9, SINK, (5,)))
+    graph, same = LogicalGraph(nodes), LogicalGraph(nodes)
+    assert [graph.node(key) for key in (2, 5, 9)] == list(nodes)
+    assert (graph, hash(graph), repr(graph)) == (same, hash(same), repr(same))
+    assert repr(graph) == f"LogicalGraph(nodes={nodes!r})"
