@@ -10,7 +10,7 @@ kept as long as the checkpoint directory: whoever starts again after a failure r
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from penstock.connectors.cache import CacheFile, CacheSource, open_cache_file
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SourceError
-from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types import Types
 from penstock.types.information import TypeInformation
 from penstock.wire.atomic_file import write_atomically
@@ -116,6 +116,9 @@ class ResultSource(SplitSource):
     values: tuple[tuple[Any, int | None], ...] | None = None
 
     kind: ClassVar[str] = "result"
+    makes_records_anew: ClassVar[bool] = True
+    is_internal: ClassVar[bool] = True
+    gives_results: ClassVar[bool] = True
     has_declared_form: ClassVar[bool] = True
 
     @property
@@ -168,3 +171,8 @@ class ResultSource(SplitSource):
                 "the input again in a new checkpoint directory.",
             )
         return CacheSource(-1, Types.PICKLED_BYTE_ARRAY(), self.files)
+
+
+def with_kept(part: Source, kept: Callable[[ResultSource], ResultSource]) -> Source:
+    """Return a part of a source with what is kept by now, if it reads results; others as they are."""
+    return kept(part) if isinstance(part, ResultSource) else part

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, ClassVar
 
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError, SourceError
-from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, SplitSource
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types.information import TypeInformation
 from penstock.user_failure import raise_interrupt, words_of
 
@@ -174,6 +174,8 @@ class CacheSource(SplitSource):
     files: tuple[CacheFile, ...] | None = None
 
     kind: ClassVar[str] = "cache"
+    makes_records_anew: ClassVar[bool] = True
+    is_internal: ClassVar[bool] = True
     has_declared_form: ClassVar[bool] = True
 
     @property
@@ -223,3 +225,8 @@ class CacheSource(SplitSource):
                 hint="Run the program with execute() or execute_and_collect().",
             )
         return self.files
+
+
+def cache_of(source: Source | None) -> CacheSource | None:
+    """Return a source as one of a cached stream, None if it reads something else."""
+    return source if isinstance(source, CacheSource) else None

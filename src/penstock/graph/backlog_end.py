@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.errors import SourceError
-from penstock.graph.endpoints import SplitSource
+from penstock.graph.endpoints import Source, SplitSource
 from penstock.types.information import TypeInformation
 
 Cut = tuple[int, int, int | None]
@@ -134,3 +134,8 @@ class SplitSourcePart(SplitSource):
         """Return the source and its end, e.g. `numbers up to position 7`."""
         how = "up to" if self.is_backlog else "from"
         return f"{self.source.describe()} {how} {self.end.describe()}"
+
+
+def part_of_two(source: Source) -> SplitSourcePart | None:
+    """Return a source as the part of one that is cut in two, None if it is whole."""
+    return source if isinstance(source, SplitSourcePart) else None

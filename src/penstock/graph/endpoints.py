@@ -25,6 +25,7 @@ from penstock.types.information import TypeInformation
 from penstock.user_failure import failing_as, raise_interrupt, short
 
 _SEARCH_RECORDS = 8192
+_READING = frozenset({"read", "read_timestamped"})
 
 
 class Source(ABC):
@@ -32,6 +33,44 @@ class Source(ABC):
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `collection`."""
+
+    has_declared_form: ClassVar[bool] = True
+    """Whether every record has the form of `get_produced_type` already. If not, and if that
+    type is declared, records are brought to it when they are read."""
+
+    makes_records_anew: ClassVar[bool] = False
+    """Whether no record is one that the source keeps, or gives again. Such records are not copied
+    for those who may change them (FLIP-329). A class that overrides how records are read does not
+    inherit the promise."""
+
+    is_internal: ClassVar[bool] = False
+    """Whether Penstock puts the source into a program by itself, so that nobody can give it a uid."""
+
+    gives_results: ClassVar[bool] = False
+    """Whether it gives what the bounded region of the job gave (FLIP-331): backlog, as long as it
+    is read."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Withdraw the promise about records from a class that reads them in its own way."""
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        if own & _READING and "makes_records_anew" not in own:
+            cls.makes_records_anew = False
+
+    @property
+    def as_split(self) -> SplitSource | None:
+        """The source itself if it is read by positions, else None."""
+        return None
+
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them."""
+        return False
+
+    @property
+    def record_function(self) -> Callable[..., Any] | None:
+        """The user's function that makes the records, if nothing else decides whether they are new."""
+        return None
 
     @property
     @abstractmethod
@@ -58,8 +97,11 @@ class SplitSource(Source):
     """Rate limit over all splits in a live run; None reads as fast as it can."""
 
     has_declared_form: ClassVar[bool] = False
-    """Whether every record has the form of `get_produced_type` already. If not, and if that
-    type is declared, records are brought to it when they are read."""
+
+    @property
+    def as_split(self) -> SplitSource:
+        """The source itself."""
+        return self
 
     @property
     def gives_timestamps(self) -> bool:

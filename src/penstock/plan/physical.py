@@ -227,7 +227,7 @@ class PhysicalPlan:
             reading.source
             for reading in run.readings
             if reading.parts[-1] < len(self.source(reading.source).parts) - 1
-            or self.source(reading.source).parts[0].kind == "result"
+            or self.source(reading.source).parts[0].gives_results
         )
 
     def regions(self) -> tuple[frozenset[int], ...]:

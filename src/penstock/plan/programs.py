@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.endpoints import Source
 from penstock.plan.compat.code_digest import code_digest
 from penstock.plan.compat.identity import source_uids
 from penstock.plan.hand_over import HandOver
@@ -151,6 +151,4 @@ def _source_types(plan: PhysicalPlan) -> dict[int, SourceType]:
 
 
 def _may_differ(part: Source, declared: TypeInformation) -> bool:
-    if isinstance(part, SplitSource) and not part.has_declared_form:
-        return True
-    return part.get_produced_type() != declared
+    return not part.has_declared_form or part.get_produced_type() != declared

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.connectors.blocking_result import ResultSink, ResultSource
-from penstock.graph.endpoints import Source
+from penstock.connectors.blocking_result import ResultSink, ResultSource, with_kept
 from penstock.plan.physical import PhysicalPlan
 from penstock.testing.results import Results
 
@@ -18,11 +17,12 @@ def with_values(plan: PhysicalPlan, results: Results) -> PhysicalPlan:
         if isinstance(sink.sink, ResultSink)
     }
 
-    def filled(part: Source) -> Source:
-        return replace(part, values=held[part.result]) if isinstance(part, ResultSource) else part
+    def filled(source: ResultSource) -> ResultSource:
+        return replace(source, values=held[source.result])
 
     sources = tuple(
-        replace(source, parts=tuple(map(filled, source.parts))) for source in plan.sources
+        replace(source, parts=tuple(with_kept(part, filled) for part in source.parts))
+        for source in plan.sources
     )
     return replace(plan, sources=sources)
 

@@ -55,10 +55,10 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
     for reading in run.readings:
         source = plan.source(reading.source)
         for number in reading.parts:
-            part = source.parts[number]
-            if not isinstance(part, SplitSource):
+            part = source.parts[number].as_split
+            if part is None:
                 raise SourceError(
-                    f"source {source.name!r} reads {part.describe()}, which cannot be read in "
+                    f"source {source.name!r} reads {source.parts[number].describe()}, which cannot be read in "
                     "process",
                     hint="Replace it by from_collection or another SplitSource in the test.",
                     origin=source.origin,

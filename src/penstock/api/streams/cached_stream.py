@@ -7,7 +7,7 @@ from pathlib import Path
 
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.no_operator import NoOperator
-from penstock.connectors.cache import CacheSource
+from penstock.connectors.cache import CacheSource, cache_of
 from penstock.errors import CallSite, GraphError
 from penstock.types.type_parameters import T
 
@@ -50,8 +50,8 @@ class CachedDataStream(NoOperator, DataStream[T]):
         return self
 
     def _source(self) -> CacheSource:
-        source = self._graph.node(self._node_id).source
-        assert isinstance(source, CacheSource), source
+        source = cache_of(self._graph.node(self._node_id).source)
+        assert source is not None, "a handle of this class is made of nothing else"
         return source
 
     def _refusal(self, call: str) -> GraphError:

@@ -12,7 +12,7 @@ from penstock.api.environment.job import executor_for
 from penstock.config.configuration import Configuration
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import CHECKPOINT_DIR, RUNTIME_MODE
-from penstock.connectors.cache import CacheSink, CacheSource, take_files
+from penstock.connectors.cache import CacheSink, CacheSource, cache_of, take_files
 from penstock.errors import CallSite, GraphError
 from penstock.graph.logical import Node
 from penstock.plan.planner import plan_job
@@ -61,8 +61,9 @@ def fill_caches(environment: StreamExecutionEnvironment, sink: int | None = None
         PenstockError: The program is wrong, or the computation failed.
     """
     for node in environment.graph.logical_graph(sink).of_kind(SOURCE):
-        if isinstance(node.source, CacheSource) and node.source.files is None:
-            _fill(environment, node, node.source)
+        source = cache_of(node.source)
+        if source is not None and source.files is None:
+            _fill(environment, node, source)
 
 
 def _fill(environment: StreamExecutionEnvironment, node: Node, source: CacheSource) -> None:

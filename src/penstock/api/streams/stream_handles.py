@@ -13,7 +13,7 @@ from penstock.api.streams.cached_stream import CachedDataStream
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.joined_rows import JoinedRows
 from penstock.api.streams.keyed_stream import KeyedStream
-from penstock.connectors.cache import CacheSource
+from penstock.connectors.cache import cache_of
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import KEY_BY, KEYED_REGULAR_JOIN
 
@@ -30,6 +30,6 @@ _CLASSES: dict[OperatorKind, type[DataStream[Any]]] = {
 def handle_of(environment: StreamExecutionEnvironment, node_id: int) -> DataStream[Any]:
     """Return the stream that a node produces."""
     node = environment.graph.node(node_id)
-    if isinstance(node.source, CacheSource):
+    if cache_of(node.source) is not None:
         return CachedDataStream(environment, node_id)
     return _CLASSES.get(node.kind, DataStream)(environment, node_id)

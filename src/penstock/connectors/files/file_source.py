@@ -190,6 +190,7 @@ class FileSource(Source):
     """
 
     kind: ClassVar[str] = "files"
+    makes_records_anew: ClassVar[bool] = True
     path: str
     format: str
     type_info: RowTypeInfo | None = None

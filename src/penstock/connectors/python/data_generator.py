@@ -72,6 +72,11 @@ class DataGeneratorSource(SplitSource):
         """Whether a count was given."""
         return self.count is not None
 
+    @property
+    def record_function(self) -> Callable[[int], Any]:
+        """The generator."""
+        return self.generator
+
     def get_produced_type(self) -> TypeInformation:
         """Return the declared type."""
         return self.type_info

@@ -35,6 +35,7 @@ class IteratorSource(SplitSource):
     """
 
     kind: ClassVar[str] = "iterator"
+    makes_records_anew: ClassVar[bool] = True
     iterate: Callable[[int, int], Iterable[Any]]
     counts: tuple[int | None, ...] = (None,)
     records_per_second: int | None = None

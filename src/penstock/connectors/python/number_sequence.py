@@ -28,6 +28,7 @@ class NumberSequenceSource(SplitSource):
     """
 
     kind: ClassVar[str] = "sequence"
+    makes_records_anew: ClassVar[bool] = True
     has_declared_form: ClassVar[bool] = True
     start: int
     end: int

@@ -88,7 +88,7 @@ def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
 
 def is_result(node: Node) -> bool:
     """Return whether a source reads what the bounded region gave."""
-    return isinstance(node.source, ResultSource)
+    return node.source is not None and node.source.gives_results
 
 
 @dataclass(slots=True)

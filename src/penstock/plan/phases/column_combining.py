@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, SourcePlan
 from penstock.program.channel import ChannelSpec
 from penstock.program.combining import ColumnCombine, CombineSpec
@@ -68,8 +67,7 @@ def _of_source(
     if aggregate is None or combine.result_type not in (None, declared):
         return None
     if not isinstance(declared, RowTypeInfo) or not all(
-        not isinstance(part, SplitSource) and part.get_produced_type() == declared
-        for part in source.parts
+        part.as_split is None and part.get_produced_type() == declared for part in source.parts
     ):
         return None
     names, kinds = declared.get_field_names(), list(map(repr, declared.get_field_types()))

@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.errors import SourceError
-from penstock.graph.backlog_end import Cut, SplitSourcePart
+from penstock.graph.backlog_end import Cut, part_of_two
+from penstock.graph.endpoints import Source
 from penstock.plan.physical import PhysicalPlan
 
 
@@ -22,8 +23,8 @@ def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
     """
     found: dict[int, tuple[Cut, ...]] = {}
     for source in plan.sources:
-        part = source.parts[0]
-        if isinstance(part, SplitSourcePart):
+        part = part_of_two(source.parts[0])
+        if part is not None:
             try:
                 found[source.id] = part.end.cuts(part.source, plan.options.parallelism)
             except SourceError as error:
@@ -38,15 +39,15 @@ def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> Physical
     sources = tuple(
         replace(
             source,
-            parts=tuple(
-                replace(part, decided=tuple(cuts[source.id]))
-                if isinstance(part, SplitSourcePart)
-                else part
-                for part in source.parts
-            ),
+            parts=tuple(_decided(part, tuple(cuts[source.id])) for part in source.parts),
         )
         if source.id in cuts
         else source
         for source in plan.sources
     )
     return replace(plan, sources=sources)
+
+
+def _decided(part: Source, cuts: tuple[Cut, ...]) -> Source:
+    cut = part_of_two(part)
+    return part if cut is None else replace(cut, decided=cuts)

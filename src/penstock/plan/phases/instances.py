@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, RunPlan
 
 
@@ -47,7 +46,7 @@ def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
         tasks = tasks_reading(plan, reading.source)
         for part in reading.parts:
             member = (reading.source, part)
-            is_split = isinstance(plan.source(reading.source).parts[part], SplitSource)
+            is_split = plan.source(reading.source).parts[part].as_split is not None
             if tasks is None or not is_split or len(reading.parts) > 1:
                 groups.append(([member], tasks))
             elif tasks in shared:

@@ -19,8 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.connectors.python.data_generator import DataGeneratorSource
-from penstock.graph.backlog_end import SplitSourcePart
+from penstock.graph.backlog_end import part_of_two
 from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
@@ -98,8 +97,6 @@ _KEPT: dict[Keeps, Callable[[Any], Kept]] = {
     Keeps.STATE: _results,
 }
 
-_FRESH_SOURCES = frozenset({"cache", "dataframe", "files", "iterator", "result", "sequence"})
-
 
 def kept_by_source(part: Source) -> Kept:
     """Return whether a source may keep the records it gives.
@@ -107,10 +104,10 @@ def kept_by_source(part: Source) -> Kept:
     Those that make every record anew do not; of a generator its function decides. Others may give
     out what they keep, as a collection does.
     """
-    if isinstance(part, SplitSourcePart):
-        return kept_by_source(part.source)
-    if part.kind in _FRESH_SOURCES:
+    cut = part_of_two(part)
+    whole = part if cut is None else cut.source
+    if whole.makes_records_anew:
         return Kept(stored=False, reason="it makes every record anew")
-    if isinstance(part, DataGeneratorSource):
-        return kept_by_generator(part.generator)
-    return Kept(stored=True, reason=f"{part.describe()} may give a record again")
+    if whole.record_function is not None:
+        return kept_by_generator(whole.record_function)
+    return Kept(stored=True, reason=f"{whole.describe()} may give a record again")

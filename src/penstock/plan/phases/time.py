@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
 from penstock.program.operator_kind import Time
@@ -157,7 +156,9 @@ def _flow(plan: PhysicalPlan) -> _Flow:
         channel = plan.channels[number]
         if channel.target_level != SINK_LEVEL:
             inputs[channel.target_operator].add(producer_id)
-    carried = {source.id for source in plan.sources if any(map(_gives_timestamps, source.parts))}
+    carried = {
+        source.id for source in plan.sources if any(p.gives_timestamps for p in source.parts)
+    }
     for op in operators:
         if _makes_timestamps(op) or (_passes_on(op) and inputs[op.id] & carried):
             carried.add(op.id)
@@ -172,10 +173,6 @@ def _flow(plan: PhysicalPlan) -> _Flow:
         if _looks(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
             wanted.add(op.id)
     return _Flow(frozenset(carried), frozenset(wanted))
-
-
-def _gives_timestamps(part: object) -> bool:
-    return isinstance(part, SplitSource) and part.gives_timestamps
 
 
 def _makes_timestamps(op: OperatorSpec) -> bool:

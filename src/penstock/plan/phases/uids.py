@@ -8,7 +8,7 @@ which nobody can call anything, needs none.
 
 from __future__ import annotations
 
-from penstock.connectors.cache import CacheSink, CacheSource
+from penstock.connectors.cache import CacheSink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.errors import GraphError
 from penstock.graph.logical import LogicalGraph, Node
@@ -58,4 +58,5 @@ def _without_uid(graph: LogicalGraph) -> list[Node]:
 
 
 def _is_ours(node: Node) -> bool:
-    return isinstance(node.sink, _OWN_SINKS) or isinstance(node.source, CacheSource)
+    is_read = node.source is not None and node.source.is_internal
+    return is_read or isinstance(node.sink, _OWN_SINKS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from penstock.graph.endpoints import SplitSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import ChannelSpec, WatermarkGroup
@@ -40,10 +39,10 @@ def watermark_groups(
         splits = 0
         if run.kind is RunKind.LIVE and source_id in parts:
             part = plan.source(source_id).parts[parts[source_id][0]]
-            if isinstance(part, SplitSource) and open_splits is not None:
+            if part.as_split is not None and open_splits is not None:
                 splits = open_splits[source_id]
-            elif isinstance(part, SplitSource):
-                splits = len(part.exact_splits(plan.options.parallelism))
+            elif part.as_split is not None:
+                splits = len(part.as_split.exact_splits(plan.options.parallelism))
         groups.append(WatermarkGroup(source_id, splits, _idle_ms(plan, source_id, channel.id)))
     return tuple(groups)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.connectors.blocking_result import ResultSource
-from penstock.graph.endpoints import Source
+from penstock.connectors.blocking_result import ResultSource, with_kept
 from penstock.plan.physical import PhysicalPlan
 
 
@@ -18,10 +17,11 @@ def with_results(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
         scratch: Its checkpoint directory.
     """
 
-    def found(part: Source) -> Source:
-        return part.found_in(scratch) if isinstance(part, ResultSource) else part
+    def found(source: ResultSource) -> ResultSource:
+        return source.found_in(scratch)
 
     sources = tuple(
-        replace(source, parts=tuple(map(found, source.parts))) for source in plan.sources
+        replace(source, parts=tuple(with_kept(part, found) for part in source.parts))
+        for source in plan.sources
     )
     return replace(plan, sources=sources)
