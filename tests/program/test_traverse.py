@@ -20,6 +20,9 @@ ROOT = Path(penstock.__file__).parent
 WALKED = ("api", "graph", "plan", "program", "runtime/task", "testing")
 """Where graphs are known."""
 
+EDGES = {"inputs", "chained_to", "fed_operators", "producer"}
+"""What leads from a node to others."""
+
 NO_WALKS = {
     "plan/compat/code_digest.py": "what a function refers to: values, with an identity but no hash",
     "plan/phases/regions.py": "takes levels off the end of a list",
@@ -80,16 +83,25 @@ def test_a_long_chain_is_one_way():
 
 
 def walks(source: str) -> list[int]:
-    """Return the lines of loops that take nodes off a list until it is empty."""
-    return [
-        node.lineno
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.While)
-        for call in ast.walk(node)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr in {"pop", "popleft"}
+    """Return the lines of loops that take nodes off a list, and of functions that follow edges."""
+    nodes = list(ast.walk(ast.parse(source)))
+    loops = [n for n in nodes if isinstance(n, ast.While) and _called(n) & {"pop", "popleft"}]
+    recursions = [
+        node
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        and node.name in _called(node)
+        and any(isinstance(n, ast.Attribute) and n.attr in EDGES for n in ast.walk(node))
     ]
+    return [node.lineno for node in loops + recursions]
+
+
+def _called(node: ast.AST) -> set[str]:
+    """Return the names of functions, and of methods of `self` and of lists, that are called."""
+    functions = [call.func for call in ast.walk(node) if isinstance(call, ast.Call)]
+    names = {f.id for f in functions if isinstance(f, ast.Name)}
+    methods = [f for f in functions if isinstance(f, ast.Attribute)]
+    return names | {f.attr for f in methods if isinstance(f.value, ast.Name)}
 
 
 def test_nobody_else_walks():
@@ -100,6 +112,8 @@ def test_nobody_else_walks():
 
 def test_a_walk_is_noticed():
     assert walks("while todo:\n    node = todo.pop()\n    todo += node.inputs\n") == [1]
+    assert walks("def f(n):\n    return [f(each) for each in n.inputs]\n") == [1]
+    assert walks("def f(n):\n    return [g(each) for each in n.inputs]\n") == []
 
 
 def node(number, kind, inputs):

@@ -16,12 +16,13 @@ from penstock.common import Configuration
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.files.file_source import FileSource
 from penstock.plan.phases.backlog import catch_up_factor
-from penstock.spark.job.run_outline import SourceOutline, StreamKind
+from penstock.spark.job.run_outline import SourceOutline
 from penstock.spark.live import behind as behind_module
 from penstock.spark.live.behind import Behind, Distance
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.positions import ControlLog, PositionsReader, taken_at_once
-from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.source_row import StreamKind
 
 
 def positions(tmp_path: Path, splits: list[Any], **options: Any) -> PositionsReader:

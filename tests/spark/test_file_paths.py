@@ -11,7 +11,7 @@ import pytest
 
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
-from penstock.spark.job.run_outline import SourceOutline, StreamKind
+from penstock.spark.job.run_outline import SourceOutline
 from penstock.spark.live import planned_files
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.spark.sources.file_paths import (
@@ -23,7 +23,8 @@ from penstock.spark.sources.file_paths import (
     may_contain,
     stream_path,
 )
-from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.source_row import StreamKind
 from penstock.spark.sources.stream_positions import files_planned, files_read
 
 

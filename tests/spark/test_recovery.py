@@ -27,7 +27,7 @@ from penstock.spark.driver.recovery import Restored, match_savepoint
 from penstock.spark.job.run_outline import RunOutline, outline_of, source_records
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.positions import ControlLog, PositionsReader
-from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.read_context import Pinned
 from penstock.state.savepoint import Savepoint, SourceRecord, StateFile, WatermarkRecord
 
 NO_TIME = WatermarkStrategy.no_watermarks()

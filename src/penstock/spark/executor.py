@@ -47,7 +47,7 @@ from penstock.spark.savepoints.savepoint_taker import STOPPED
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.sources.column_names import check_sources
-from penstock.spark.sources.file_paths import check_files_there
+from penstock.spark.sources.missing_files import check_files_there
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 

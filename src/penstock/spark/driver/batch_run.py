@@ -42,7 +42,8 @@ from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.sources.bad_records import read_failure
-from penstock.spark.sources.source_reads import Pinned, ReadContext, batch_frames
+from penstock.spark.sources.read_context import Pinned, ReadContext
+from penstock.spark.sources.source_reads import batch_frames
 from penstock.spark.worker.batch_costs import make_batch_costs
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_tasks import BatchLevelTask

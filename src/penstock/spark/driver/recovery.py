@@ -18,8 +18,9 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
-from penstock.spark.job.run_outline import StreamKind, stream_kind
 from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.source_row import Resumed
+from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
 
 _IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
@@ -127,33 +128,25 @@ def match_savepoint(
     for source, record in records.items():
         _check_kinds(plan, source, record)
     run = _run_that_goes_on(plan, records)
-    splits: Splits = {}
-    left: Files = {}
+    going_on: dict[tuple[int, int], Resumed] = {}
     read: Files = {}
-    read_frames = set()
     for source, record in records.items():
         read |= {(source, int(part)): PinnedFiles.from_json(f) for part, f in record.read.items()}
         if record.part is None:
             continue
-        key = source, record.part
-        kind = stream_kind(plan.source(source).parts[record.part])
-        if kind is StreamKind.SPLITS:
-            splits[key] = [(at, end) for at, end in record.position["splits"]]
-        elif kind is StreamKind.BOUNDED_FILES:
-            left[key] = PinnedFiles.from_json(record.position["left"])
-        elif kind is StreamKind.WRITTEN_FRAME and not record.position["rows_left"]:
-            read_frames.add(source)
-        elif kind is not StreamKind.FILES and not ignore_positions:
+        resumed = row_of(plan.source(source).parts[record.part]).resume(record.position)
+        if resumed is None and not ignore_positions:
             raise _cannot_go_on(plan, source, record)
+        going_on[source, record.part] = resumed or Resumed()
     return Restored(
         savepoint=str(path),
         run=run.index,
         handed=HandOver(_watermarks(plan, savepoint), dict(savepoint.memory)),
         state_files=tuple(file.name for file in savepoint.files),
-        splits=splits,
-        left=left,
+        splits={key: each.splits for key, each in going_on.items() if each.splits is not None},
+        left={key: each.left for key, each in going_on.items() if each.left is not None},
         read=read,
-        read_frames=frozenset(read_frames),
+        read_frames=frozenset(source for (source, _), each in going_on.items() if each.is_read),
     )
 
 

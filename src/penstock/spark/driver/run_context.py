@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
 
 from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.config.options import FRAME_RECORDS
-from penstock.connectors.files.file_source import FileSource
 from penstock.errors import JobCancelledError
-from penstock.graph.endpoints import SplitSource
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.listener import JobEvents, MetricsReported
 from penstock.metrics.profile import WALL
@@ -28,9 +24,10 @@ from penstock.runtime.task.report import Report
 from penstock.spark.driver.recovery import Restored
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.sources.file_columns import FileColumns
-from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged, pin_files
-from penstock.spark.sources.source_reads import Pinned, ReadContext
+from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
+from penstock.spark.sources.read_context import Pinned, ReadContext
+from penstock.spark.sources.source_row import PinnedPart
+from penstock.spark.sources.table import files_of, row_of
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire import user_code
 
@@ -186,8 +183,8 @@ class JobContext:
             HistoryChangedError: Something differs.
         """
         for (source, part), files in pinned.files.items():
-            described = self.plan.source(source).parts[part]
-            if isinstance(described, FileSource):
+            described = files_of(self.plan.source(source).parts[part])
+            if described is not None:
                 check_unchanged(self.session, described, files)
 
     def _decide(self, run: RunPlan) -> dict[str, Any]:
@@ -198,20 +195,17 @@ class JobContext:
         for reading in run.readings:
             source = self.plan.source(reading.source)
             for part in reading.parts:
-                described = source.parts[part]
                 name, key = f"{reading.source}.{part}", (reading.source, part)
-                if restored is not None and goes_on and key in restored.splits:
-                    splits[name] = restored.splits[key]
-                elif restored is not None and goes_on and key in restored.left:
-                    files[name] = restored.left[key].to_json()
-                elif isinstance(described, SplitSource):
-                    splits[name] = described.exact_splits(self.plan.options.parallelism)
-                elif isinstance(described, FileSource) and described.is_bounded:
-                    pinned = pin_files(self.session, described, source.origin)
-                    schema = StructType.fromJson(json.loads(pinned.schema))
-                    columns = FileColumns(self.session, described, schema, source.origin)
-                    columns.check(pinned.files)
-                    files[name] = pinned.to_json()
+                if restored is not None and goes_on and key in restored.splits | restored.left:
+                    made = PinnedPart(restored.splits.get(key), restored.left.get(key))
+                else:
+                    described, subtasks = source.parts[part], self.plan.options.parallelism
+                    pin = row_of(described).pin
+                    made = pin(self.session, described, subtasks, source.origin)
+                if made.splits is not None:
+                    splits[name] = made.splits
+                if made.files is not None:
+                    files[name] = made.files.to_json()
         return {"files": files, "splits": splits}
 
 

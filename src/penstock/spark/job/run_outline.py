@@ -6,25 +6,20 @@ The outline is made from the plan when the run starts and recorded in the checkp
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-from penstock.connectors.files.file_source import FileSource
-from penstock.connectors.spark_source import SparkSource
-from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.compat.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
-from penstock.spark.sources.file_paths import plain
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.source_reads import Pinned
-from penstock.spark.sources.stream_positions import files_read, stream_offsets
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.source_row import StreamReading
+from penstock.spark.sources.stream_positions import stream_offsets
+from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
     OperatorRecord,
@@ -33,36 +28,6 @@ from penstock.state.savepoint import (
     StateFile,
     WatermarkRecord,
 )
-
-
-class StreamKind(Enum):
-    """How the position of a source is known."""
-
-    SPLITS = auto()
-    """Positions in the positions stream."""
-
-    BOUNDED_FILES = auto()
-    """Spark's log of files read; the rest of the pinned ones is left."""
-
-    FILES = auto()
-    """Spark's log of files read."""
-
-    WRITTEN_FRAME = auto()
-    """Spark's log of files read, of those a batch DataFrame was written to."""
-
-    FOREIGN = auto()
-    """Offsets that mean something only to the user's stream."""
-
-
-def stream_kind(part: Source) -> StreamKind:
-    """Return how the position of a part of a source is known."""
-    if isinstance(part, SplitSource):
-        return StreamKind.SPLITS
-    if isinstance(part, FileSource):
-        return StreamKind.BOUNDED_FILES if part.is_bounded else StreamKind.FILES
-    if isinstance(part, SparkSource) and part.is_bounded:
-        return StreamKind.WRITTEN_FRAME
-    return StreamKind.FOREIGN
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,8 +184,8 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
     distinct: list[Any] = ["positions"]
     for source_id, part in parts.items():
         described = plan.source(source_id).parts[part]
-        kind = stream_kind(described)
-        found = [] if kind is StreamKind.SPLITS else _streams_of(described)
+        row = row_of(described)
+        found = row.streams(described)
         count, first_source = len(found), len(distinct)
         for stream in found:
             if stream not in distinct:
@@ -231,7 +196,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
             sources[source_id].name,
             sources[source_id].kinds,
             part,
-            kind.name,
+            row.kind.name,
             streams if count else 0,
             count,
             first_source if count else 0,
@@ -284,8 +249,17 @@ def source_records(
         read = {part: files for (owner, part), files in earlier.items() if owner == source.id}
         position: dict[str, Any] = {}
         if source.part is not None and source.kind is not None:
-            reading = _Reading(source, source.part, pinned, run_directory, offsets)
-            position, now = _POSITIONS[StreamKind[source.kind]](reading)
+            reading = StreamReading(
+                source.id,
+                source.part,
+                source.first_stream,
+                source.streams,
+                source.log,
+                pinned,
+                run_directory,
+                offsets,
+            )
+            position, now = row_named(source.kind).position(reading)
             if now:
                 before = read.get(source.part, PinnedFiles({}, ""))
                 read[source.part] = PinnedFiles(before.files | now, before.schema)
@@ -300,73 +274,3 @@ def source_records(
             )
         )
     return tuple(records)
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    source: SourceOutline
-    part: int
-    pinned: Pinned
-    run_directory: Path
-    offsets: list[str | None]
-
-    def files(self) -> dict[str, tuple[int, int]]:
-        """Return the files read; their size is not in Spark's log."""
-        offset = self.offsets[self.source.first_stream]
-        read = files_read(self.run_directory / "spark", self.source.log, offset)
-        return {uri: (-1, time_ms) for uri, time_ms in read.items()}
-
-
-_Position = tuple[dict[str, Any], dict[str, tuple[int, int]]]
-"""Position, and the files read."""
-
-
-def _at_splits(reading: _Reading) -> _Position:
-    splits = reading.pinned.splits[reading.source.id, reading.part]
-    first = reading.offsets[0]
-    at = [start for start, _ in splits]
-    if first is not None:
-        at = json.loads(first)[str(reading.source.id)]
-    return {"splits": [[position, end] for position, (_, end) in zip(at, splits, strict=True)]}, {}
-
-
-def _at_bounded_files(reading: _Reading) -> _Position:
-    pinned = reading.pinned.files[reading.source.id, reading.part]
-    seen = {plain(uri) for uri in reading.files()}
-    left = {uri: facts for uri, facts in pinned.files.items() if plain(uri) not in seen}
-    read = {uri: facts for uri, facts in pinned.files.items() if uri not in left}
-    return {"left": PinnedFiles(left, pinned.schema).to_json()}, read
-
-
-def _at_files(reading: _Reading) -> _Position:
-    return {}, reading.files()
-
-
-def _at_written_frame(reading: _Reading) -> _Position:
-    written = reading.run_directory / f"dataframe-{reading.source.id}"
-    names = {path.name for path in written.glob("*.parquet")}
-    seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
-    return {"rows_left": bool(names - seen)}, {}
-
-
-def _at_offsets(reading: _Reading) -> _Position:
-    first = reading.source.first_stream
-    return {"offsets": reading.offsets[first : first + reading.source.streams]}, {}
-
-
-_POSITIONS = {
-    StreamKind.SPLITS: _at_splits,
-    StreamKind.BOUNDED_FILES: _at_bounded_files,
-    StreamKind.FILES: _at_files,
-    StreamKind.WRITTEN_FRAME: _at_written_frame,
-    StreamKind.FOREIGN: _at_offsets,
-}
-
-
-def _streams_of(part: Source) -> list[Any]:
-    """Return the streams a part brings into the query; equal ones are one stream to Spark."""
-    if not isinstance(part, SparkSource) or part.is_bounded:
-        return [object()]
-    leaves = part.dataframe._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
-    found = (leaves.apply(index) for index in range(leaves.size()))
-    return [leaf for leaf in found if leaf.isStreaming()]

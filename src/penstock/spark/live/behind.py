@@ -13,24 +13,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-
-from pyspark.errors import AnalysisException
+from typing import Any
 
 from penstock.config.options import MAX_FILES_PER_BATCH
-from penstock.connectors.files.file_source import FileSource
 from penstock.errors import StateError
 from penstock.metrics.catch_up import CatchUp
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.driver.run_context import JobContext
-from penstock.spark.job.run_outline import RunOutline, SourceOutline, StreamKind
-from penstock.spark.sources.file_paths import local_file, metadata_path, stream_path
+from penstock.spark.job.run_outline import RunOutline, SourceOutline
+from penstock.spark.sources.file_paths import local_file, metadata_path
 from penstock.spark.sources.positions import taken_at_once
-from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.source_row import Look
 from penstock.spark.sources.stream_positions import files_read, last_batches, stream_offsets
+from penstock.spark.sources.table import row_named
 
 LOOK_SECONDS = 5.0
 """Shortest time between two looks."""
@@ -44,8 +44,6 @@ _CATCH_UP_BYTES = 512 << 20
 
 _USUAL_FILE_BYTES = 128 << 20
 """What a file elsewhere than on a local disk is taken for."""
-
-_FILE_KINDS = frozenset({StreamKind.FILES.name, StreamKind.BOUNDED_FILES.name})
 
 _NOTABLE_LAG_SECONDS = 10.0
 """Event time that is closer to the clock than this is not behind."""
@@ -209,34 +207,27 @@ class Behind:
 
     def _waiting(self, offsets: list[str | None]) -> dict[int, set[str]]:
         """Return source id to the files of it that wait."""
-        return {
-            source.id: self._waiting_of(source, offsets)
-            for source in self._outline.sources
-            if source.kind in _FILE_KINDS
-        }
+        found = {}
+        for source in self._outline.sources:
+            stream = None if source.kind is None else row_named(source.kind).files
+            if stream is not None and stream.waiting is not None:
+                found[source.id] = self._waiting_of(source, stream.waiting, offsets)
+        return found
 
-    def _waiting_of(self, source: SourceOutline, offsets: list[str | None]) -> set[str]:
+    def _waiting_of(
+        self,
+        source: SourceOutline,
+        waiting: Callable[[Look, Any], set[str]],
+        offsets: list[str | None],
+    ) -> set[str]:
         offset = offsets[source.first_stream] if offsets else None
         read = {metadata_path(uri) for uri in files_read(self._checkpoint, source.log, offset)}
         assert source.part is not None, "it has a stream"
         part = self._job.plan.source(source.id).parts[source.part]
-        assert isinstance(part, FileSource), "the kind of its stream says so"
-        there: Iterable[str]
-        if part.is_bounded:
-            there = self._pinned.files[source.id, source.part].files.keys()
-        else:
-            there = self._listed(part)
-            for (owner, _), pinned in self._job.earlier.items():
-                if owner == source.id:
-                    read |= {metadata_path(uri) for uri in pinned.files}
-        return {uri for uri in map(metadata_path, there) if uri not in read}
-
-    def _listed(self, part: FileSource) -> list[str]:
-        files = self._job.session.read.format("binaryFile").options(**dict(part.options))
-        try:
-            return list(files.load(stream_path(part.path)).inputFiles())
-        except AnalysisException:
-            return []  # the directory is not there yet
+        job = self._job
+        return waiting(
+            Look(job.session, self._pinned, job.earlier, source.id, source.part, read), part
+        )
 
 
 def _size_of(uri: str) -> int:

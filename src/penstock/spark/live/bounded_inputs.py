@@ -12,12 +12,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from penstock.graph.endpoints import SplitSource
 from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.spark.job.run_outline import RunOutline
 from penstock.spark.sources.positions import ControlLog
-
-Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
+from penstock.spark.sources.read_context import Splits
+from penstock.spark.sources.source_row import Progress
+from penstock.spark.sources.table import row_of
 
 
 class BoundedInputs:
@@ -27,7 +27,7 @@ class BoundedInputs:
         self,
         plan: PhysicalPlan,
         run: RunPlan,
-        splits: Splits,
+        splits: dict[tuple[int, int], Splits],
         control: ControlLog,
         outline: RunOutline,
     ) -> None:
@@ -63,9 +63,6 @@ class BoundedInputs:
         part = self._plan.source(reading.source).parts[reading.parts[0]]
         if not part.is_bounded:
             return False
-        if isinstance(part, SplitSource):
-            splits = self._splits[reading.source, reading.parts[0]]
-            at = positions[str(reading.source)]
-            return all(position == end for position, (_, end) in zip(at, splits, strict=True))
+        splits = self._splits.get((reading.source, reading.parts[0]), [])
         stream = offsets[self._streams[reading.source]]
-        return bool(stream.startOffset == stream.endOffset)
+        return row_of(part).is_complete(Progress(reading.source, splits, positions, stream))

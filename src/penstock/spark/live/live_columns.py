@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.connectors.files.file_source import FileSource
 from penstock.spark.sources.file_columns import FileColumns, check_of
-from penstock.spark.sources.source_reads import ReadContext, row_schema
+from penstock.spark.sources.file_reads import row_schema
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.table import files_of
 
 
 class LiveColumns:
@@ -20,9 +21,9 @@ class LiveColumns:
         """
         self._context = context
         self._parts = [
-            (source, part, described)
+            (source, part, files)
             for source, part, described in context.parts()
-            if isinstance(described, FileSource) and check_of(described) is not None
+            if (files := files_of(described)) is not None and check_of(files) is not None
         ]
 
     def check(self, files: Mapping[int, set[str]]) -> None:

@@ -52,7 +52,8 @@ from penstock.spark.savepoints.savepoint_taker import SavepointTaker
 from penstock.spark.session.job_settings import query_settings
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.positions import ControlLog, PositionsSource
-from penstock.spark.sources.source_reads import ReadContext, live_frames
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.source_reads import live_frames
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_processor import LevelProcessor
 from penstock.spark.worker.level_worker import LevelDescription

@@ -28,25 +28,21 @@ from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from penstock.connectors.files.file_source import FileSource
 from penstock.errors import SourceError
 from penstock.spark.driver.run_context import JobContext
-from penstock.spark.job.run_outline import RunOutline, SourceOutline, StreamKind
+from penstock.spark.job.run_outline import RunOutline, SourceOutline
 from penstock.spark.sources.file_paths import depth_of, depths_of, metadata_path, plain
 from penstock.spark.sources.pinned_files import facts_of
-from penstock.spark.sources.source_reads import SOURCE_OPTION, Pinned
+from penstock.spark.sources.read_context import SOURCE_OPTION, Pinned
+from penstock.spark.sources.source_row import FileStream
 from penstock.spark.sources.stream_positions import (
     files_planned,
     last_batches,
     log_offset,
     stream_offsets,
 )
+from penstock.spark.sources.table import files_of, row_named
 
-_FILE_STREAMS = {
-    StreamKind.FILES.name,
-    StreamKind.BOUNDED_FILES.name,
-    StreamKind.WRITTEN_FRAME.name,
-}
 _STATUS = re.compile(
     r"[A-Za-z]*FileStatus\{path=(?P<path>[^\0]*?); isDirectory=false; length=(?P<size>\d+);"
     r"[^\0]*?modification_time=(?P<time>\d+);[^\0]*"
@@ -91,7 +87,7 @@ class PlannedFiles:
         self._job = job
         self._checkpoint = job.directory.path / f"run-{run}" / "spark"
         self._step = f"run-{run}.reading"
-        self._sources = [each for each in outline.sources if each.kind in _FILE_STREAMS]
+        self._sources = [each for each in outline.sources if _files_of(each) is not None]
         self._pinned = pinned
         self._begun, _ = last_batches(self._checkpoint)
         self._reads: dict[str, Facts] = {}
@@ -179,27 +175,29 @@ class PlannedFiles:
     def _without_left_out(
         self, source: SourceOutline, files: dict[str, tuple[str, int]]
     ) -> dict[str, tuple[str, int]]:
-        """Return the files that no condition of ours leaves out; see `source_reads`."""
-        if source.kind == StreamKind.WRITTEN_FRAME.name:
+        """Return the files that no condition of ours leaves out; see `file_reads`."""
+        stream = _files_of(source)
+        if stream is None or not stream.is_of_path:
             return files
         assert source.part is not None, "it has a stream"
         if source.id in self.as_trees:
             files = self._without_deeper(source, files)
-        is_bounded = source.kind == StreamKind.BOUNDED_FILES.name
         if source.id not in self._told_apart:
-            pinned = [self._pinned.files[source.id, source.part]] if is_bounded else []
+            pinned = [self._pinned.files[source.id, source.part]] if stream.only_pinned else []
             known = [each for (owner, _), each in self._job.earlier.items() if owner == source.id]
             names = (plain(uri) for each in pinned or known for uri in each.files)
             self._told_apart[source.id] = frozenset(names)
         told_apart = self._told_apart[source.id]
-        return {name: each for name, each in files.items() if (name in told_apart) is is_bounded}
+        return {
+            name: each for name, each in files.items() if (name in told_apart) is stream.only_pinned
+        }
 
     def _without_deeper(
         self, source: SourceOutline, files: dict[str, tuple[str, int]]
     ) -> dict[str, tuple[str, int]]:
         assert source.part is not None, "it has a stream"
-        part = self._job.plan.source(source.id).parts[source.part]
-        assert isinstance(part, FileSource), "the kind of its stream says so"
+        part = files_of(self._job.plan.source(source.id).parts[source.part])
+        assert part is not None, "the kind of its stream says so"
         depths = depths_of(part.path)
         if len(depths) > 1:
             raise SourceError(
@@ -246,6 +244,11 @@ class PlannedFiles:
             hint="Bring the file back and start the same command again.",
             origin=source.origin,
         )
+
+
+def _files_of(source: SourceOutline) -> FileStream | None:
+    """Return what is known of the files of a source's stream, None if Spark plans none."""
+    return None if source.kind is None else row_named(source.kind).files
 
 
 def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:

@@ -31,7 +31,7 @@ from penstock.spark.savepoints.savepoint_taker import STOPPED
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import job_settings, untold_interpreter
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.source_reads import Pinned
+from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.stream_positions import last_batches
 from penstock.spark.worker.level_processor import LOG_VARIABLE
 from penstock.spark.worker.state_sources import HEAD_NUMBER

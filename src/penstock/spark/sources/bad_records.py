@@ -13,8 +13,8 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 from pyspark.sql import Row as SparkRow
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType, StructField, StructType
 
@@ -24,14 +24,16 @@ from penstock.errors import PenstockError, SourceError
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import failed_file
 from penstock.spark.failures.translation import translate
+from penstock.spark.sources.file_lines import line_number, numbered_lines, shortened
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path
-from penstock.spark.sources.source_reads import ReadContext, read_by, row_schema
+from penstock.spark.sources.file_reads import read_by, row_schema
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.table import files_of
 
 _TEXT = "\ue000 text"
 """The column for the text of a record that does not fit. No file has it."""
 
-_MOST_CHARACTERS = 200
 _logger = logging.getLogger("penstock")
 
 
@@ -48,10 +50,11 @@ def read_failure(context: ReadContext, cause: BaseException, doing: str) -> Pens
     if uri is None:
         return error
     for source, part, described in context.parts():
-        if isinstance(described, FileSource) and read_by(context, source, part, described, uri):
+        files = files_of(described)
+        if files is not None and read_by(context, source, part, files, uri):
             origin = context.plan.source(source).origin
-            schema = row_schema(context, source, part, described)
-            found = _found(context.session, described, schema, uri)
+            schema = row_schema(context, source, part, files)
+            found = _found(context.session, files, schema, uri)
             problem = error.problem if found is None else f"{doing} failed: {found}"
             return type(error)(problem, hint=error.hint, origin=error.origin or origin)
     return error
@@ -99,27 +102,6 @@ def bad_record(
     read_as = dict(zip((item.name for item in of_file), values, strict=True))
     said = _FIELDS[source.format](read_as, StructType(of_file), record, options)
     return f"{at}: {said}"
-
-
-def numbered_lines(reader: DataFrameReader, path: str) -> DataFrame:
-    """Return the lines of a file for `line_number`."""
-    lines: DataFrame = by_position(reader.text(path))
-    return lines.select(
-        sf.col(column_name(0)).alias("line"),
-        sf.spark_partition_id().alias("task"),
-        sf.monotonically_increasing_id().alias("place"),
-    )
-
-
-def line_number(lines: DataFrame, text: str) -> int | None:
-    """Return the number of the first line that is `text`, from 1."""
-    found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
-    if not found:
-        return None
-    # A place is the number of the task, then that of the line within it.
-    task, place = found[0]["task"], found[0]["place"]
-    before = lines.where(sf.col("task") < task).count() if task else 0
-    return int(before) + (int(place) & ((1 << 33) - 1)) + 1
 
 
 def _json_field(
@@ -176,11 +158,6 @@ def _csv_field(
         if value is None and cell not in empty:
             return _no_value_of(name, repr(cell), item.dataType)
     return f"the record does not fit: {shortened(record)}"
-
-
-def shortened(text: str) -> str:
-    """Return text that is not too long for a message."""
-    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"
 
 
 _FIELDS = {"json": _json_field, "csv": _csv_field}

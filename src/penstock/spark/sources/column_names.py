@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
 from penstock.connectors.column_positions import case_twins
-from penstock.connectors.files.file_source import FileSource
 from penstock.errors import CallSite, SourceError
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.session.factory import get_session
+from penstock.spark.sources.table import files_of
 from penstock.types import RowTypeInfo, TypeInformation
 
 _CASE = "spark.sql.caseSensitive"
@@ -27,8 +27,9 @@ def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
     """
     for source in plan.sources:
         for part in source.parts:
-            if isinstance(part, FileSource) and part.type_info is not None:
-                _check(session, part.type_info, f"the type of {part.describe()}", source.origin)
+            files = files_of(part)
+            if files is not None and files.type_info is not None:
+                _check(session, files.type_info, f"the type of {files.describe()}", source.origin)
 
 
 def check_type(

@@ -21,10 +21,6 @@ from urllib.parse import unquote
 from pyspark.sql import Column
 from pyspark.sql import functions as sf
 
-from penstock.connectors.files.file_source import FileSource
-from penstock.errors import SourceError
-from penstock.plan.physical import PhysicalPlan, RunPlan
-
 _GLOB = re.compile(r"([\[\]{}*?\\])")
 _GLOB_BEGIN = re.compile(r"(?<!\\)[*?\[{]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -70,6 +66,11 @@ def local_path(path: str) -> Path | None:
     return Path(path[scheme.end() :]) if scheme[0].startswith("file:") else None
 
 
+def has_glob(path: str | Path) -> bool:
+    """Return whether a path has characters that may stand for others."""
+    return _GLOB.search(str(path)) is not None
+
+
 def is_literal(path: str) -> bool:
     """Return whether a path names one file or directory, although it has glob characters."""
     here = local_path(path)
@@ -113,25 +114,6 @@ def may_contain(path: str, uri: str) -> bool:
     fixed = spark_path if begin is None else spark_path[: begin.start()]
     wanted = os.path.normpath(_ESCAPED.sub(r"\1", _SCHEME.sub("", fixed)))
     return unquote(_SCHEME.sub("", uri)).startswith(wanted)
-
-
-def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
-    """Refuse a run that reads files of a path that is not there, as far as that is known.
-
-    Raises:
-        SourceError: It has no glob characters, is on this computer, and does not exist.
-    """
-    for reading in run.readings:
-        source = plan.source(reading.source)
-        for part in (source.parts[number] for number in reading.parts):
-            here = local_path(part.path) if isinstance(part, FileSource) else None
-            if here is None or here.exists() or _GLOB.search(str(here)):
-                continue
-            raise SourceError(
-                f"{part.describe()} cannot be read: there is no {here}",
-                hint="Create the directory, empty if nothing has arrived yet, or correct the path.",
-                origin=source.origin,
-            )
 
 
 def names_with_colon(path: str) -> Iterator[Path]:

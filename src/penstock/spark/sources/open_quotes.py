@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.connectors.files.file_source import FileSource
-from penstock.spark.sources.bad_records import line_number, numbered_lines, shortened
+from penstock.spark.sources.file_lines import line_number, numbered_lines, shortened
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import load_path, plain
 

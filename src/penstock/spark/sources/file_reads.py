@@ -1,0 +1,205 @@
+"""How Spark reads files: in a batch run the pinned ones, in a live run a stream of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import CallSite, SourceError
+from penstock.spark.failures.translation import translate
+from penstock.spark.sources.file_columns import FileColumns
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import (
+    base_path,
+    depths_of,
+    is_literal,
+    is_not_deeper,
+    load_path,
+    may_contain,
+    metadata_path,
+    plain,
+    stream_path,
+)
+from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
+from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
+from penstock.spark.sources.source_row import (
+    Look,
+    PinnedPart,
+    Position,
+    Progress,
+    Resumed,
+    StreamReading,
+)
+
+
+def pin_bounded(
+    session: SparkSession, part: FileSource, _: int, origin: CallSite | None
+) -> PinnedPart:
+    """List the files there are, and look at their columns.
+
+    Raises:
+        SourceError: They cannot be read as they are.
+    """
+    pinned = pin_files(session, part, origin)
+    schema = StructType.fromJson(json.loads(pinned.schema))
+    FileColumns(session, part, schema, origin).check(pinned.files)
+    return PinnedPart(files=pinned)
+
+
+def pin_nothing(_: SparkSession, __: Any, ___: int, ____: CallSite | None) -> PinnedPart:
+    """Return nothing: what the part has is found while it is read."""
+    return PinnedPart()
+
+
+def pinned_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:
+    """Return the rows of the pinned files."""
+    pinned = context.pinned.files[source, part]
+    schema = StructType.fromJson(json.loads(pinned.schema))
+    if not pinned.files:
+        return context.session.createDataFrame([], schema)
+    options = base_path(described.path) | reader_options(described)
+    made = context.session.read.format(described.format).options(**options)
+    return made.schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
+
+
+def streamed_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:
+    """Return the rows of files as they come: the pinned ones, or all but those read before."""
+    schema = row_schema(context, source, part, described)
+    base = base_path(described.path) if is_literal(described.path) else {}
+    stream = (
+        context.session.readStream.format(described.format)
+        .options(**base | reader_options(described) | stream_options(context, source))
+        .option("maxFilesPerTrigger", str(files_per_batch(context, source)))
+        .schema(schema)
+        .load(stream_path(described.path))
+    )
+    # Of Spark, also if the files have a column of this name.
+    path = stream.metadataColumn("_metadata").getField("file_path")
+    if source in context.as_trees:
+        deepest = max(depths_of(described.path)) + 1
+        stream = stream.where(is_not_deeper(path, deepest))
+    if described.is_bounded:
+        only = [metadata_path(uri) for uri in sorted(context.pinned.files[source, part].files)]
+        return stream.where(path.isin(only))
+    earlier = [pinned for (owner, _), pinned in context.earlier.items() if owner == source]
+    inside = [uri for each in earlier for uri in each.files if may_contain(described.path, uri)]
+    if not inside:
+        return stream
+    read_already = [metadata_path(uri) for uri in inside]
+    return stream.where(~path.isin(read_already))
+
+
+def files_per_batch(context: ReadContext, source: int) -> int:
+    """Return how many files a micro-batch takes of a source."""
+    usual: int = context.configuration.get(MAX_FILES_PER_BATCH)
+    return context.files_per_batch.get(source, usual)
+
+
+def stream_options(context: ReadContext, source: int) -> dict[str, str]:
+    """Return the options of every file stream of ours."""
+    tree = {"recursiveFileLookup": "true"} if source in context.as_trees else {}
+    # Spark would silently skip a file that is a week older than the newest one.
+    return {"maxFileAge": "36500d", SOURCE_OPTION: str(source)} | tree
+
+
+def read_by(context: ReadContext, source: int, part: int, described: FileSource, uri: str) -> bool:
+    """Return whether a part of a source reads a file."""
+    if described.is_bounded:
+        return uri in context.pinned.files[source, part].files
+    return may_contain(described.path, uri)
+
+
+def row_schema(context: ReadContext, source: int, part: int, described: FileSource) -> StructType:
+    """Return the declared schema, that of the pinned files, or that of an earlier part.
+
+    Raises:
+        SourceError: None is known.
+    """
+    declared = declared_schema(described)
+    if declared is not None:
+        return declared
+    known = context.pinned.files | context.earlier
+    for number in range(part, -1, -1):
+        if (source, number) in known and known[source, number].schema:
+            return StructType.fromJson(json.loads(known[source, number].schema))
+    try:
+        inferred: StructType = (
+            reader(context.session, described).load(stream_path(described.path)).schema
+        )
+    except Exception as cause:
+        raise SourceError(
+            f"the columns of {described.describe()} are unknown: "
+            f"{translate(cause, 'inferring them').problem}",
+            hint="Declare type_info, because there is no file yet to infer it from.",
+            origin=context.plan.source(source).origin,
+        ) from cause
+    return inferred
+
+
+def has_lines(part: FileSource) -> bool:
+    """Return whether a record is a line, and no row of columns."""
+    return part.format == "text"
+
+
+def one_stream(_: Any) -> list[Any]:
+    """Return the one stream of a part, which is equal to no other."""
+    return [object()]
+
+
+def position_of_pinned(reading: StreamReading) -> Position:
+    """Return the pinned files that are left, and those that were read."""
+    pinned = reading.pinned.files[reading.source, reading.part]
+    seen = {plain(uri) for uri in reading.files()}
+    left = {uri: facts for uri, facts in pinned.files.items() if plain(uri) not in seen}
+    read = {uri: facts for uri, facts in pinned.files.items() if uri not in left}
+    return {"left": PinnedFiles(left, pinned.schema).to_json()}, read
+
+
+def position_of_files(reading: StreamReading) -> Position:
+    """Return the files that were read: what will come is not known."""
+    return {}, reading.files()
+
+
+def resume_pinned(position: Mapping[str, Any]) -> Resumed:
+    """Return the files that are left."""
+    return Resumed(left=PinnedFiles.from_json(position["left"]))
+
+
+def resume_files(_: Mapping[str, Any]) -> Resumed:
+    """Return nothing: files that were read are left out, and all others are read."""
+    return Resumed()
+
+
+def has_nothing_new(progress: Progress) -> bool:
+    """Return whether the stream had nothing new; its files existed before the query began."""
+    return bool(progress.stream.startOffset == progress.stream.endOffset)
+
+
+def is_endless(_: Progress) -> bool:
+    """Return that the part never ends."""
+    return False
+
+
+def waiting_pinned(look: Look, _: FileSource) -> set[str]:
+    """Return the pinned files that were not read."""
+    pinned = look.pinned.files[look.source, look.part].files
+    return {uri for uri in map(metadata_path, pinned) if uri not in look.read}
+
+
+def waiting_files(look: Look, part: FileSource) -> set[str]:
+    """Return the files that are there now and were not read."""
+    there = look.session.read.format("binaryFile").options(**dict(part.options))
+    try:
+        listed = list(there.load(stream_path(part.path)).inputFiles())
+    except AnalysisException:
+        return set()  # the directory is not there yet
+    of_source = [pinned for (owner, _), pinned in look.earlier.items() if owner == look.source]
+    read = look.read | {metadata_path(uri) for pinned in of_source for uri in pinned.files}
+    return {uri for uri in map(metadata_path, listed) if uri not in read}

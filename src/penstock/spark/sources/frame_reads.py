@@ -1,0 +1,80 @@
+"""How Spark reads its own DataFrames: in a live run a batch DataFrame is first written to files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from pyspark.sql import DataFrame
+
+from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.connectors.column_positions import by_position
+from penstock.connectors.spark_source import SparkSource
+from penstock.spark.sources.file_paths import escaped
+from penstock.spark.sources.file_reads import stream_options
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.source_row import Position, Resumed, StreamReading
+
+
+def own_rows(_: ReadContext, __: int, ___: int, described: SparkSource) -> DataFrame:
+    """Return the rows of a DataFrame as it is."""
+    frame: DataFrame = described.dataframe
+    return frame
+
+
+def written_rows(context: ReadContext, source: int, _: int, described: SparkSource) -> DataFrame:
+    """Return the rows of a batch DataFrame, as a stream of the files it is written to."""
+    return _written(context, source, described.dataframe)
+
+
+def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
+    """Write a batch DataFrame once and stream the files."""
+    target = context.directory / f"dataframe-{source}"
+    if source in context.read_frames:
+        frame = frame.limit(0)
+    names, written = frame.columns, by_position(frame)
+    if not (target / "_SUCCESS").exists():
+        written.write.mode("overwrite").parquet(str(target))
+        schema = written.schema
+    else:
+        schema = context.session.read.parquet(escaped(target)).schema  # 0.1.0 kept the names
+    stream = context.session.readStream.schema(schema)
+    limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
+    options = stream_options(context, source) | {"maxFilesPerTrigger": limit}
+    return stream.options(**options).parquet(escaped(target)).toDF(*names)
+
+
+def has_rows(_: SparkSource) -> bool:
+    """Return that a record is a row of columns."""
+    return False
+
+
+def streams_of(part: SparkSource) -> list[Any]:
+    """Return the streams a streaming DataFrame reads; it may read several, or one twice."""
+    leaves = part.dataframe._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
+    found = (leaves.apply(index) for index in range(leaves.size()))
+    return [leaf for leaf in found if leaf.isStreaming()]
+
+
+def position_of_written(reading: StreamReading) -> Position:
+    """Return whether rows are left; which ones, is not known outside of the checkpoint directory."""
+    written = reading.run_directory / f"dataframe-{reading.source}"
+    names = {path.name for path in written.glob("*.parquet")}
+    seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
+    return {"rows_left": bool(names - seen)}, {}
+
+
+def position_of_streams(reading: StreamReading) -> Position:
+    """Return the offsets of the user's streams, as Spark has them."""
+    first = reading.first_stream
+    return {"offsets": reading.offsets[first : first + reading.streams]}, {}
+
+
+def resume_written(position: Mapping[str, Any]) -> Resumed | None:
+    """Return that nothing is left to read; else it cannot go on."""
+    return None if position["rows_left"] else Resumed(is_read=True)
+
+
+def resume_streams(_: Mapping[str, Any]) -> None:
+    """Return nothing: only the user can make a stream of their own begin somewhere."""

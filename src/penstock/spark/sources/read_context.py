@@ -1,0 +1,122 @@
+"""What a run reads, decided before it reads, and what reading it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.config.configuration import Configuration
+from penstock.graph.endpoints import Source
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.combining import ColumnCombine
+from penstock.program.level import LevelProgram
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.worker.worker_environment import WorkerEnvironment
+from penstock.spark.worker.worker_memory import LiveAttempt
+from penstock.wire.fence import Fence
+
+SOURCE_OPTION = "penstock.source"
+"""Option of every file stream of ours that tells whose it is: Spark carries along what it does not
+know."""
+
+
+Splits = list[tuple[int, int | None]]
+"""Start and end of every split; an end that is None never comes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """What a run reads, decided before it reads.
+
+    Attributes:
+        files: (source id, part index) to pinned files.
+        splits: (source id, part index) to split ranges.
+    """
+
+    files: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
+    splits: dict[tuple[int, int], Splits] = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, recorded: dict[str, Any]) -> Pinned:
+        """Return what the step `pinned` of a run recorded."""
+        return cls(
+            files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
+            splits={
+                _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
+            },
+        )
+
+    def open_splits(self) -> dict[int, int]:
+        """Return source id to the number of its splits with something left to read."""
+        return {
+            source: sum(start != end for start, end in splits)
+            for (source, _), splits in self.splits.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContext:
+    """Everything reading needs.
+
+    Attributes:
+        session: Spark.
+        plan: The job.
+        run: The run.
+        program: Of level 0.
+        levels: Number of levels, level 0 included.
+        pinned: What this run reads.
+        earlier: What was read of files before this run, by (source id, part index).
+        read_frames: Sources whose batch DataFrame was read before this job began.
+        directory: Of the run, for what must be written down.
+        configuration: Of the job.
+        files_per_batch: Files that a micro-batch takes of a source, where it is not the usual.
+        as_trees: Sources whose files are listed as a tree; see `planned_files`.
+        first_records: Records that the first micro-batch of the run takes of each source that
+            counts them; 0 is as many as any other.
+        workers: What the job brings along beside its program, None if nothing.
+        combines_columns: Columns may be combined before records are made of them (batch run).
+        attempt: Of a live run; None in a batch run.
+        fence: Of the driver; Spark's JVM asks it before every micro-batch. None lets it go on.
+    """
+
+    session: SparkSession
+    plan: PhysicalPlan
+    run: RunPlan
+    program: LevelProgram
+    levels: int
+    pinned: Pinned
+    earlier: dict[tuple[int, int], PinnedFiles]
+    directory: Path
+    configuration: Configuration
+    read_frames: frozenset[int] = frozenset()
+    files_per_batch: Mapping[int, int] = field(default_factory=dict)
+    as_trees: frozenset[int] = frozenset()
+    first_records: int = 0
+    workers: WorkerEnvironment | None = None
+    combines_columns: bool = False
+    attempt: LiveAttempt | None = None
+    fence: Fence | None = None
+
+    def column_combine(self, source: int) -> ColumnCombine | None:
+        """Return how columns of a source are combined before records are made of them."""
+        if not self.combines_columns or source in self.program.source_types:
+            return None
+        specs = [spec.combine for spec in self.program.outputs if spec.combine is not None]
+        return next((how for spec in specs for at, how in spec.columns if at == source), None)
+
+    def parts(self) -> list[tuple[int, int, Source]]:
+        """Return (source id, part index, part) in order of reading."""
+        return [
+            (reading.source, part, self.plan.source(reading.source).parts[part])
+            for reading in self.run.readings
+            for part in reading.parts
+        ]
+
+
+def _key(name: str) -> tuple[int, int]:
+    source, part = name.split(".")
+    return int(source), int(part)

@@ -1,0 +1,61 @@
+"""How Spark reads split sources: tasks get ranges of positions, and make the records of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import CallSite
+from penstock.graph.endpoints import SplitSource
+from penstock.spark.sources.source_row import (
+    PinnedPart,
+    Position,
+    Progress,
+    Resumed,
+    StreamReading,
+)
+
+
+def pin_splits(
+    _: SparkSession, part: SplitSource, parallelism: int, __: CallSite | None
+) -> PinnedPart:
+    """Ask a source for its splits.
+
+    Raises:
+        SourceError: It failed.
+    """
+    return PinnedPart(splits=part.exact_splits(parallelism))
+
+
+def is_any_value(_: SplitSource) -> bool:
+    """Return that the source gives records, and no rows."""
+    return True
+
+
+def no_streams(_: SplitSource) -> list[Any]:
+    """Return nothing: all split sources of a query share the positions stream, which is the first."""
+    return []
+
+
+def position_of_splits(reading: StreamReading) -> Position:
+    """Return position and end of every split."""
+    splits = reading.pinned.splits[reading.source, reading.part]
+    first = reading.offsets[0]
+    at = [start for start, _ in splits]
+    if first is not None:
+        at = json.loads(first)[str(reading.source)]
+    return {"splits": [[position, end] for position, (_, end) in zip(at, splits, strict=True)]}, {}
+
+
+def resume_splits(position: Mapping[str, Any]) -> Resumed:
+    """Return the splits from their positions on."""
+    return Resumed(splits=[(at, end) for at, end in position["splits"]])
+
+
+def are_at_their_ends(progress: Progress) -> bool:
+    """Return whether every split is read to its end."""
+    at = progress.positions[str(progress.source)]
+    return all(position == end for position, (_, end) in zip(at, progress.splits, strict=True))

@@ -1,0 +1,157 @@
+"""What a source is, its class says: the facts of each, and that nobody asks for the class instead."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+import penstock
+from penstock.connectors.blocking_result import ResultSource
+from penstock.connectors.cache import CacheSource
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.iterator_source import IteratorSource
+from penstock.connectors.python.number_sequence import NumberSequenceSource
+from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.spark_source import SparkSource
+from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
+from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.hybrid import HybridSource
+from penstock.plan.phases.operator_traits import kept_by_source
+from penstock.types import Types
+from tests.connectors.source_classes import source_classes
+
+ROOT = Path(penstock.__file__).parent
+TABLE = "spark/sources/table.py"
+NOT_OURS = {
+    ("api/environment/environment.py", "Source"),
+    ("graph/hybrid.py", "SplitSource"),
+}
+"""File and class, where what is looked at may be anything that the user passed."""
+
+
+class Frame:
+    isStreaming = False  # noqa: N815 - as in Spark
+    mapInArrow = None  # noqa: N815
+
+
+INT = Types.INT()
+NUMBERS = NumberSequenceSource(1, 3)
+EXAMPLES: list[Source] = [
+    CacheSource(0, INT),
+    CollectionSource((1,), INT),
+    DataGeneratorSource(str),
+    FileSource("in", "text"),
+    HybridSource((NUMBERS, NUMBERS)),
+    IteratorSource(lambda *_: ()),
+    NUMBERS,
+    RecordedSource.of([1], [7], INT),
+    ResultSource("0", "totals", INT),
+    SparkSource(Frame()),
+    SplitSourcePart(NUMBERS, BacklogEnd(positions=(1,)), is_backlog=True),
+]
+FACTS = {
+    "as_split": "cache collection generator iterator part recorded result sequence",
+    "gives_results": "result",
+    "gives_timestamps": "recorded result",
+    "has_declared_form": "cache collection dataframe files hybrid part recorded result sequence",
+    "is_internal": "cache result",
+    "makes_records_anew": "cache dataframe files iterator result sequence",
+    "record_function": "generator",
+}
+"""Fact to the kinds of which it is true, or not None."""
+
+
+def test_there_is_an_example_of_every_class():
+    assert {type(each) for each in EXAMPLES} == set(source_classes())
+    assert len({each.kind for each in EXAMPLES}) == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_facts(fact):
+    true = {each.kind for each in EXAMPLES if getattr(each, fact) not in (False, None)}
+    assert true == set(FACTS[fact].split())
+
+
+def test_a_part_is_split_into_itself():
+    assert all(each.as_split in (None, each) for each in EXAMPLES)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered(NumberSequenceSource):
+    """Gives records that it keeps."""
+
+    kind: ClassVar[str] = "remembered"
+
+    def read(self, split, start, end):
+        return KEPT[start:end]
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed(NumberSequenceSource):
+    kind: ClassVar[str] = "renamed"
+
+
+@dataclass(frozen=True, slots=True)
+class Promising(Remembered):
+    makes_records_anew: ClassVar[bool] = True
+
+    def read(self, split, start, end):
+        return [[n] for n in range(start, end)]
+
+
+KEPT = [[1], [2], [3]]
+
+
+def test_the_promise_of_new_records_ends_with_another_way_of_reading():
+    assert kept_by_source(Remembered(1, 3)).stored
+    assert not kept_by_source(Renamed(1, 3)).stored
+    assert not kept_by_source(Promising(1, 3)).stored
+
+
+def test_a_part_keeps_what_its_source_keeps_and_its_reason_names_the_source():
+    end = BacklogEnd(positions=(1,))
+    assert not kept_by_source(SplitSourcePart(NUMBERS, end, is_backlog=True)).stored
+    held = CollectionSource((1,), INT)
+    kept = kept_by_source(SplitSourcePart(held, end, is_backlog=False))
+    assert kept.reason == "a collection of 1 may give a record again"
+
+
+def asked_classes(source: str) -> set[str]:
+    """Return the names of classes for which a module asks whether a value is of them."""
+    asked: list[ast.expr] = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.MatchClass):
+            asked.append(node.cls)
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in {"isinstance", "issubclass"}
+        ):
+            asked.append(node.args[1])
+    names = [each for expression in asked for each in ast.walk(expression)]
+    return {n.id for n in names if isinstance(n, ast.Name)} | {
+        n.attr for n in names if isinstance(n, ast.Attribute)
+    }
+
+
+def test_nobody_asks_for_the_class_of_a_source():
+    classes: list[type] = [*source_classes(), Source, SplitSource]
+    own = {cls.__name__: cls.__module__ for cls in classes}
+    found = set()
+    for file in ROOT.rglob("*.py"):
+        name = str(file.relative_to(ROOT))
+        module = "penstock." + name.removesuffix(".py").replace("/", ".")
+        asked = asked_classes(file.read_text()) & own.keys()
+        found |= {(name, cls) for cls in asked if own[cls] != module and name != TABLE}
+    assert found == NOT_OURS
+
+
+def test_a_question_for_the_class_is_noticed():
+    assert asked_classes("isinstance(x, (A, b.C))") == {"A", "b", "C"}
+    assert asked_classes("match x:\n    case A(y=1):\n        pass\n") == {"A"}
