@@ -26,7 +26,7 @@ from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
 from penstock.spark.sources.read_context import Pinned, ReadContext
-from penstock.spark.sources.source_row import PinnedPart
+from penstock.spark.sources.source_row import PinnedPart, Pinning
 from penstock.spark.sources.table import files_of, row_of
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire import user_code
@@ -199,9 +199,8 @@ class JobContext:
                 if restored is not None and goes_on and key in restored.splits | restored.left:
                     made = PinnedPart(restored.splits.get(key), restored.left.get(key))
                 else:
-                    described, subtasks = source.parts[part], self.plan.options.parallelism
-                    pin = row_of(described).pin
-                    made = pin(self.session, described, subtasks, source.origin)
+                    pinning = Pinning(self.session, self.plan.options.parallelism, source.origin)
+                    made = row_of(source.parts[part]).pin(pinning, source.parts[part])
                 if made.splits is not None:
                     splits[name] = made.splits
                 if made.files is not None:

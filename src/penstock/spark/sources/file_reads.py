@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.files.file_source import FileSource
-from penstock.errors import CallSite, SourceError
+from penstock.errors import SourceError
 from penstock.spark.failures.translation import translate
 from penstock.spark.sources.file_columns import FileColumns
 from penstock.spark.sources.file_options import reader_options
@@ -32,6 +32,7 @@ from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
 from penstock.spark.sources.source_row import (
     Look,
     PinnedPart,
+    Pinning,
     Position,
     Progress,
     Resumed,
@@ -39,22 +40,21 @@ from penstock.spark.sources.source_row import (
 )
 
 
-def pin_bounded(
-    session: SparkSession, part: FileSource, _: int, origin: CallSite | None
-) -> PinnedPart:
+def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
     """List the files there are, and look at their columns.
 
     Raises:
         SourceError: They cannot be read as they are.
     """
-    pinned = pin_files(session, part, origin)
+    pinned = pin_files(pinning.session, part, pinning.origin)
     schema = StructType.fromJson(json.loads(pinned.schema))
-    FileColumns(session, part, schema, origin).check(pinned.files)
+    FileColumns(pinning.session, part, schema, pinning.origin).check(pinned.files)
     return PinnedPart(files=pinned)
 
 
-def pin_nothing(_: SparkSession, __: Any, ___: int, ____: CallSite | None) -> PinnedPart:
+def pin_nothing(pinning: Pinning, part: Any) -> PinnedPart:
     """Return nothing: what the part has is found while it is read."""
+    del pinning, part
     return PinnedPart()
 
 
@@ -148,8 +148,9 @@ def has_lines(part: FileSource) -> bool:
     return part.format == "text"
 
 
-def one_stream(_: Any) -> list[Any]:
+def one_stream(part: Any) -> list[Any]:
     """Return the one stream of a part, which is equal to no other."""
+    del part
     return [object()]
 
 
@@ -172,8 +173,9 @@ def resume_pinned(position: Mapping[str, Any]) -> Resumed:
     return Resumed(left=PinnedFiles.from_json(position["left"]))
 
 
-def resume_files(_: Mapping[str, Any]) -> Resumed:
+def resume_files(position: Mapping[str, Any]) -> Resumed:
     """Return nothing: files that were read are left out, and all others are read."""
+    del position
     return Resumed()
 
 
@@ -182,13 +184,15 @@ def has_nothing_new(progress: Progress) -> bool:
     return bool(progress.stream.startOffset == progress.stream.endOffset)
 
 
-def is_endless(_: Progress) -> bool:
-    """Return that the part never ends."""
+def never_complete(progress: Progress) -> bool:
+    """Return that something is left: the part never ends."""
+    del progress
     return False
 
 
-def waiting_pinned(look: Look, _: FileSource) -> set[str]:
+def waiting_pinned(look: Look, part: FileSource) -> set[str]:
     """Return the pinned files that were not read."""
+    del part
     pinned = look.pinned.files[look.source, look.part].files
     return {uri for uri in map(metadata_path, pinned) if uri not in look.read}
 

@@ -17,14 +17,16 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import Position, Resumed, StreamReading
 
 
-def own_rows(_: ReadContext, __: int, ___: int, described: SparkSource) -> DataFrame:
+def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
     """Return the rows of a DataFrame as it is."""
+    del context, source, part
     frame: DataFrame = described.dataframe
     return frame
 
 
-def written_rows(context: ReadContext, source: int, _: int, described: SparkSource) -> DataFrame:
+def written_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
     """Return the rows of a batch DataFrame, as a stream of the files it is written to."""
+    del part
     return _written(context, source, described.dataframe)
 
 
@@ -45,8 +47,9 @@ def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
     return stream.options(**options).parquet(escaped(target)).toDF(*names)
 
 
-def has_rows(_: SparkSource) -> bool:
+def has_no_values(part: SparkSource) -> bool:
     """Return that a record is a row of columns."""
+    del part
     return False
 
 
@@ -76,5 +79,6 @@ def resume_written(position: Mapping[str, Any]) -> Resumed | None:
     return None if position["rows_left"] else Resumed(is_read=True)
 
 
-def resume_streams(_: Mapping[str, Any]) -> None:
+def resume_streams(position: Mapping[str, Any]) -> None:
     """Return nothing: only the user can make a stream of their own begin somewhere."""
+    del position

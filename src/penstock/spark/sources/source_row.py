@@ -40,6 +40,21 @@ class StreamKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Pinning:
+    """What is needed to decide what a run reads of a part of a source.
+
+    Attributes:
+        session: Spark.
+        parallelism: Number of subtasks.
+        origin: The user's line that made the source.
+    """
+
+    session: SparkSession
+    parallelism: int
+    origin: CallSite | None
+
+
+@dataclass(frozen=True, slots=True)
 class PinnedPart:
     """What a run reads of one part of a source; nothing, if that is not decided before.
 
@@ -162,8 +177,7 @@ class SourceRow:
         kind: Names the row.
         source: The class it is for, those that derive from it included.
         is_bounded: Whether it is for those that end; None is for all.
-        pin: (session, part, number of subtasks, the user's line) to what is decided of the part
-            before a run reads it.
+        pin: Decides what is read of a part before a run reads it.
         batch: Returns the rows a batch run reads, by source id and part index; None if records are
             made of positions in the worker.
         live: The same of a live run. The positions stream is in every query.
@@ -178,7 +192,7 @@ class SourceRow:
     kind: StreamKind
     source: type
     is_bounded: bool | None
-    pin: Callable[[SparkSession, Any, int, CallSite | None], PinnedPart]
+    pin: Callable[[Pinning, Any], PinnedPart]
     batch: Callable[[ReadContext, int, int, Any], DataFrame] | None
     live: Callable[[ReadContext, int, int, Any], DataFrame] | None
     is_value: Callable[[Any], bool]

@@ -6,12 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyspark.sql import SparkSession
-
-from penstock.errors import CallSite
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.sources.source_row import (
     PinnedPart,
+    Pinning,
     Position,
     Progress,
     Resumed,
@@ -19,24 +17,24 @@ from penstock.spark.sources.source_row import (
 )
 
 
-def pin_splits(
-    _: SparkSession, part: SplitSource, parallelism: int, __: CallSite | None
-) -> PinnedPart:
+def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
     """Ask a source for its splits.
 
     Raises:
         SourceError: It failed.
     """
-    return PinnedPart(splits=part.exact_splits(parallelism))
+    return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
 
-def is_any_value(_: SplitSource) -> bool:
+def has_values(part: SplitSource) -> bool:
     """Return that the source gives records, and no rows."""
+    del part
     return True
 
 
-def no_streams(_: SplitSource) -> list[Any]:
+def no_streams(part: SplitSource) -> list[Any]:
     """Return nothing: all split sources of a query share the positions stream, which is the first."""
+    del part
     return []
 
 

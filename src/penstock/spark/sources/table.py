@@ -30,7 +30,7 @@ SPLITS = SourceRow(
     pin=split_reads.pin_splits,
     batch=None,
     live=None,
-    is_value=split_reads.is_any_value,
+    is_value=split_reads.has_values,
     streams=split_reads.no_streams,
     position=split_reads.position_of_splits,
     resume=split_reads.resume_splits,
@@ -61,7 +61,7 @@ FILES = SourceRow(
     streams=file_reads.one_stream,
     position=file_reads.position_of_files,
     resume=file_reads.resume_files,
-    is_complete=file_reads.is_endless,
+    is_complete=file_reads.never_complete,
     files=FileStream(is_of_path=True, waiting=file_reads.waiting_files),
 )
 WRITTEN_FRAME = SourceRow(
@@ -71,7 +71,7 @@ WRITTEN_FRAME = SourceRow(
     pin=file_reads.pin_nothing,
     batch=frame_reads.own_rows,
     live=frame_reads.written_rows,
-    is_value=frame_reads.has_rows,
+    is_value=frame_reads.has_no_values,
     streams=file_reads.one_stream,
     position=frame_reads.position_of_written,
     resume=frame_reads.resume_written,
@@ -85,11 +85,11 @@ FOREIGN = SourceRow(
     pin=file_reads.pin_nothing,
     batch=frame_reads.own_rows,
     live=frame_reads.own_rows,
-    is_value=frame_reads.has_rows,
+    is_value=frame_reads.has_no_values,
     streams=frame_reads.streams_of,
     position=frame_reads.position_of_streams,
     resume=frame_reads.resume_streams,
-    is_complete=file_reads.is_endless,
+    is_complete=file_reads.never_complete,
 )
 
 SOURCES = (SPLITS, BOUNDED_FILES, FILES, WRITTEN_FRAME, FOREIGN)
