@@ -39,9 +39,8 @@ class SparkSource(Source):
 
     Example:
         >>> source = SparkSource(spark.range(3))  # doctest: +SKIP
-        >>> ids = env.from_source(  # doctest: +SKIP
-        ...     source, WatermarkStrategy.no_watermarks(), "ids"
-        ... )
+        >>> source.describe()  # doctest: +SKIP
+        'a DataFrame of id'
     """
 
     kind: ClassVar[str] = "dataframe"

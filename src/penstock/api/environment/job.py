@@ -130,9 +130,11 @@ class JobClient(Protocol):
     """A handle to a running job, returned by `execute_async`.
 
     Example:
-        >>> sink = numbers.print()
+        >>> sink = numbers.sink_to(DiscardingSink())
         >>> client = env.execute_async("numbers")  # doctest: +SKIP
-        >>> savepoint = client.stop_with_savepoint().result()  # doctest: +SKIP
+        >>> result = client.get_job_execution_result().result()  # doctest: +SKIP
+        >>> client.get_job_status().result().name  # doctest: +SKIP
+        'FINISHED'
     """
 
     def get_job_id(self) -> JobID:

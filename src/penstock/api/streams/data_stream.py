@@ -88,8 +88,8 @@ class DataStream(StreamOperations[T], StreamPairs[T], Repartitioning[T], StreamE
             KeyTypeError: Values of `key_type` cannot be keys.
 
         Example:
-            >>> collect(numbers.key_by(lambda n: "even", Types.STRING()).sum())
-            [1, 3, 6, 10]
+            >>> sorted(collect(numbers.key_by(lambda n: n % 2, Types.INT()).sum()))
+            [1, 2, 4, 6]
         """
         select = bound_method(key_selector, KeySelector, "get_key", "key_by")
         selector = typed_selector(select, key_type, "key_by")

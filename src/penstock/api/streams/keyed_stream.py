@@ -32,8 +32,8 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
     """A stream of records of type `T`, partitioned by keys of type `K`.
 
     Rolling aggregations (`reduce`, `sum`, …) emit the aggregate so far for each record; in BATCH
-    mode they emit one final value per key. What happens to the records of one key happens in
-    their order; keys have no order.
+    mode they emit one final value per key. The records of a key are processed in order; records
+    of different keys have no order.
 
     Attributes:
         AccumulateType: The kinds of built-in aggregations.

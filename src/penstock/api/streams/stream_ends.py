@@ -32,7 +32,7 @@ class StreamEnds(StreamBase[T], Generic[T]):
     """Base of `DataStream`: sinks and other ends of a stream."""
 
     def sink_to(self, sink: Sink) -> DataStreamSink:
-        """Write the records to a sink, exactly once.
+        """Write the records to a sink: exactly once, unless the sink promises less (`FunctionSink`).
 
         Args:
             sink: Such as a `FileSink` or `PrintSink`.
@@ -101,7 +101,7 @@ class StreamEnds(StreamBase[T], Generic[T]):
 
         Example:
             >>> sink = numbers.print("n")
-            >>> env.execute()  # doctest: +SKIP
+            >>> result = env.execute()  # doctest: +SKIP
             n> 1
             n> 2
             n> 3

@@ -32,7 +32,7 @@ class PrintSink(Sink):
 
     Example:
         >>> sink = numbers.sink_to(PrintSink("n", show_subtask=False))
-        >>> env.execute()  # doctest: +SKIP
+        >>> result = env.execute()  # doctest: +SKIP
         n> 1
         n> 2
         n> 3
