@@ -270,6 +270,15 @@ def test_values_in_values_are_taken_apart_and_put_together_in_one_way(value: Any
     check(value)
 
 
+def test_keys_are_taken_apart_by_their_base() -> None:
+    class Odd(frozenset[Any]):
+        def __iter__(self) -> Any:
+            return iter((1,))
+
+    assert Odd([2, 3]) == frozenset([2, 3])
+    assert forms(Odd([2, 3]))[1:] == forms(frozenset([2, 3]))[1:]
+
+
 def test_what_cannot_be_copied_is_refused() -> None:
     with pytest.raises(UserCodeError, match="cannot be copied"):
         copy_value(memoryview(b"a"))
