@@ -1,1 +1,1 @@
-"""Sources and sinks: where records come from and where they go."""
+"""Sources and sinks."""

@@ -1,10 +1,10 @@
-"""What a finished region of a job gave, kept for the region that goes on with it (FLIP-331 §5.3).
+"""The stored output of a finished region of a job, read by the next region (FLIP-331 §5.3).
 
-Where operators that answer only at the end of their input meet a stream that never ends, the job is
-cut: the planner puts a `ResultSink` in front of the cut and a `ResultSource` behind it. Files are
-those of `connectors.cache`, of (record, timestamp or None) pairs, below
-`<checkpoint directory>/results/<sink>`; `files.json` beside them names those that count. They are
-kept as long as the checkpoint directory: whoever starts again after a failure reads them again.
+An operator that emits only at the end of its input may be connected with a stream that never
+ends. Then the planner divides the job in two regions: the first one ends with a `ResultSink`, the
+second one begins with a `ResultSource`. Files are those of `connectors.cache`, of (record,
+timestamp or None) pairs, below `<checkpoint directory>/results/<sink>`; `files.json` beside them
+names those that count. They stay as long as the checkpoint directory: a restart reads them again.
 """
 
 from __future__ import annotations

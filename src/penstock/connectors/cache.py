@@ -1,4 +1,4 @@
-"""Records of a stream kept in files between the jobs of one program: `DataStream.cache`.
+"""Files for the records of a stream, between the jobs of one program: `DataStream.cache`.
 
 A cache file is a sequence of blocks, each the pickle (protocol 5) of a list of `BLOCK_RECORDS`
 records, the last of fewer. Its handle knows where each block begins, so record `n` is found

@@ -1,8 +1,8 @@
-"""From what a test wants to run to a plan whose inputs and outputs are in the test's hands.
+"""Makes a plan of the operator under test, whose inputs and outputs the harness controls.
 
-The inputs are sources that nobody reads: the harness speaks for them. They are partitioned, so
-every operator is behind level 0 and keeps its instance. The outputs are sinks whose channels lead
-to a level of their own, behind all others, so that timestamps and watermarks arrive as well.
+The inputs are sources that are never read: the harness writes their records. They are partitioned,
+so every operator is in a level after level 0 and its object stays the same. The outputs are sinks
+whose channels lead to a last level of their own, so that timestamps and watermarks arrive as well.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One subtask of a level under test: the one of a job, with its log, and a look into its state."""
+"""One subtask of a level under test: that of a job, with its log and access to its state."""
 
 from __future__ import annotations
 

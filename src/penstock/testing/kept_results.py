@@ -1,4 +1,4 @@
-"""What the bounded region of a job gave, for the runs behind it, in this process."""
+"""The stored output of the bounded region of a job, for the runs after it, in this process."""
 
 from __future__ import annotations
 

@@ -63,11 +63,11 @@ class Results:
 
 
 class SinkStage:
-    """Takes what is behind the last level of one run: records, state and reports.
+    """Takes the output of the last level of one run: records, state and reports.
 
     Attributes:
         report: Of this run.
-        state: State blobs, handed over to the next run.
+        state: State blobs, transferred to the next run.
     """
 
     def __init__(self, results: Results, sinks: dict[int, int], uids: Sequence[str]) -> None:

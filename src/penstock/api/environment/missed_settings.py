@@ -1,4 +1,4 @@
-"""Settings of Flink whose effect a user would wait for in vain: told when the job starts."""
+"""Settings of Flink that have no effect here: they are logged when the job starts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What users write: function classes and what they are given."""
+"""Function classes of users and the contexts of their methods."""

@@ -1,4 +1,4 @@
-"""What may be passed for a function, for type checkers: a callable or a function object."""
+"""Types of function arguments, for type checkers: a callable or a function object."""
 
 from __future__ import annotations
 

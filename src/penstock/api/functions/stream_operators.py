@@ -1,6 +1,6 @@
-"""Operators of your own: what `DataStream.transform` and `ConnectedStreams.transform` take.
+"""Operators of your own: the classes that `transform` takes.
 
-A function sees records; an operator also sees what travels between them: watermarks, record
+A function gets records; an operator also gets what is sent between them: watermarks, record
 attributes (FLIP-327 §2.4) and the end of its inputs. Derive a class from `OneInputStreamOperator`
 or `TwoInputStreamOperator`. The runtime sets `output` (and `keys`, if the stream has a key) before
 it calls `open`, then calls one method at a time, never two at once.
@@ -9,13 +9,13 @@ Call order: `open`; any number of `process_element`, `process_record_attributes`
 `process_watermark`, `on_timer` and, before each checkpoint of a live run,
 `prepare_snapshot_pre_barrier`; `end_input` when an input ends; `close`. Attributes come before the
 first record they apply to, and again to every new object: after a restart, and in the live run
-behind a batch run. What an object keeps in its attributes is lost with it; what must last belongs
-into keyed state. Without a key that is nowhere: such an operator gives all it holds back in
-`prepare_snapshot_pre_barrier`, unless it is a batch run, which repeats whole tasks.
+after a batch run. Values in attributes of an object are lost with it; what must last belongs in
+keyed state. An operator without a key has no state: it must emit all buffered results in
+`prepare_snapshot_pre_barrier`, unless it is in a batch run, which repeats whole tasks.
 
-With a key a batch run makes one object per key group, so that none gathers more than that. It is
-told `backlog` at its begin, that backlog is over at its end (if a live run follows), then the ends of
-inputs and the watermark. State written there is handed over.
+With a key a batch run makes one object per key group, so that none buffers more than that. It gets
+the attribute `backlog` at its begin, and no backlog at its end (if a live run follows), then the
+ends of inputs and the watermark. State written there is transferred to the live run.
 """
 
 from __future__ import annotations

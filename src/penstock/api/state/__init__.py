@@ -1,1 +1,1 @@
-"""State as functions see it, and its descriptors."""
+"""State handles of functions, and state descriptors."""

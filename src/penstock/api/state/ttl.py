@@ -1,4 +1,4 @@
-"""`StateTtlConfig`: how long values in state live, with PyFlink's names."""
+"""`StateTtlConfig`: the time-to-live of values in state, with PyFlink's names."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Handles of streams: the verbs of a program."""
+"""Handles of streams: the operations of a program."""

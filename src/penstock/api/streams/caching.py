@@ -1,4 +1,4 @@
-"""`DataStream.cache`: records computed once, and used by this job and those after it."""
+"""`DataStream.cache`: records computed once, for several jobs of one program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`execute_and_collect`: the records of a stream, in the program that built it."""
+"""`execute_and_collect`: the records of a stream, as an iterator in the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two streams and their keys: the beginning that co-groups and joins have in common.
+"""Two streams and their keys: the first methods of co-groups and joins.
 
 a.join(b).where(key of a).equal_to(key of b)
 """

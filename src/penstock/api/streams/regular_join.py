@@ -1,4 +1,4 @@
-"""Joins over unbounded state: what two streams and their keys offer beside windows."""
+"""Joins of two streams over all records, without windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold for operations on streams, and the messages when it does not."""
+"""Checks of the arguments of stream operations."""
 
 from __future__ import annotations
 

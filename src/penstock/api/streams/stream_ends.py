@@ -1,4 +1,4 @@
-"""Where streams end: sinks, printing and collecting."""
+"""Ends of streams: sinks, printing and collecting."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Which class the handle of a node has.
+"""The class of the handle of a node.
 
-The classes of streams make streams of one another: a `DataStream` gives a `KeyedStream`, which
-derives from it. They ask the environment they belong to, which stands above them all and looks
-here, so that none of their files has to import a file that imports it.
+The classes of streams make streams of one another: a `DataStream` makes a `KeyedStream`, which
+derives from it. They ask their environment for a stream, and the environment calls this module, so
+that no file of a stream has to import a file that imports it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from penstock.types.time import Time
 
 
 class _ContinuousTrigger(Trigger[Any, TimeWindow]):
-    """Remembers when a window fires next: the earliest time any part of it asked for."""
+    """Stores when a window fires next: the earliest time that was registered."""
 
     def __init__(self, interval: int) -> None:
         """Fire at multiples of `interval` milliseconds.

@@ -1,4 +1,4 @@
-"""A sink that hands records to a callable in the driver.
+"""A sink that passes records to a callable in the driver.
 
 A sink is pickled with the program, a callable of the driver is not; so the sink carries a
 token, and the callable is registered under it in the driver's process.
