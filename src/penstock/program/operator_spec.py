@@ -10,7 +10,7 @@ from typing import Any
 from penstock.errors import CallSite
 from penstock.program.async_io import AsyncSpec
 from penstock.program.join import IntervalSpec, JoinSpec
-from penstock.program.operators import OperatorKind
+from penstock.program.operator_kind import OperatorKind
 from penstock.program.timestamps import TimestampSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.types import TypeInformation

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any
 
 from penstock.program.operator_kind import OperatorKind, State
 from penstock.program.operator_spec import OperatorSpec
@@ -41,11 +41,12 @@ def make_operator(
     spec: OperatorSpec, output: Output, settings: RunSettings, subtask: int, state: LevelState
 ) -> Operator:
     """Return the operator `spec` describes, not yet opened."""
-    make: Any = operator_class(spec.kind)
+    operator = operator_class(spec.kind)
+    make: Callable[..., Operator] = operator
     if spec.kind.state is State.NEVER:
         return make(spec, output, OperatorContext(spec, settings, subtask))
     scope = KeyedScope(state.backend, KeyContext(), state.group_of, state.now_ms)
     context = OperatorContext(spec, settings, subtask, scope)
-    if issubclass(make, KeyedOperator):
+    if issubclass(operator, KeyedOperator):
         return make(spec, output, context, scope)
     return make(spec, output, context)
