@@ -46,7 +46,7 @@ fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (s
 	@$(python) -m tests.explore --seconds $(seconds)
 
 bench-smoke: $(installed) java ## Run small benchmarks: right outputs, no ratio far off
-	@$(python) -m penstock.bench.smoke
+	@$(python) -m benchmarks.smoke
 
 check: $(installed) ## Lint, formatting, types, layers
 	$(venv)/bin/ruff check .
@@ -57,12 +57,12 @@ check: $(installed) ## Lint, formatting, types, layers
 docs: $(installed) ## Write the pages that are generated from the source, and the plots
 	@$(python) -m penstock.config.reference > docs/configuration.md
 	@$(python) -m tools.support.page > docs/api-support.md
-	@$(python) -m penstock.bench.plots docs/images benchmarks/results/*.jsonl
+	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
 
 clean: ## Remove the environment and everything tools leave behind
 	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -rf artifacts derby.log metastore_db spark-warehouse
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks examples tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java:
 	@sh scripts/ensure_java.sh

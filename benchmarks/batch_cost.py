@@ -1,7 +1,7 @@
 """What a record of a batch run costs in each level: CPU in this process, without Spark.
 
-    python benchmarks/batch_cost.py reduce --records 1000000 --keys 1000
-    python benchmarks/batch_cost.py reduce --records 1000000 --keys 1000 -D execution.batch.combine=false
+    python -m benchmarks.batch_cost reduce --records 1000000 --keys 1000
+    python -m benchmarks.batch_cost reduce --records 1000000 --keys 1000 -D execution.batch.combine=false
 
 Prints microseconds of CPU per record, the least of several repetitions: of reading the source and
 writing frames (level 0), and of the level behind the exchange. Two subtasks, one after the other. For
@@ -17,8 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from penstock.bench import aggregate, co_group, reduce, window_reduce
-from penstock.bench.shape import BATCH, Shape
+from benchmarks.model.shape import BATCH, Shape
+from benchmarks.programs import aggregate, co_group, reduce, window_reduce
 from penstock.common import Configuration
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment

@@ -1,6 +1,6 @@
 """What a hop costs per record: the call of the next function, and writing and reading its frame.
 
-    python benchmarks/hop_cost.py
+    python -m benchmarks.hop_cost
 
 Nanoseconds of CPU per record, the least of several repetitions, in this process. No Spark takes
 part: where nothing has to be exchanged, frames stay in their subtask.

@@ -1,6 +1,6 @@
 """What a job of 10^12 records on 100 executors would move and hold, computed from sizes measured here.
 
-    python benchmarks/scale_plan.py
+    python -m benchmarks.scale_plan
 
 Two tables: sizes, measured in this process with the classes that run on Spark; and the plan, which is
 arithmetic over them. `docs/scale.md` has both, and a test compares. The job is the `reduce` of the
@@ -16,10 +16,10 @@ from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
-from penstock.bench.reduce import build
-from penstock.bench.reduce_records import record_maker
-from penstock.bench.render import table
-from penstock.bench.shape import MIXED, Shape
+from benchmarks.answers.reduce_records import record_maker
+from benchmarks.model.shape import MIXED, Shape
+from benchmarks.programs.reduce import build
+from benchmarks.reporting.render import table
 from penstock.common import Configuration
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment

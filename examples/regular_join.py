@@ -1,6 +1,6 @@
 """Which refunds belong to which orders? Two streams of change records, joined for ever.
 
-    python -m penstock.bench.binlog binlog-data            writes files of JSON records
+    python -m benchmarks.inputs.binlog binlog-data         writes files of JSON records
     penstock run examples/regular_join.py binlog-data      prints the joined changelog
     penstock run examples/regular_join.py binlog-data none drops it
 

@@ -8,6 +8,7 @@ readers follow types.
 from __future__ import annotations
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -40,8 +41,14 @@ class Module:
 
 
 def modules(root: Path) -> Iterator[Module]:
-    """Yield every module below `root`, in the order of their paths."""
-    for path in sorted(root.rglob("*.py")):
+    """Yield every module below `root`, in the order of their paths; none of environments in it."""
+    found: list[Path] = []
+    for folder, below, names in os.walk(root):
+        if "pyvenv.cfg" in names:
+            below.clear()
+        else:
+            found += [Path(folder, name) for name in names if name.endswith(".py")]
+    for path in sorted(found):
         yield Module(path.relative_to(root), ast.parse(path.read_text(encoding="utf-8")))
 
 

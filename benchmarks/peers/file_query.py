@@ -20,9 +20,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StreamingQueryListener
 from spark_session import make_session
 
-from penstock.bench.digest import as_text, digest_of
-from penstock.bench.file_stream import FileStreamSystem
-from penstock.bench.program import Outputs
+from benchmarks.model.digest import as_text, digest_of
+from benchmarks.model.program import Outputs
+from benchmarks.systems.file_stream import FileStreamSystem
 
 RECORD = "key LONG, value LONG"
 OUTPUT = ("key", "count", "sum")

@@ -10,10 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from spark_session import make_session
 
-from penstock.bench import reduce_records
-from penstock.bench.bounded import BoundedSystem
-from penstock.bench.digest_parts import added_up, digest_batches
-from penstock.bench.program import Outputs
+from benchmarks.answers import reduce_records
+from benchmarks.model.digest_parts import added_up, digest_batches
+from benchmarks.model.program import Outputs
+from benchmarks.systems.bounded import BoundedSystem
 
 _PARTS = "count LONG, digest STRING"
 KEEP = {"reduce": reduce_records.is_output}

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 
 from latency_clock import events
 
-from penstock.bench.arrival_sink import ArrivalSink, read_arrivals
-from penstock.bench.latency_system import LatencySystem, Times
-from penstock.bench.serve import serve
+from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
+from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.serve import serve
 from penstock.common import Configuration, JobStatus, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import SparkSource

@@ -12,8 +12,8 @@ from latency_clock import events
 from pyspark.sql.streaming import StreamingQueryListener
 from spark_session import make_session
 
-from penstock.bench.latency_system import LatencySystem, Times
-from penstock.bench.serve import serve
+from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.serve import serve
 
 
 class SparkEmpty(LatencySystem):

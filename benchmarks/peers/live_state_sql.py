@@ -6,7 +6,7 @@ from file_query import FileQuery
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from penstock.bench.serve import serve
+from benchmarks.systems.serve import serve
 
 
 class SqlLiveState(FileQuery):

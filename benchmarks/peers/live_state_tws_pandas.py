@@ -10,7 +10,7 @@ from file_query import FileQuery
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.bench.serve import serve
+from benchmarks.systems.serve import serve
 
 STATE = "count LONG, sum LONG"
 

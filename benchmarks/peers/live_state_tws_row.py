@@ -9,7 +9,7 @@ from file_query import FileQuery
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.bench.serve import serve
+from benchmarks.systems.serve import serve
 
 STATE = "count LONG, sum LONG"
 

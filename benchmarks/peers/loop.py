@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from penstock.bench.bounded import BoundedSystem
-from penstock.bench.digest import MODULUS, as_text, digest_of
-from penstock.bench.program import Outputs
-from penstock.bench.reduce_records import combine, record_maker
-from penstock.bench.serve import serve
-from penstock.bench.shape import Shape
+from benchmarks.answers.reduce_records import combine, record_maker
+from benchmarks.model.digest import MODULUS, as_text, digest_of
+from benchmarks.model.program import Outputs
+from benchmarks.model.shape import Shape
+from benchmarks.systems.bounded import BoundedSystem
+from benchmarks.systems.serve import serve
 
 
 def work(shape: Shape, subtask: int, orders: Connection) -> None:

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from tws_pandas import combined, one_row
 from tws_row import RECORD, TwsRowPeer
 
-from penstock.bench.serve import serve
+from benchmarks.systems.serve import serve
 
 
 def reduce(_: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:

@@ -9,12 +9,12 @@ from typing import Any
 from pyspark import RDD, SparkContext
 from spark_session import make_session
 
-from penstock.bench.bounded import BoundedSystem
-from penstock.bench.digest_parts import added_up, digest_rows
-from penstock.bench.program import Outputs
-from penstock.bench.reduce_records import combine
-from penstock.bench.serve import serve
-from penstock.bench.shape import Shape
+from benchmarks.answers.reduce_records import combine
+from benchmarks.model.digest_parts import added_up, digest_rows
+from benchmarks.model.program import Outputs
+from benchmarks.model.shape import Shape
+from benchmarks.systems.bounded import BoundedSystem
+from benchmarks.systems.serve import serve
 
 
 def reduce(context: SparkContext, shape: Shape) -> RDD[Any]:

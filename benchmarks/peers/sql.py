@@ -8,8 +8,8 @@ from frame_peer import FramePeer
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from penstock.bench.serve import serve
-from penstock.bench.shape import Shape
+from benchmarks.model.shape import Shape
+from benchmarks.systems.serve import serve
 
 
 def numbers(session: SparkSession, shape: Shape) -> DataFrame:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 from tws_row import RECORD, TwsRowPeer
 
-from penstock.bench.reduce_records import combine
-from penstock.bench.serve import serve
+from benchmarks.answers.reduce_records import combine
+from benchmarks.systems.serve import serve
 
 
 class Reduce(StatefulProcessor):

@@ -14,10 +14,10 @@ from frame_peer import FramePeer
 from pyspark.sql import DataFrame, Row
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from penstock.bench.digest import MODULUS, as_text, digest_of
-from penstock.bench.program import Outputs
-from penstock.bench.reduce_records import combine, is_output
-from penstock.bench.serve import serve
+from benchmarks.answers.reduce_records import combine, is_output
+from benchmarks.model.digest import MODULUS, as_text, digest_of
+from benchmarks.model.program import Outputs
+from benchmarks.systems.serve import serve
 
 MICRO_BATCH = 1_000_000
 RECORD = "key LONG, v LONG, n LONG"

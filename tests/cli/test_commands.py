@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pkgutil import resolve_name
 
 import pytest
@@ -10,7 +12,6 @@ import pytest
 from penstock.cli import demo
 from penstock.config.options import ALL_OPTIONS
 from penstock.config.overrides import process_overrides
-from penstock.demo.options import DemoOptions
 from penstock.errors import EnvironmentSetupError
 from penstock.version import __version__
 
@@ -168,11 +169,11 @@ def test_syntax_error_names_the_line(penstock, program):
 
 @pytest.fixture
 def demo_stub(monkeypatch):
-    """Return the options the demo was called with; it ends with status 4."""
+    """Return what the demo was called with; it ends with status 4."""
     got = []
 
-    def run_demo(options):
-        got.append(options)
+    def run_demo(data_dir, **options):
+        got.append((data_dir, options))
         return 4
 
     monkeypatch.setattr(demo, "resolve_name", lambda _: run_demo)
@@ -183,7 +184,7 @@ def test_demo_gets_its_options(penstock, demo_stub, tmp_path):
     folder = tmp_path / "data"
     arguments = ["--data-dir", str(folder), "--compare", "--parallelism", "3", "--fresh"]
     assert penstock("demo", *arguments).exit_code == 4
-    assert demo_stub == [DemoOptions(folder, compare=True, parallelism=3, fresh=True)]
+    assert demo_stub == [(folder, {"compare": True, "parallelism": 3, "fresh": True})]
 
 
 def test_demo_default_folder_is_below_the_current_directory(
@@ -191,17 +192,40 @@ def test_demo_default_folder_is_below_the_current_directory(
 ):
     monkeypatch.chdir(tmp_path)
     penstock("demo")
-    assert demo_stub == [
-        DemoOptions(tmp_path / "demo-data", compare=False, parallelism=None, fresh=False)
-    ]
+    options = {"compare": False, "parallelism": None, "fresh": False}
+    assert demo_stub == [(tmp_path / "demo-data", options)]
 
 
 def test_demo_exists_under_its_name():
+    assert (demo.CHECKOUT / demo.DEMO).is_dir()
     assert callable(resolve_name(demo.RUN_DEMO))
 
 
+def test_workers_can_import_the_demo_while_it_runs(penstock, monkeypatch):
+    before, found = os.environ.get("PYTHONPATH"), []
+
+    def run_demo(*_, **__):
+        found.extend([sys.path[0], os.environ["PYTHONPATH"].split(os.pathsep)[0]])
+        return 0
+
+    monkeypatch.setattr(demo, "resolve_name", lambda _: run_demo)
+    assert penstock("demo").exit_code == 0
+    assert found == [str(demo.CHECKOUT)] * 2
+    assert os.environ.get("PYTHONPATH") == before
+
+
+def test_demo_of_an_installed_package_says_where_it_is(penstock, monkeypatch, tmp_path):
+    monkeypatch.setattr(demo, "CHECKOUT", tmp_path)
+    result = penstock("demo")
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "[ENVIRONMENT] the demo is examples/demo of the project's source, and an installed package "
+        "has no examples\n  fix: Get the source of Penstock and run `make demo` in it.\n"
+    )
+
+
 def test_demo_reports_a_missing_java(penstock, monkeypatch):
-    def fail(_):
+    def fail(*_, **__):
         raise EnvironmentSetupError("there is no Java runtime in PATH", hint="Install one.")
 
     monkeypatch.setattr(demo, "resolve_name", lambda _: fail)

@@ -200,4 +200,4 @@ def test_every_place_that_unpickles_is_known():
         for path in root.rglob("*.py")
         if pattern.search(path.read_text(encoding="utf-8"))
     }
-    assert {name for name in found if not name.startswith("bench/")} == set(UNPICKLED)
+    assert found == set(UNPICKLED)

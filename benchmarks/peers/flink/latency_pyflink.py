@@ -23,8 +23,8 @@ from pyflink.datastream import DataStream, MapFunction, StreamExecutionEnvironme
 from pyflink.datastream.connectors import Sink
 from pyflink.java_gateway import get_gateway
 
-from penstock.bench.latency_system import LatencySystem, Times
-from penstock.bench.serve import serve
+from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.serve import serve
 
 _TICK_SECONDS = 0.001
 _NEVER_MS = "1000000000"

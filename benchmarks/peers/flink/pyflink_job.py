@@ -20,11 +20,11 @@ from pyflink.datastream import DataStream, StreamExecutionEnvironment
 from pyflink.datastream.connectors import NumberSequenceSource, Sink
 from pyflink.java_gateway import get_gateway
 
-from penstock.bench.bounded import BoundedSystem
-from penstock.bench.digest_parts import added_up, digest_rows
-from penstock.bench.program import Outputs
-from penstock.bench.reduce_records import combine, count_of, key_of, record_maker
-from penstock.bench.serve import serve
+from benchmarks.answers.reduce_records import combine, count_of, key_of, record_maker
+from benchmarks.model.digest_parts import added_up, digest_rows
+from benchmarks.model.program import Outputs
+from benchmarks.systems.bounded import BoundedSystem
+from benchmarks.systems.serve import serve
 
 EMPTY_RUNS = 3
 

@@ -1,4 +1,4 @@
-"""`penstock demo`: the built-in example."""
+"""`penstock demo`: runs `examples/demo` of the checkout that this package is in."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ from rich.console import Console
 
 from penstock.cli.failures import exit_status
 from penstock.cli.progress import job_progress
-from penstock.cli.script import Verbose, settings
+from penstock.cli.script import Verbose, importable, settings
 from penstock.config.overrides import set_process_overrides
-from penstock.demo.options import DEFAULT_DATA_DIR, DemoOptions
+from penstock.errors import EnvironmentSetupError
 
-RUN_DEMO = "penstock.demo.command:run_demo"
-"""What runs the demo. A name, because importing it takes longer than printing a help text."""
+CHECKOUT = Path(__file__).parents[3]
+"""The checkout, if the package is in one: `src/penstock/cli` is three folders below it."""
+
+DEMO = Path("examples", "demo")
+"""Where a checkout has the demo."""
+
+RUN_DEMO = "examples.demo.command:run_demo"
+"""What runs the demo. A name, because it is no part of the package."""
 
 
 def demo(
     data_dir: Annotated[
         Path, typer.Option(file_okay=False, help="Where the demo keeps data and results.")
-    ] = DEFAULT_DATA_DIR,
+    ] = Path("demo-data"),
     parallelism: Annotated[
         int | None,
         typer.Option(min=1, show_default="one per core", help="Subtasks of every operator."),
@@ -41,20 +47,23 @@ def demo(
     ] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Read a year of flights as history, switch, and go on live with the same state."""
+    """Read a year of flights as history, switch, and go on live with the same state.
+
+    The demo is an example in a checkout of the project, `examples/demo`.
+    """
     set_process_overrides("cli", settings((), verbose=verbose))
-    options = DemoOptions(
-        # Absolute: Spark's processes have directories of their own.
-        data_dir=data_dir.absolute(),
-        compare=compare,
-        parallelism=parallelism,
-        fresh=fresh,
-    )
 
     def action() -> int:
-        run_demo: Callable[[DemoOptions], int] = resolve_name(RUN_DEMO)
-        with job_progress(console, plain=verbose):
-            return run_demo(options)
+        _require_checkout()
+        with importable(CHECKOUT), job_progress(console, plain=verbose):
+            run_demo: Callable[..., int] = resolve_name(RUN_DEMO)
+            return run_demo(
+                # Absolute: Spark's processes have directories of their own.
+                data_dir.absolute(),
+                compare=compare,
+                parallelism=parallelism,
+                fresh=fresh,
+            )
 
     console = Console(stderr=True)
     status = exit_status(
@@ -64,3 +73,11 @@ def demo(
         advice=lambda _: "stopped; the same command starts over with the data prepared so far",
     )
     raise typer.Exit(status)
+
+
+def _require_checkout() -> None:
+    if not (CHECKOUT / DEMO).is_dir():
+        raise EnvironmentSetupError(
+            f"the demo is {DEMO} of the project's source, and an installed package has no examples",
+            hint="Get the source of Penstock and run `make demo` in it.",
+        )

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from penstock.cli.bench import bench
 from penstock.cli.config import config
 from penstock.cli.demo import demo
 from penstock.cli.plan import plan
@@ -55,7 +54,6 @@ app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
 app.command(epilog="Example: penstock demo --compare")(demo)
 app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
 app.command(epilog="Example: penstock config")(config)
-app.command(epilog="Example: penstock bench live-state --keys 200000 --json")(bench)
 app.add_typer(state_app)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
-"""What is put back when the program has ended."""
+"""What is put back when a program has ended."""
 
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
@@ -92,29 +93,42 @@ def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, s
     return log | parse_definitions(definitions)
 
 
-def run_script(path: Path, arguments: Sequence[str] | None) -> None:
-    """Run a program as `python path arguments...` would, in this process.
+@contextlib.contextmanager
+def importable(directory: Path) -> Iterator[None]:
+    """Let this process and Spark's Python workers import what is in a directory, for a while.
 
-    `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
-    the program's directory too, so a program may consist of several modules. They have the interpreter
-    of this process, also in a session that the program makes itself, unless PYSPARK_PYTHON says another.
-
-    Raises:
-        BaseException: Whatever the program raises, `SystemExit` included.
+    The workers have the interpreter of this process, also in a session that the program makes itself,
+    unless PYSPARK_PYTHON says another.
     """
-    directory = str(path.resolve().parent)
-    kept = (sys.argv, list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT})
-    sys.argv = [str(path), *(arguments or ())]
-    sys.path.insert(0, directory)
+    path, variables = list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT}
+    sys.path.insert(0, str(directory))
     before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [directory, before]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(directory), before]))
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
-        runpy.run_path(str(path), run_name="__main__")
+        yield
     finally:
-        sys.argv, sys.path[:] = kept[0], kept[1]
-        for name, value in kept[2].items():
+        sys.path[:] = path
+        for name, value in variables.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def run_script(path: Path, arguments: Sequence[str] | None) -> None:
+    """Run a program as `python path arguments...` would, in this process.
+
+    `sys.argv` and the import paths are the program's while it runs. Spark's Python workers get
+    the program's directory too, so a program may consist of several modules; see `importable`.
+
+    Raises:
+        BaseException: Whatever the program raises, `SystemExit` included.
+    """
+    kept = sys.argv
+    sys.argv = [str(path), *(arguments or ())]
+    try:
+        with importable(path.resolve().parent):
+            runpy.run_path(str(path), run_name="__main__")
+    finally:
+        sys.argv = kept

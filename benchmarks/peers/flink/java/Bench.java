@@ -19,7 +19,7 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.JsonNode;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.databind.ObjectMapper;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
 
-/** Speaks the protocol of penstock/bench/serve.py over one mini cluster that stays warm. */
+/** Speaks the protocol of benchmarks/systems/serve.py over one mini cluster that stays warm. */
 public final class Bench {
 
     private static final ObjectMapper JSON = new ObjectMapper();

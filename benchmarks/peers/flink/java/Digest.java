@@ -5,7 +5,7 @@ import org.apache.flink.api.connector.sink2.Sink;
 import org.apache.flink.api.connector.sink2.SinkWriter;
 import org.apache.flink.api.connector.sink2.WriterInitContext;
 
-/** Counts rows and adds up their hashes, as penstock/bench/digest.py does, in this JVM. */
+/** Counts rows and adds up their hashes, as benchmarks/model/digest.py does, in this JVM. */
 final class Digest implements Sink<long[]> {
 
     static final LongAdder COUNT = new LongAdder();

@@ -16,7 +16,7 @@ import org.apache.flink.streaming.api.windowing.assigners.GlobalWindows;
 import org.apache.flink.streaming.api.windowing.assigners.TumblingEventTimeWindows;
 import org.apache.flink.util.Collector;
 
-/** The programs, each as its Python counterpart in penstock/bench has it. */
+/** The programs, each as its Python counterpart in benchmarks/programs has it. */
 final class Programs {
 
     /** Adds a program to an environment; rows are digested, or dropped. */

@@ -2,7 +2,7 @@ package penstock.bench;
 
 import java.io.Serializable;
 
-/** The size of a program's input; see penstock/bench/shape.py. */
+/** The size of a program's input; see benchmarks/model/shape.py. */
 record Shape(long records, long keys, int parallelism) implements Serializable {
 
     /** How many records a key has. */

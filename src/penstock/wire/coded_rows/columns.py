@@ -5,7 +5,7 @@ are at its tag read it and move on: a handful of array operations instead of a d
 row. Whatever is unusual (the kind of a row, an unknown field, bytes that are damaged) is left to
 the generated decoders, which read one row at a time and say what is wrong where.
 
-`penstock bench coded-rows` shows what it gains: `coded` reads one by one, `coded-together` so where
+`python -m benchmarks coded-rows` shows what it gains: `coded` reads one by one, `coded-together` so where
 that is faster. It is for rows of mostly numbers. A string is a Python object however it is found,
 so types are read so only if at most a third of their fields are strings and none takes a Python
 call (lists, maps, dates, decimals). Few rows take longer than one by one: see `MIN_ROWS`.

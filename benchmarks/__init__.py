@@ -1,0 +1,1 @@
+"""`python -m benchmarks`: programs and their peers; figures are ratios of one interleaved run."""

@@ -1,0 +1,44 @@
+"""Every benchmark program, by name: one row each."""
+
+from __future__ import annotations
+
+from benchmarks.model.program import BenchProgram
+from benchmarks.programs import (
+    aggregate,
+    booleans,
+    co_group,
+    co_process,
+    coded_join,
+    coded_rows,
+    delayed_deploy,
+    latency,
+    live_state,
+    object_reuse,
+    reduce,
+    scale,
+    switch,
+    window_reduce,
+    word_count,
+)
+
+PROGRAMS: dict[str, BenchProgram] = {
+    program.name: program
+    for program in (
+        reduce.PROGRAM,
+        window_reduce.PROGRAM,
+        co_process.PROGRAM,
+        co_group.PROGRAM,
+        aggregate.PROGRAM,
+        delayed_deploy.PROGRAM,
+        coded_rows.PROGRAM,
+        coded_join.PROGRAM,
+        live_state.PROGRAM,
+        latency.PROGRAM,
+        scale.PROGRAM,
+        switch.PROGRAM,
+        booleans.PROGRAM,
+        word_count.PROGRAM,
+        object_reuse.PROGRAM,
+    )
+}
+"""Name on the command line to program."""

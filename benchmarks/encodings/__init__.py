@@ -1,0 +1,1 @@
+"""Encodings of rows that coded rows are compared with."""

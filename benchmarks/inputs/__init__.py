@@ -1,0 +1,1 @@
+"""What programs read: generated records, files of a feed, change records."""

@@ -1,0 +1,1 @@
+"""Runs systems in turn and measures them from outside."""

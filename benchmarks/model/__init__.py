@@ -1,0 +1,1 @@
+"""What all parts share: a program, its size, what was measured, digests of outputs."""

@@ -1,0 +1,1 @@
+"""The programs: a file each, with a row in `catalog.py`."""

@@ -1,0 +1,1 @@
+"""From what was measured to figures, JSON, tables and plots."""

@@ -1,0 +1,1 @@
+"""Programs as users write them, and the demo."""

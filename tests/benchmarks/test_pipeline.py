@@ -1,0 +1,192 @@
+"""Programs over an input that ends: every one in every mode gives the outputs that are expected.
+
+Expected outputs are computed with NumPy and share no code with the operators; here the programs run in
+Penstock's own runner; with Spark, and beside peers, `make bench-smoke` runs them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.answers import reduce_records
+from benchmarks.model.digest import as_text, digest_of
+from benchmarks.model.digest_parts import added_up, digest_rows
+from benchmarks.model.errors import SystemMissingError
+from benchmarks.model.program import Case, Outputs, Point
+from benchmarks.model.shape import BATCH, MIXED, MODES, STREAMING, Shape
+from benchmarks.programs import aggregate, co_group, co_process, reduce, window_reduce
+from benchmarks.programs.pipeline import Pipeline, PipelineWorkload, all_modes, ours, peer
+from benchmarks.systems.digest_sink import DigestSink, read_outputs
+from benchmarks.systems.flink_peers import (
+    DIRECTORY_VARIABLE,
+    flink_version,
+    java_command,
+    pyflink_command,
+)
+from penstock.common import Configuration, Types
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import SinkContext
+from penstock.testing import run_in_process
+
+CONTEXT = SinkContext("j", "s", 0, Types.LONG(), "sink", None, Path())
+PROGRAMS = {
+    module.PROGRAM.name: module
+    for module in (reduce, aggregate, window_reduce, co_group, co_process)
+}
+
+
+def outputs_of(rows, keep=None):
+    if not rows:
+        return Outputs(0, as_text(0))
+    columns = np.array(rows, dtype=np.int64).reshape(len(rows), -1).T
+    if keep is not None:
+        columns = columns[:, keep(columns)]
+    return Outputs(columns.shape[1], as_text(digest_of(*columns)))
+
+
+def run(module, shape):
+    conf = Configuration.from_dict(MODES[shape.mode]).set("parallelism.default", shape.parallelism)
+    env = StreamExecutionEnvironment.get_execution_environment(conf)
+    module.build(env, shape).sink_to(DigestSink("flag", "results")).name("out")
+    is_output = getattr(module, "is_output", None)
+    keep = None if is_output is None else lambda columns: is_output(shape, columns)
+    return outputs_of(run_in_process(env).of("out"), keep)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(max_examples=5, deadline=None)
+@given(
+    records=st.integers(1, 60),
+    live=st.integers(1, 20),
+    keys=st.integers(1, 12),
+    parallelism=st.integers(1, 3),
+)
+def test_outputs_are_those_expected(name, mode, records, live, keys, parallelism):
+    live = live if mode == MIXED else 0
+    shape = Shape(records, live, keys, parallelism, mode)
+    assert run(PROGRAMS[name], shape) == PROGRAMS[name].expected(shape)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_expected_outputs_depend_on_every_record(name):
+    few, more = (Shape(records, 0, 5, 2, BATCH) for records in (50, 51))
+    assert PROGRAMS[name].expected(few) != PROGRAMS[name].expected(more)
+
+
+def test_a_doubled_record_is_seen_in_rolling_results():
+    shape = Shape(10, 0, 2, 1, STREAMING)
+    rows = [(0, 8, 5), (1, 9, 5), (0, 8, 6)]  # key 0 has five records
+    keep = lambda columns: reduce_records.is_output(shape, columns)  # noqa: E731
+    assert outputs_of(rows[:2], keep) == reduce_records.expected(shape)
+    assert outputs_of(rows, keep) != reduce_records.expected(shape)
+
+
+def test_the_sink_keeps_rows_and_takes_single_numbers(tmp_path):
+    def sink(keep):
+        return DigestSink(str(tmp_path / "flag"), str(tmp_path / "results"), keep)
+
+    def write(keep, values):
+        writer = sink(keep).create_writer(CONTEXT)
+        writer.write(values)
+        committables = writer.prepare_commit()
+        sink(keep).create_committer(CONTEXT).commit("0-0", committables)
+
+    write(None, [(1, 2)])
+    assert not (tmp_path / "results").exists()
+    (tmp_path / "flag").touch()
+    write(lambda columns: columns[0] > 1, [(1, 2), (3, 4)])
+    assert read_outputs(tmp_path / "results") == outputs_of([(3, 4)])
+    (tmp_path / "results").unlink()
+    write(None, [1, 1, 2])
+    assert read_outputs(tmp_path / "results") == outputs_of([1, 1, 2])
+
+
+def test_digests_of_parts_add_up():
+    rows = [(v, 2 * v) for v in range(10)]
+    parts = [part for cut in (rows[:3], [], rows[3:]) for part in digest_rows(iter(cut))]
+    assert len(parts) == 2
+    assert added_up(parts) == outputs_of(rows)
+
+
+@pytest.fixture
+def pipeline():
+    return Pipeline(
+        name="fake",
+        summary="",
+        build=reduce.build,
+        expected=reduce_records.expected,
+        is_output=reduce_records.is_output,
+        systems=(*all_modes(), peer("slow", "no.py", is_slow=True, mode=STREAMING)),
+        reference="penstock batch",
+        records=2_000_000,
+        keys=lambda records: records // 10,
+        options={"size": 3},
+        points=(Point(10, None, 1), Point(20, 4)),
+        measured="x",
+    )
+
+
+def test_only_mixed_has_live_records_and_slow_peers_have_fewer(pipeline):
+    program = pipeline.program()
+    assert program.options == {"size": 3, "live-records": 10_000, "slow-records": 1_000_000}
+    case = Case(2_000_000, 5, 2, 1, {"size": 4, "live-records": 7, "slow-records": 100})
+    workload = PipelineWorkload(pipeline, case)
+    shapes = {system.name: workload.shape(system) for system in program.systems}
+    assert {name: (s.records, s.live) for name, s in shapes.items()} == {
+        "penstock batch": (2_000_000, 0),
+        "penstock streaming": (2_000_000, 0),
+        "penstock mixed": (2_000_000, 7),
+        "slow": (100, 0),
+    }
+    assert shapes["slow"].parameters == {"size": 4}
+
+
+def test_functions_travel_by_name(pipeline, tmp_path):
+    workload = PipelineWorkload(pipeline, Case(10, 5, 2, 1, {}, {"a": "b"}))
+    told = workload.specification(pipeline.systems[0], tmp_path)
+    assert told["functions"] == {
+        "build": "benchmarks.programs.reduce:build",
+        "is_output": "benchmarks.answers.reduce_records:is_output",
+    }
+    assert (told["settings"], told["measured"]) == ({"a": "b"}, "x")
+    assert workload.specification(pipeline.systems[3], tmp_path)["settings"] == {}
+
+
+def test_points_are_used_unless_something_is_asked(pipeline):
+    program = pipeline.program()
+    assert program.cases_at(Point(), ()) == [Point(10, 1, 1), Point(20, 4, None)]
+    assert program.cases_at(Point(records=50), ()) == [Point(50, 5, None)]
+    assert program.cases_at(Point(), (8, 9)) == [Point(2_000_000, 8), Point(2_000_000, 9)]
+
+
+def test_names_of_ours_say_mode_and_variant():
+    system = ours(BATCH, "unchained", by_default=True, **{"a.b": "c"})
+    assert (system.name, system.options, system.is_peer) == (
+        "penstock batch unchained",
+        {"a.b": "c"},
+        False,
+    )
+
+
+@pytest.mark.parametrize("command", [pyflink_command, java_command])
+def test_without_the_flink_environment_its_peers_are_missing(command, tmp_path, monkeypatch):
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path / "none"))
+    with pytest.raises(SystemMissingError) as caught:
+        command()
+    assert caught.value.code == "BENCH_SYSTEM_MISSING"
+    assert "make_environment.sh" in caught.value.hint
+    assert flink_version() is None
+
+
+def test_the_version_of_flink_is_that_of_its_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv(DIRECTORY_VARIABLE, str(tmp_path))
+    packages = tmp_path / "lib" / "python3.11" / "site-packages"
+    (packages / "apache_flink-2.3.0.dist-info").mkdir(parents=True)
+    (packages / "apache_flink_libraries-9.dist-info").mkdir()
+    assert flink_version() == "2.3.0"
