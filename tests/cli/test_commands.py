@@ -219,8 +219,9 @@ def test_demo_of_an_installed_package_says_where_it_is(penstock, monkeypatch, tm
     result = penstock("demo")
     assert result.exit_code == 1
     assert result.stderr == (
-        "[ENVIRONMENT] the demo is examples/demo of the project's source, and an installed package "
-        "has no examples\n  fix: Get the source of Penstock and run `make demo` in it.\n"
+        "[ENVIRONMENT] the demo is no part of the installed package; it is examples/demo of the "
+        "project's source\n  fix: Get the source and run `make demo` in it. A program of yours needs none "
+        "of it: `penstock run JOB.PY`.\n"
     )
 
 

@@ -78,6 +78,7 @@ def demo(
 def _require_checkout() -> None:
     if not (CHECKOUT / DEMO).is_dir():
         raise EnvironmentSetupError(
-            f"the demo is {DEMO} of the project's source, and an installed package has no examples",
-            hint="Get the source of Penstock and run `make demo` in it.",
+            f"the demo is no part of the installed package; it is {DEMO} of the project's source",
+            hint="Get the source and run `make demo` in it. A program of yours needs none of it: "
+            "`penstock run JOB.PY`.",
         )
