@@ -355,8 +355,10 @@ class LiveRun:
             if self._admission.is_due and not query.status["isTriggerActive"]:
                 return True  # what comes now finds that it is due, and does nothing
             progress = query.lastProgress
-            # A savepoint that was begun comes first: it must not meet the hand-over.
-            if progress is not None and not self._savepoints.is_busy and inputs.complete(progress):
+            # A savepoint that was begun comes first: it must not meet the hand-over. And a micro-batch
+            # has failed before its query says so.
+            may_end = self._failure is None and not self._savepoints.is_busy
+            if progress is not None and may_end and inputs.complete(progress):
                 return False
             time.sleep(_POLL_SECONDS)
         return False
