@@ -108,10 +108,11 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "hand_over": frozenset(),
         "phases": frozenset({"hand_over", "physical"}),
         "options": frozenset({"phases", "physical"}),
+        "folding": frozenset({"phases", "physical"}),
         "explain": frozenset({"phases", "physical"}),
         "compat": frozenset({"phases", "physical"}),
-        "programs": frozenset({"compat", "hand_over", "phases", "physical"}),
-        "planner": frozenset({"compat", "explain", "options", "phases", "physical"}),
+        "programs": frozenset({"compat", "folding", "hand_over", "phases", "physical"}),
+        "planner": frozenset({"compat", "explain", "folding", "options", "phases", "physical"}),
     },
     "runtime": {
         "flow": frozenset(),

@@ -308,6 +308,8 @@ decisions
   job: STREAMING, because execution.runtime-mode is STREAMING (from program)
   run 0 (history): batch, because execution.checkpointing.interval-during-backlog is 0 and every source has backlog
   run 1 (live): live, because it follows the backlog and starts with its state
+  records of 'total' in run 0 (history): folded in state, because every record has a result
+  records of 'total' in run 1 (live): folded in state, because a live run goes on with what is in state, micro-batch by micro-batch
   'total' in run 0 (history): grouped by key, because its input has a key: each state is read and written once per key
   'total' to 'show': chained, because both run at level 1, so nothing has to be exchanged
   channel 0 to 'total': hash exchange, because 'total' keeps state by key

@@ -1,11 +1,13 @@
-"""Windows of keys whose records are all at hand give what windows kept in panes give.
+"""Windows of a key group whose records are all at hand give what windows kept in panes give.
 
-Differential: the same operator with and without `CompleteWindows`: results and their timestamps in
-order, and the state that is handed over. What both get wrong is for `test_windows_law`.
+Differential: the same operator with and without RECEIVER_GROUP: the results of each key with their
+timestamps, in order, and the state that is handed over. What both get wrong is for
+`test_windows_law`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 from penstock.datastream import AggregateFunction, ProcessWindowFunction, WindowFunction
 from penstock.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
 from penstock.errors import UserFunctionError
-from penstock.runtime.operators.windows.complete import CompleteWindows
+from penstock.program.folding.fold import Place
 from penstock.state.backends.hash.backend import HashBackend
 from tests.runtime.spill_jobs import ms
 from tests.runtime.window_harness import MAX, WindowHarness
@@ -28,7 +30,7 @@ class Numbers(AggregateFunction):
         return []
 
     def add(self, value, accumulator):
-        accumulator.append(value[2])
+        accumulator.append((value[0], value[2]))
         return accumulator
 
     def get_result(self, accumulator):
@@ -58,6 +60,9 @@ class Applied(WindowFunction):
 
 cleared: list[Any] = []
 
+IN_STATE = frozenset({Place.STATE})
+IN_MEMORY = IN_STATE | {Place.RECEIVER_GROUP}
+
 FOLDS = {
     "reduce": lambda cut: cut.reduce(lambda a, b: (a[0], a[1], f"{a[2]}{b[2]}")),
     "reduce, process": lambda cut: cut.reduce(lambda a, b: (a[0], b[1], a[2]), Seen()),
@@ -83,23 +88,23 @@ def run(fold, shape, lateness, final, found, *, is_complete):
     )
     harness = WindowHarness(
         lambda s: FOLDS[fold](s.window(assigner).allowed_lateness(lateness)),
+        places=IN_MEMORY if is_complete else IN_STATE,
     )
-    # Lists of sliding windows are not kept in panes.
-    is_possible = size == slide or fold not in ("process", "apply")
-    assert isinstance(harness.operator._complete, CompleteWindows) is is_possible
-    if not is_complete:
-        harness.operator._complete = None
     harness.batch(final, is_last_run=final == MAX)
     cleared.clear()
     harness.add(*found)
     assert isinstance(harness.backend, HashBackend)
     state = sorted(
-        (table, repr(part.entries))
+        (table, sorted(map(repr, part.entries.items())))
         for table, of in harness.backend._tables.items()
         for _, part in of.parts()
         if part.entries
     )
-    return harness.stamped(), list(cleared), state
+    of_keys = defaultdict(list)
+    for result, stamp in harness.stamped():
+        first = "and" if result == "and" else result[0]
+        of_keys[first[0] if type(first) is tuple else first].append((result, stamp))
+    return of_keys, sorted(map(repr, cleared)), state
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -132,9 +137,8 @@ def test_a_function_that_fails_is_told_with_its_record(is_complete):
 
     harness = WindowHarness(
         lambda s: s.window(TumblingEventTimeWindows.of(ms(10))).reduce(fails),
+        places=IN_MEMORY if is_complete else IN_STATE,
     )
-    if not is_complete:
-        harness.operator._complete = None
     harness.batch()
     with pytest.raises(
         UserFunctionError, match=r"record \(7, 0, 0\) \(number 2 of 3.*key 7: ZeroDiv"
@@ -145,6 +149,7 @@ def test_a_function_that_fails_is_told_with_its_record(is_complete):
 def test_the_windows_of_one_record_leave_a_few_thousand_at_a_time(monkeypatch):
     harness = WindowHarness(
         lambda s: s.window(SlidingEventTimeWindows.of(ms(20_000), ms(1))).reduce(lambda a, _: a),
+        places=IN_MEMORY,
     )
     harness.batch()
     sent = []

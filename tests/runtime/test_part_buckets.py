@@ -69,7 +69,8 @@ def test_every_route_gets_its_pairs_in_order(batches, most, open_frames, bytes_)
         header = read_header(frame)
         assert header.has_keys
         assert 0 < header.count == pairs.count <= most
-        keys, values = decode_pairs(header, frame)
+        keys, values, stamps = decode_pairs(header, frame)
+        assert stamps is None
         assert decode_records(header, frame) == (list(zip(keys, values, strict=True)), None)
         found[pairs.route] += zip(keys, values, strict=True)
     wanted = defaultdict(list)
@@ -104,7 +105,7 @@ def test_rows_come_back_as_rows():
     rows = [Row(page="a", count=1), Row(page="b", count=2)]
     part = pack_part([1, 2], rows)
     frame = encode_parts(FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, 2), [part], keyed=True)
-    assert decode_pairs(read_header(frame), frame) == ([1, 2], rows)
+    assert decode_pairs(read_header(frame), frame) == ([1, 2], rows, None)
     assert len(part) < len(pack_part([1, 2], [(row,) for row in rows]))
 
 
@@ -141,7 +142,7 @@ def test_damage_is_found_or_changes_values_only(at, bit, count):
     frame[place] ^= 1 << bit
     header = read_header(bytes(frame))
     try:
-        keys, values = decode_pairs(header, bytes(frame))
+        keys, values, _ = decode_pairs(header, bytes(frame))
     except (DecodeError, MemoryError):  # a damaged size may be any size
         return
     assert len(keys) == len(values) == 2

@@ -18,10 +18,8 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream.connectors import CollectionSource
 from penstock.errors import PenstockError, SpillError
 from penstock.program.operators import CATALOGUE
-from penstock.program.window_operation import Fold
 from penstock.runtime.operators import operator_class
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.runtime.operators.windows import in_parts
 from penstock.runtime.spill.record_size import bytes_per_record
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
 from penstock.runtime.task.spilling.key_portions import FAN_OUT, KeyPortions
@@ -198,10 +196,6 @@ def test_what_records_share_counts_once():
 
 def test_no_records_have_no_size():
     assert bytes_per_record([]) == 0
-
-
-def test_every_fold_can_come_in_parts():
-    assert set(in_parts._PARTS) == set(Fold)
 
 
 def test_operators_say_whether_keys_come_in_parts():

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import DataStream, KeyedStream, StreamExecutionEnvironment
+from penstock.program.folding.fold import Place
 from penstock.program.operators import KEYED_WINDOW
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.flow.output import TaggedOutput
@@ -61,12 +63,16 @@ class WindowHarness:
         build: Callable[[KeyedStream], DataStream],
         backend: StateBackend | None = None,
         late_tag: str = "late",
+        places: frozenset[Place] = frozenset({Place.STATE}),
     ) -> None:
         env = StreamExecutionEnvironment.get_execution_environment()
         stream = env.from_collection([(0, 0, 0)]).key_by(lambda record: record[0])
         build(stream).sink_to(DiscardingSink())
-        specs = [spec for level in env.plan().levels for spec in level.operators]
+        plan = env.plan()
+        specs = [spec for level in plan.levels for spec in level.operators]
         spec = next(spec for spec in specs if spec.kind == KEYED_WINDOW)
+        (fold,) = plan.folds
+        spec = replace(spec, folding=replace(fold.plan, places=places))
         self.now_ms = 0
         self.backend = backend or HashBackend()
         self._main, self._late = Capture(), Capture()
@@ -87,6 +93,7 @@ class WindowHarness:
         """Add records; the second field is the timestamp."""
         found = [record[1] for record in records] if stamps is None else stamps
         self.operator.collect(list(records), found)
+        self.operator.end_group()
 
     def add_unstamped(self, *records: Any) -> None:
         """Add records without timestamps."""

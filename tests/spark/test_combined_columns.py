@@ -19,7 +19,7 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import HybridSource
 from penstock.errors import TypeMismatchError, UserFunctionError
-from penstock.program.combining import ColumnCombine
+from penstock.program.folding.fold import ColumnFold
 from penstock.spark.sources import source_reads
 from penstock.spark.sources.combined_columns import combined
 from tests.spark.conftest import Environment
@@ -44,11 +44,11 @@ def made(environment: Environment, tmp_path: Path) -> Make:
 
 
 @pytest.fixture
-def done(monkeypatch: pytest.MonkeyPatch) -> list[ColumnCombine]:
+def done(monkeypatch: pytest.MonkeyPatch) -> list[ColumnFold]:
     """Return what jobs had Spark SQL combine so far."""
-    seen: list[ColumnCombine] = []
+    seen: list[ColumnFold] = []
 
-    def spy(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame | None:
+    def spy(frame: DataFrame, columns: ColumnFold, tasks: int) -> DataFrame | None:
         seen.append(columns)
         return combined(frame, columns, tasks)
 
@@ -77,7 +77,7 @@ def answer(stream: DataStream[Any], name: str = "job") -> list[Any]:
     ("how", "kind"), [("sum", "BIGINT"), ("sum", "TINYINT"), ("min", "INT"), ("max", "BIGINT")]
 )
 def test_the_answer_is_that_of_records(
-    made: Make, session: SparkSession, done: list[ColumnCombine], how: str, kind: str
+    made: Make, session: SparkSession, done: list[ColumnFold], how: str, kind: str
 ) -> None:
     far = {"BIGINT": 2**63 - 1, "INT": 2**31 - 1, "TINYINT": 127}[kind]
     rows = [(f"k{n % 5}" if n % 5 else None, far - n if n % 2 else -far + n) for n in range(60)]
@@ -88,7 +88,7 @@ def test_the_answer_is_that_of_records(
     assert choices(env) == ["columns of 'DataFrame'"]
     found = answer(totals(made(), frame, how))
     assert found == answer(totals(made(**OFF), frame, how))
-    assert done == [ColumnCombine("k", "v", how, ("k", "v"))]
+    assert done == [ColumnFold("k", "v", how, ("k", "v"))]
     assert len(found) == 7
     assert ("high", far if how != "min" else -far) in found
 
@@ -168,7 +168,7 @@ def test_files_of_declared_columns_are_combined(
 
 
 def test_a_live_run_goes_on_with_sums_of_columns(
-    made: Make, session: SparkSession, done: list[ColumnCombine], tmp_path: Path
+    made: Make, session: SparkSession, done: list[ColumnFold], tmp_path: Path
 ) -> None:
     history, live = str(tmp_path / "history"), str(tmp_path / "live")
     session.range(90).selectExpr("id % 3 AS k", "id AS v").write.json(history)
@@ -187,7 +187,7 @@ def test_a_live_run_goes_on_with_sums_of_columns(
         assert sorted(found) == sorted(
             [(k, sum(range(k, 90, 3)) + more) for k in range(3) for more in (0, 1000)]
         )
-    assert done == [ColumnCombine("k", "v", "sum", ("v", "k"))]
+    assert done == [ColumnFold("k", "v", "sum", ("v", "k"))]
 
 
 def refused(session: SparkSession) -> dict[str, tuple[DataFrame, str, Any]]:

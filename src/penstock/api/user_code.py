@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from penstock.errors import ArgumentError, CallSite
+from penstock.program.folding.fold import Promises
 from penstock.types import TypeInformation, Types
 from penstock.types.inferred import enforced
 
@@ -109,19 +110,27 @@ def name_of(function: Any, operation: str) -> str:
     return operation if name == "<lambda>" else str(name)
 
 
-def promise_of(associative: bool, operation: str) -> str | None:  # noqa: FBT001 - the user's word
-    """Return who promises that a function is associative; None if nobody does.
+def promises_of(operation: str, **promised: bool) -> Promises:
+    """Return who promises what of a function that folds.
+
+    Args:
+        operation: The method that was called.
+        **promised: Its arguments `associative` and `commutative`.
 
     Raises:
-        ArgumentError: `associative` is no bool.
+        ArgumentError: One of them is no bool.
     """
-    if not isinstance(associative, bool):
-        raise ArgumentError(
-            f"{operation} got associative={associative!r}",
-            hint="Pass True or False.",
-            origin=CallSite.of_caller(),
-        )
-    return f"{operation} was called with associative=True" if associative else None
+    for law, said in promised.items():
+        if not isinstance(said, bool):
+            raise ArgumentError(
+                f"{operation} got {law}={said!r}",
+                hint="Pass True or False.",
+                origin=CallSite.of_caller(),
+            )
+    words = {
+        law: f"{operation} was called with {law}=True" for law, said in promised.items() if said
+    }
+    return Promises(**words)
 
 
 def _named(function: Any) -> str:

@@ -13,10 +13,10 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     default=True,
     description=(
         "Whether a batch run combines the records of a key before it exchanges them, where only "
-        "the last result of a key is asked for and the function is known to be associative. It "
-        "changes the speed, never the result. A task uses up to `execution.sorted-inputs.memory` "
-        "for it; once that is used up, it stops combining unless records became half as many or "
-        "fewer."
+        "the last result of a key or window is asked for and the function is known to be "
+        "associative, and commutative where records have timestamps. It changes the speed, never "
+        "the result. A task uses up to `execution.sorted-inputs.memory` for it; once that is used "
+        "up, it stops combining unless records became half as many or fewer."
     ),
 )
 

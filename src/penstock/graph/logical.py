@@ -14,6 +14,7 @@ from typing import Any
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
 from penstock.program.async_io import AsyncSpec
+from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
@@ -113,8 +114,7 @@ class Node:
         async_io: Of ASYNC and KEYED_ASYNC.
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
-        associative: Why the function gives the same in whatever groups records are combined that
-            follow each other; completes "because …". None if nobody says so.
+        promises: What is promised or proven of a function that folds.
     """
 
     id: int
@@ -141,7 +141,7 @@ class Node:
     async_io: AsyncSpec | None = None
     interval: IntervalSpec | None = None
     join: JoinSpec | None = None
-    associative: str | None = None
+    promises: Promises = NO_PROMISES
     generated_uid: GeneratedUid | None = None
 
 

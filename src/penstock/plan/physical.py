@@ -13,6 +13,7 @@ from penstock.errors import CallSite
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
 from penstock.program.channel import ChannelSpec
+from penstock.program.folding.fold import FoldPlan
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.program.run_settings import RunKind
 from penstock.types.information import TypeInformation
@@ -178,6 +179,21 @@ class RunPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFold:
+    """How one operator folds in one run.
+
+    Attributes:
+        run: Index of the run.
+        operator: Id of the operator.
+        plan: Where and when.
+    """
+
+    run: int
+    operator: int
+    plan: FoldPlan
+
+
+@dataclass(frozen=True, slots=True)
 class PhysicalPlan:
     """The whole plan. Equality is structural.
 
@@ -198,6 +214,7 @@ class PhysicalPlan:
         is_timeless: The job runs without timestamps and watermarks (FLIP-330).
         untimed_sources: Sources whose records enter without their timestamps.
         source_copies: Source id to which of its readers get copies.
+        folds: Where records are folded: one per operator that folds, and run.
         decisions: In the order they were taken.
     """
 
@@ -215,6 +232,7 @@ class PhysicalPlan:
     is_timeless: bool = False
     untimed_sources: tuple[int, ...] = ()
     source_copies: tuple[tuple[int, Copies], ...] = ()
+    folds: tuple[PlannedFold, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:

@@ -8,10 +8,10 @@ from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
 from penstock.plan.explain.backlog import explain_backlog
 from penstock.plan.explain.chaining import explain_chains, explain_channels
+from penstock.plan.folding.choice import choose_folds
 from penstock.plan.options import plan_options
 from penstock.plan.phases.asked_attributes import check_attributes
 from penstock.plan.phases.blocking import cut_behind_ends
-from penstock.plan.phases.combining import choose_combining
 from penstock.plan.phases.copies import choose_copies
 from penstock.plan.phases.endpoints import find_endpoints
 from penstock.plan.phases.fields import check_fields
@@ -42,7 +42,7 @@ PHASES: tuple[Phase, ...] = (
     assign_levels,
     decide_time,  # after assign_levels: it looks at channels
     drop_timestamps,  # after decide_time: what that left
-    choose_combining,  # after drop_timestamps: records with a timestamp are not combined
+    choose_folds,  # after drop_timestamps: order matters of records with timestamps
     explain_backlog,  # after assign_levels: it looks at operators
     explain_chains,  # after assign_levels: so do these two
     explain_channels,

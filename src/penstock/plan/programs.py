@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from penstock.graph.endpoints import Source
 from penstock.plan.compat.code_digest import code_digest
 from penstock.plan.compat.identity import source_uids
+from penstock.plan.folding.choice import with_folds
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import timed_sources
-from penstock.plan.phases.combining import paired_in, with_pairs
 from penstock.plan.phases.regions import Region, region_of
 from penstock.plan.phases.watermark_groups import initial_watermarks, watermark_groups
 from penstock.plan.physical import LevelPlan, PhysicalPlan, RunPlan
@@ -45,9 +45,7 @@ def programs_of(
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
-    region = with_pairs(
-        region_of(plan, run), paired_in(plan, run), plan.options.sorted_inputs_bytes
-    )
+    region = with_folds(plan, run, region_of(plan, run))
     return tuple(
         _program(
             plan,
@@ -78,7 +76,6 @@ def _settings(
         max_parallelism=plan.options.max_parallelism,
         routes=live_routes(parallelism) if live else (),
         max_frame_records=max_frame_records,
-        final_results_only=run.final_results_only,
         hands_over=run.hands_over,
         ended_sources=frozenset(r.source for r in run.readings if r.ends and not live),
         initial_watermarks=initial_watermarks(plan, handed, parallelism),

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from typing import Any
 
 from penstock.errors import CallSite
-from penstock.program.combining import CombineSpec
+from penstock.program.folding.fold import ChannelFold
 from penstock.program.partitioning import Partitioner
 
 SINK_LEVEL = 255
@@ -65,7 +65,7 @@ class ChannelSpec:
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
         time: What of time travels on it.
         target_name: Of the operator or sink it leads to, for messages.
-        combine: How records of a key are combined before they leave; None sends records.
+        fold: What is done, in a run, with records that its reader folds; None sends records.
     """
 
     id: int
@@ -81,7 +81,7 @@ class ChannelSpec:
     partition_function: Callable[[Any, int], int] | None = None
     time: ChannelTime = ChannelTime.FULL
     target_name: str = ""
-    combine: CombineSpec | None = None
+    fold: ChannelFold | None = None
     senders: int | None = None
 
     @property

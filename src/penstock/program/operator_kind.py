@@ -72,6 +72,19 @@ class Returns(Enum):
     """The operator looks after it itself. KEYED_WINDOW is one."""
 
 
+class Emit(Enum):
+    """When results leave an operator that folds the records of a key into one value."""
+
+    ROLLING = auto()
+    """With every record, the value so far. KEYED_REDUCE is one."""
+
+    FINAL = auto()
+    """Once per key, at the end of a batch run that asks for no more."""
+
+    WINDOW_END = auto()
+    """When a window fires. KEYED_WINDOW is one."""
+
+
 class State(Enum):
     """Whether operators of a kind keep state that outlives a micro-batch."""
 
@@ -107,6 +120,7 @@ class OperatorKind:
         takes_context: Its function is given a context beside the record.
         makes_values: Not every value it emits is one it was given, or a pair of such.
         has_side_outputs: Its function may yield `(OutputTag, value)`.
+        emit: It folds the records of a key (`program.folding`), and when results leave.
     """
 
     name: str
@@ -125,6 +139,7 @@ class OperatorKind:
     takes_context: bool = False
     makes_values: bool = True
     has_side_outputs: bool = False
+    emit: Emit | None = None
 
     @property
     def is_operator(self) -> bool:

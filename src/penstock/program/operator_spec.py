@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.async_io import AsyncSpec
+from penstock.program.folding.fold import FoldPlan
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.timestamps import TimestampSpec
@@ -87,7 +88,7 @@ class OperatorSpec:
         sorts_itself: It groups its input by key itself, so that the runtime does not.
         copies: Which readers of the output get copies.
         verifies_promise: It is checked that values it has emitted are not changed by it.
-        takes_pairs: Its records come as (key, value) pairs, and may be combined on their way.
+        folding: Where and when it folds in a run; None if it does not.
     """
 
     id: int
@@ -114,7 +115,12 @@ class OperatorSpec:
     sorts_itself: bool = False
     copies: Copies = NO_COPIES
     verifies_promise: bool = False
-    takes_pairs: bool = False
+    folding: FoldPlan | None = None
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether its records come as (key, value) pairs, and may be folded on their way."""
+        return self.folding is not None and self.folding.takes_keys
 
     @property
     def fed_operators(self) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ and asynchronous calls. It has none for reduce, windows and joins, which are car
 
 from __future__ import annotations
 
-from penstock.program.operator_kind import Keeps, OperatorKind, Returns, State, Time
+from penstock.program.operator_kind import Emit, Keeps, OperatorKind, Returns, State, Time
 from penstock.program.own_states import (
     INTERVAL_BUFFERS,
     REDUCE_AGGREGATE,
@@ -123,6 +123,7 @@ KEYED_REDUCE = OperatorKind(
     keeps=Keeps.RESULTS,
     state=State.ALWAYS,
     own_states=(REDUCE_AGGREGATE,),
+    emit=Emit.ROLLING,
 )
 KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
@@ -145,6 +146,7 @@ KEYED_WINDOW = OperatorKind(
     own_states=_WINDOW_STATES,
     own_prefixes=_WINDOW_PREFIXES,
     has_side_outputs=True,
+    emit=Emit.WINDOW_END,
 )
 CO_MAP = OperatorKind(
     "CO_MAP",
@@ -218,6 +220,7 @@ KEYED_CO_GROUP = OperatorKind(
     state=State.ALWAYS,
     own_states=_WINDOW_STATES,
     own_prefixes=_WINDOW_PREFIXES,
+    emit=Emit.WINDOW_END,
 )
 KEYED_INTERVAL_JOIN = OperatorKind(
     "KEYED_INTERVAL_JOIN",

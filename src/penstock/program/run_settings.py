@@ -49,7 +49,6 @@ class RunSettings:
         routes: In a live run, the route of each subtask; empty in a batch run, where the
             route of a record is its key group.
         max_frame_records: Records per frame.
-        final_results_only: Rolling aggregates emit one result per key, at the end.
         hands_over: State is passed on to a next run.
         ended_sources: Sources whose end of input is reached in this batch run.
         initial_watermarks: Channel to group to the watermark handed over.
@@ -74,7 +73,6 @@ class RunSettings:
     max_parallelism: int
     routes: tuple[int, ...] = ()
     max_frame_records: int = 4096
-    final_results_only: bool = False
     hands_over: bool = False
     ended_sources: frozenset[int] = frozenset()
     initial_watermarks: dict[int, dict[int, int]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from penstock.program.windows import Window
 from penstock.types.information import TypeInformation
 
 
-class Fold(Enum):
+class WindowContents(Enum):
     """What is kept of the records of a window."""
 
     LIST = auto()
@@ -70,7 +70,7 @@ class WindowSpec:
     Attributes:
         assigner: A `WindowAssigner` of the API.
         trigger: A `Trigger` of the API.
-        fold: What is kept of the records.
+        contents: What is kept of the records.
         fold_function: Of REDUCE: (value, value) to value, or an object with `reduce`; of
             AGGREGATE: an object with `create_accumulator`, `add`, `get_result` and `merge`.
         evaluation: What is called when a window fires.
@@ -95,7 +95,7 @@ class WindowSpec:
 
     assigner: Any
     trigger: Any
-    fold: Fold
+    contents: WindowContents
     fold_function: Any
     evaluation: Evaluation
     function: Any

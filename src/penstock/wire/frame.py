@@ -213,16 +213,7 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
     Raises:
         DecodeError: The payload is damaged or does not hold `header.count` values.
     """
-    at = _HEADER.size
-    timestamps: list[int] | None = None
-    if header.flags & _TIMESTAMPS:
-        end = at + 8 * header.count
-        if len(frame) < end:
-            raise _damaged(f"{header.count} timestamps do not fit in {len(frame)} bytes")
-        stamps = array("q")
-        stamps.frombytes(frame[at:end])
-        timestamps = stamps.tolist()
-        at = end
+    timestamps, at = _decode_timestamps(header, frame)
     values: Any
     if header.flags & _PARTS:
         keys, values = _decode_parts(header, frame, at)
@@ -237,13 +228,28 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
     return values, timestamps
 
 
-def decode_pairs(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[Any]]:
-    """Return the keys and the values of a frame whose records come with keys, without timestamps.
+def decode_pairs(
+    header: FrameHeader, frame: bytes
+) -> tuple[list[Any], list[Any], list[int] | None]:
+    """Return keys, values and timestamps of a frame whose records come with keys.
 
     Raises:
         DecodeError: The payload is damaged or does not hold `header.count` pairs.
     """
-    return _decode_parts(header, frame, _HEADER.size)
+    timestamps, at = _decode_timestamps(header, frame)
+    return (*_decode_parts(header, frame, at), timestamps)
+
+
+def _decode_timestamps(header: FrameHeader, frame: bytes) -> tuple[list[int] | None, int]:
+    """Return the timestamps, if there are any, and where the payload begins."""
+    if not header.flags & _TIMESTAMPS:
+        return None, _HEADER.size
+    end = _HEADER.size + 8 * header.count
+    if len(frame) < end:
+        raise _damaged(f"{header.count} timestamps do not fit in {len(frame)} bytes")
+    stamps = array("q")
+    stamps.frombytes(frame[_HEADER.size : end])
+    return stamps.tolist(), end
 
 
 def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:

@@ -146,6 +146,15 @@ class ReduceFunction(Function, Generic[T]):
         """
         return False
 
+    def is_commutative(self) -> bool:
+        """Return whether the planner may rely on the function being commutative.
+
+        False unless overridden. True is a promise that `reduce(a, b)` and `reduce(b, a)` are equal
+        for any records of one key. Records with timestamps come from several tasks in any order, so
+        a batch run combines them before the exchange only if the function is associative, too.
+        """
+        return False
+
 
 class AggregateFunction(Function, Generic[IN, ACC, OUT]):
     """Adds values to an accumulator, from which a result is computed at any time.
@@ -187,6 +196,22 @@ class AggregateFunction(Function, Generic[IN, ACC, OUT]):
             acc_a: An accumulator; may be changed and returned.
             acc_b: Another one.
         """
+
+    def is_associative(self) -> bool:
+        """Return whether the planner may add values to several accumulators and merge those.
+
+        False unless overridden. True is a promise that it makes no difference to the results, to
+        the last digit, into which accumulators values that follow each other are added before these
+        are merged in order. See `ReduceFunction.is_associative`.
+        """
+        return False
+
+    def is_commutative(self) -> bool:
+        """Return whether the order of values, and of accumulators, makes no difference.
+
+        False unless overridden. See `ReduceFunction.is_commutative`.
+        """
+        return False
 
 
 class KeySelector(Function, Generic[IN, K]):

@@ -13,7 +13,7 @@ from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.window_rules import WindowRules
 from penstock.program.operators import KEYED_CO_GROUP
-from penstock.program.window_operation import Evaluation, Fold
+from penstock.program.window_operation import Evaluation, WindowContents
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, T2, K, R
 
@@ -117,7 +117,7 @@ class PairedWindows(WindowRules, Generic[T1, T2]):
         """Return the results of a function, `user_function` or what calls it, per window."""
         first, second = self._keys.keyed()
         spec = self._spec(
-            Fold.TWO_LISTS,
+            WindowContents.TWO_LISTS,
             Evaluation.CO_GROUP,
             function,
             first.get_type(),

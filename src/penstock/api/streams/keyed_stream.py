@@ -15,7 +15,7 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
 from penstock.api.streams.no_operator import NoOperator
 from penstock.api.streams.paired_streams import check_pair
-from penstock.api.user_code import method_of, name_of, promise_of
+from penstock.api.user_code import method_of, name_of, promises_of
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.count import (
     CountSlidingWindowAssigner,
@@ -23,6 +23,7 @@ from penstock.api.windows.count import (
 )
 from penstock.api.windows.windowed_stream import WindowedStream
 from penstock.errors import CallSite, GraphError
+from penstock.program.folding.fold import Promises
 from penstock.program.operators import KEYED_PROCESS, KEYED_REDUCE
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, K, R, T
@@ -88,7 +89,9 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         )
         return self._apply(KEYED_PROCESS, "process", func, method, output_type)
 
-    def reduce(self, func: Combination[T], *, associative: bool = False) -> DataStream[T]:
+    def reduce(
+        self, func: Combination[T], *, associative: bool = False, commutative: bool = False
+    ) -> DataStream[T]:
         """Combine the records of each key, two at a time, and emit each combination.
 
         In BATCH mode only the last combination of each key is emitted.
@@ -98,6 +101,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
                 its arguments.
             associative: Promises what `ReduceFunction.is_associative` does, for a callable: the
                 planner may then combine before the exchange.
+            commutative: Promises what `ReduceFunction.is_commutative` does, for a callable.
 
         Returns:
             The combinations, of the type of the records and without a key.
@@ -116,7 +120,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
             self.get_type(),
             function=func,
             method=method,
-            associative=promise_of(associative, "reduce"),
+            promises=promises_of("reduce", associative=associative, commutative=commutative),
         )
 
     def interval_join(self, other_stream: KeyedStream[T1, K]) -> IntervalJoin[T, T1, K]:
@@ -346,7 +350,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
             records,
             function=function,
             method=None,
-            associative=associative_because(aggregation, position, records),
+            promises=Promises(associative_because(aggregation, position, records)),
         )
 
     def _unkeyed_id(self) -> int:

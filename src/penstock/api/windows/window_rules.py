@@ -14,7 +14,7 @@ from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeT
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from penstock.errors import ArgumentError, CallSite, GraphError
-from penstock.program.window_operation import Evaluation, Fold, PaneShape, WindowSpec
+from penstock.program.window_operation import Evaluation, PaneShape, WindowContents, WindowSpec
 from penstock.program.windows import GlobalWindow, Window
 from penstock.types import TypeInformation
 
@@ -39,7 +39,7 @@ _BY_TIME = frozenset(
 )
 """Assigners of windows that begin before a record or with it, and end after it."""
 
-_LISTS = frozenset({Fold.LIST, Fold.TWO_LISTS})
+_LISTS = frozenset({WindowContents.LIST, WindowContents.TWO_LISTS})
 
 
 class WindowRules:
@@ -170,7 +170,7 @@ class WindowRules:
 
     def _spec(
         self,
-        fold: Fold,
+        contents: WindowContents,
         evaluation: Evaluation,
         function: Any,
         element_type: TypeInformation,
@@ -183,14 +183,14 @@ class WindowRules:
         return WindowSpec(
             assigner=assigner,
             trigger=trigger,
-            fold=fold,
+            contents=contents,
             evaluation=evaluation,
             function=function,
             evictor=evictor,
             allowed_lateness=self._lateness,
             element_type=element_type,
             kept_type=kept_type,
-            panes=None if evictor else _panes(assigner, trigger, fold),
+            panes=None if evictor else _panes(assigner, trigger, contents),
             end_of_stream=None if evictor else _end_of_stream(assigner, trigger),
             merges_neighbours=getattr(assigner, "merges_neighbours", False),
             is_merging=isinstance(assigner, MergingWindowAssigner),
@@ -199,7 +199,7 @@ class WindowRules:
         )
 
 
-def _panes(assigner: Any, trigger: Any, fold: Fold) -> PaneShape | None:
+def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> PaneShape | None:
     """Return the shape of windows that may be kept in panes.
 
     Lists are kept so for tumbling windows only, so that elements stay in order of arrival.
@@ -207,7 +207,7 @@ def _panes(assigner: Any, trigger: Any, fold: Fold) -> PaneShape | None:
     if _REGULAR.get(type(assigner)) is not type(trigger):
         return None
     slide = getattr(assigner, "slide", assigner.size)
-    if fold in _LISTS and slide != assigner.size:
+    if contents in _LISTS and slide != assigner.size:
         return None
     return PaneShape(assigner.size, slide, assigner.offset)
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, overload
 from penstock.api.functions.callables import Combination
 from penstock.api.functions.function_classes import AggregateFunction, ReduceFunction
 from penstock.api.functions.result_types import result_type
-from penstock.api.user_code import checked_type, method_of, name_of, promise_of
+from penstock.api.user_code import checked_type, method_of, name_of, promises_of
 from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.reducer import as_reduce_function
 from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
 from penstock.api.windows.window_rules import WindowRules
 from penstock.errors import ArgumentError, CallSite
-from penstock.program.window_operation import Evaluation, Fold
+from penstock.program.folding.fold import NO_PROMISES, Promises
+from penstock.program.window_operation import Evaluation, WindowContents
 from penstock.types import TypeInformation
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import ACC, K, R, T, V
@@ -90,6 +92,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         output_type: None = None,
         *,
         associative: bool = False,
+        commutative: bool = False,
     ) -> DataStream[T]: ...
 
     @overload
@@ -100,6 +103,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         output_type: None = None,
         *,
         associative: bool = False,
+        commutative: bool = False,
     ) -> DataStream[R]: ...
 
     @overload
@@ -110,6 +114,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         *,
         output_type: TypeInformation[R],
         associative: bool = False,
+        commutative: bool = False,
     ) -> DataStream[R]: ...
 
     @overload
@@ -120,6 +125,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         output_type: TypeInformation[R],
         *,
         associative: bool = False,
+        commutative: bool = False,
     ) -> DataStream[R]: ...
 
     def reduce(
@@ -129,6 +135,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
         output_type: TypeInformation | None = None,
         *,
         associative: bool = False,
+        commutative: bool = False,
     ) -> DataStream[Any]:
         """Combine the records of each window, two at a time, as they arrive.
 
@@ -139,7 +146,8 @@ class WindowSettings(WindowRules, Generic[T, K]):
             output_type: Type of the results; by default that of the records, or with a window
                 function any object.
             associative: Promises what `ReduceFunction.is_associative` does, for a callable: the
-                planner may then combine before the exchange.
+                planner may then combine before the exchange, if it is commutative, too.
+            commutative: Promises what `ReduceFunction.is_commutative` does, for a callable.
 
         Returns:
             One combination per key and window, with the timestamp `window.max_timestamp()`; or the
@@ -154,12 +162,17 @@ class WindowSettings(WindowRules, Generic[T, K]):
             [('ann', 8, 2000), ('ann', 7, 12000)]
         """
         method = method_of(reduce_function, ReduceFunction, "reduce", "reduce")
-        function = reduce_function if method else _Reducer(reduce_function)
+        function = reduce_function if method else as_reduce_function(reduce_function)
         kept = self.get_input_type()
         out = output_type or (kept if window_function is None else None)
-        promise = promise_of(associative, "reduce")
         return self._windowed(
-            Fold.REDUCE, function, window_function, "reduce", kept, out, associative=promise
+            WindowContents.REDUCE,
+            function,
+            window_function,
+            "reduce",
+            kept,
+            out,
+            promises_of("reduce", associative=associative, commutative=commutative),
         )
 
     @overload
@@ -241,7 +254,12 @@ class WindowSettings(WindowRules, Generic[T, K]):
         method_of(aggregate_function, AggregateFunction, "add", "aggregate", allow_callable=False)
         kept = checked_type(accumulator_type, "aggregate")
         return self._windowed(
-            Fold.AGGREGATE, aggregate_function, window_function, "aggregate", kept, output_type
+            WindowContents.AGGREGATE,
+            aggregate_function,
+            window_function,
+            "aggregate",
+            kept,
+            output_type,
         )
 
     @overload
@@ -323,24 +341,23 @@ class WindowSettings(WindowRules, Generic[T, K]):
         wanted = [e for e in self._evaluations if e[1] == operation]
         self._evaluation(function, operation, wanted)
         kept = self.get_input_type()
-        return self._windowed(Fold.LIST, None, function, operation, kept, output_type)
+        return self._windowed(WindowContents.LIST, None, function, operation, kept, output_type)
 
     def _windowed(
         self,
-        fold: Fold,
+        contents: WindowContents,
         fold_function: Any,
         function: Any,
         operation: str,
         kept: TypeInformation,
         output_type: TypeInformation | None,
-        *,
-        associative: str | None = None,
+        promises: Promises = NO_PROMISES,
     ) -> DataStream[Any]:
         evaluation = Evaluation.NONE
         if function is not None:
             evaluation = self._evaluation(function, operation, list(self._evaluations))
         spec = self._spec(
-            fold,
+            contents,
             evaluation,
             function,
             self.get_input_type(),
@@ -357,7 +374,7 @@ class WindowSettings(WindowRules, Generic[T, K]):
             spec,
             function=user_function,
             parallelism=1 if self._is_of_all else None,
-            associative=associative,
+            promises=promises,
         )
 
     def _evaluation(
@@ -375,15 +392,3 @@ class WindowSettings(WindowRules, Generic[T, K]):
             else f"Pass an object of a class derived from a {names}.",
             origin=CallSite.of_caller(),
         )
-
-
-class _Reducer(ReduceFunction):
-    """A callable as a `ReduceFunction`."""
-
-    def __init__(self, function: Any) -> None:
-        self.reduce = function  # type: ignore[method-assign]
-        self.__name__ = getattr(function, "__name__", "<lambda>")
-
-    def reduce(self, value1: Any, value2: Any) -> Any:
-        """Never called: replaced by the callable."""
-        raise AssertionError

@@ -33,21 +33,12 @@ def with_numbers(plan: PhysicalPlan) -> PhysicalPlan:
     made = name_numbers(plan.graph)
     nodes = tuple(replace(node, generated_uid=made.get(node.id)) for node in plan.graph.nodes)
     known = {node.id: node.uid or made[node.id].text for node in nodes}
-    renamed = {op.uid: known[op.id] for level in plan.levels for op in level.operators}
     return replace(
         plan,
         graph=replace(plan.graph, nodes=nodes),
         levels=tuple(
             replace(level, operators=tuple(replace(op, uid=known[op.id]) for op in level.operators))
             for level in plan.levels
-        ),
-        channels=tuple(
-            channel
-            if channel.combine is None
-            else replace(
-                channel, combine=replace(channel.combine, uid=renamed[channel.combine.uid])
-            )
-            for channel in plan.channels
         ),
     )
 

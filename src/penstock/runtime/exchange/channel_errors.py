@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from penstock.errors import CallSite, KeyTypeError, PenstockError, UserCodeError
+from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.types.list_key import CHANGED_HINT
 from penstock.user_failure import (
     failing_record,
@@ -73,3 +74,22 @@ def _can_be_pickled(value: Any) -> bool:
         raise_interrupt(cause)
         return False
     return True
+
+
+def not_folded(
+    fold: SenderFold, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
+) -> PenstockError:
+    """Return the error for a record that could not be folded before it is sent.
+
+    Args:
+        fold: What folds.
+        cause: What the user's function raised, or the hash or equality of the key.
+        key: Of the record.
+        values: The batch.
+        position: The iterator over as many that was being consumed.
+    """
+    try:
+        hash(key)
+    except BaseException as unhashable:  # noqa: BLE001 - it is told as what it is
+        return no_key(unhashable, values, position, fold.origin)
+    return fold.failed(cause, key, values, position)

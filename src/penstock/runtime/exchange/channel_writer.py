@@ -8,9 +8,9 @@ records of a live run, at once as a punctuation. Whether records are stale is sa
 well, but of a batch run with keys, where the order of records is that of their keys.
 
 In a batch run a record with a key goes to one of many routes, so frames are made in parts (`part_buckets`).
-Records may be combined by key before (`combiner`). What travels then are keys and values: the reader
+Records may be folded by key before (`sender_fold`). What travels then are keys and values: the reader
 cannot ask the key selector, because what records give together need not have their key.
-`OperatorSpec.takes_pairs` tells the reader.
+`OperatorSpec.takes_keys` tells the reader.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from __future__ import annotations
 import pickle
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import length_hint
 from typing import Any
 
-from penstock.errors import KeyTypeError, PenstockError
+from penstock.errors import KeyTypeError
 from penstock.metrics.task_clock import ENCODE, EXCHANGE
 from penstock.metrics.values import MetricValue
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
@@ -31,13 +30,14 @@ from penstock.program.partitioning import Partitioner
 from penstock.program.routing import RecordRoutes, destination_routes, record_routes
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import getter_of, got
-from penstock.runtime.exchange.channel_errors import named, no_key, unpicklable
+from penstock.runtime.exchange.channel_errors import named, no_key, not_folded, unpicklable
 from penstock.runtime.exchange.column_buckets import ColumnBuckets
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.part_buckets import PartBuckets
 from penstock.runtime.exchange.placement import make_placement
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
-from penstock.runtime.fold.combiner import Combiner
+from penstock.runtime.fold.loops import failing_key
+from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.time.channel_timeline import ChannelTimeline
 from penstock.user_failure import raise_interrupt
 from penstock.wire.elements import BacklogStatus, ControlElement
@@ -98,7 +98,7 @@ class ChannelWriter:
         is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
         if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
             self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
-        self._combiner = None if spec.combine is None else Combiner(spec.combine)
+        self._fold = None if spec.fold is None else SenderFold(spec.fold)
         self._parts: PartBuckets | None = None
         if settings.kind is RunKind.BATCH and self._placed is None:
             self._parts = PartBuckets(self._max_records, spec.origin)
@@ -160,13 +160,13 @@ class ChannelWriter:
 
     def flush(self) -> None:
         """Send every waiting record."""
-        if self._combiner is not None:
-            self._send_combined(self._combiner)
+        if self._fold is not None:
+            self._send_folded(self._fold)
         self._flush_buckets()
 
     def take_metrics(self) -> dict[str, MetricValue]:
-        """Return what was combined since the last call, by full name."""
-        return {} if self._combiner is None else self._combiner.take_metrics()
+        """Return what was folded since the last call, by full name."""
+        return {} if self._fold is None else self._fold.take_metrics()
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
         """Remember whether records are expected, for `send_watermark`."""
@@ -247,49 +247,37 @@ class ChannelWriter:
         try:
             keys = by_value(self._keys_of(values))
             self._check(values, keys)
-            if self._combiner is None:
+            if self._fold is None:
                 self._send_by_key(keys, values, timestamps)
             else:
-                self._combine(self._combiner, keys, values)
+                self._add_to(self._fold, keys, values, timestamps)
         except KeyTypeError as refused:
             raise named(refused, self._spec.target_name) from refused
 
-    def _combine(self, combiner: Combiner, keys: list[Any], values: list[Any]) -> None:
-        if not combiner.is_useful:
-            self._send_pairs(keys, values)
+    def _add_to(
+        self, fold: SenderFold, keys: list[Any], values: list[Any], timestamps: list[int] | None
+    ) -> None:
+        if not fold.is_useful and fold.sends_records:
+            self._send_pairs(keys, values, timestamps if fold.is_by_time else None)
             return
         position = iter(values)
         try:
-            combiner.add(keys, position)
+            fold.add(keys, position, timestamps)
         except BaseException as cause:
-            key = keys[len(values) - length_hint(position) - 1]
-            raise self._not_combined(combiner, cause, key, values, position) from cause
-        if combiner.is_full:
-            self._send_combined(combiner)
+            key = failing_key(keys, values, position)
+            raise not_folded(fold, cause, key, values, position) from cause
+        if fold.is_full or not fold.is_useful:
+            self._send_folded(fold)
 
-    def _not_combined(
-        self,
-        combiner: Combiner,
-        cause: BaseException,
-        key: Any,
-        values: list[Any],
-        position: Iterator[Any],
-    ) -> PenstockError:
-        try:
-            hash(key)
-        except BaseException as unhashable:  # noqa: BLE001 - it is told as what it is
-            return no_key(unhashable, values, position, self._spec.origin)
-        return combiner.failed(cause, key, values, position)
-
-    def _send_combined(self, combiner: Combiner) -> None:
+    def _send_folded(self, fold: SenderFold) -> None:
         before = self._clock.switch(EXCHANGE)
-        for keys, values in combiner.take(self._max_records * _BUCKETS_TOTAL):
-            self._send_pairs(keys, values)
+        for keys, values, stamps in fold.take(self._max_records * _BUCKETS_TOTAL):
+            self._send_pairs(keys, values, stamps)
         self._clock.switch(before)
 
-    def _send_pairs(self, keys: list[Any], values: list[Any]) -> None:
-        assert self._parts is not None, "records are combined in batch runs"
-        self._parts.add(self._routes_of(keys, values), values, keys=keys)
+    def _send_pairs(self, keys: list[Any], values: list[Any], timestamps: list[int] | None) -> None:
+        assert self._parts is not None, "records are folded in batch runs"
+        self._parts.add(self._routes_of(keys, values), values, keys=keys, timestamps=timestamps)
         self._send_parts(self._parts, rest=False)
 
     def _send_parts(self, waiting: PartBuckets, *, rest: bool) -> None:

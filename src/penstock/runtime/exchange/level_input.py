@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain, repeat
 from operator import itemgetter
 from typing import Any
@@ -178,18 +178,22 @@ class LevelInput:
                 values = rows_of_columns(parts, self._selectors.get(target), self._groups)
                 return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
         if all(header.has_keys for header, _ in frames):
-            keys, values = [], []
-            for header, frame in frames:
-                some_keys, some_values = decode_pairs(header, frame)
-                keys += some_keys
-                values += some_values
-            return KeyedRows(values, keys, None), None
-        batches = [decode_records(header, frame) for header, frame in frames]
-        is_stamped = target in self._stamped
+            pairs = [decode_pairs(header, frame) for header, frame in frames]
+            keys = list(chain.from_iterable(some for some, _, _ in pairs))
+            values, stamps = self._joined(target, [batch for _, *batch in pairs])
+            return KeyedRows(values, keys, None), stamps
+        return self._joined(target, [decode_records(header, frame) for header, frame in frames])
+
+    def _joined(
+        self, target: InputTarget, batches: Sequence[Sequence[Any]]
+    ) -> tuple[list[Any], list[int] | None]:
+        """Return the values and timestamps of several batches as one."""
+        is_stamped = target in self._stamped or any(stamps is not None for _, stamps in batches)
         if len(batches) == 1 and not (is_stamped and batches[0][1] is None):
-            return batches[0]
+            values, stamps = batches[0]
+            return values, stamps
         values = list(chain.from_iterable(values for values, _ in batches))
-        if not is_stamped and all(stamps is None for _, stamps in batches):
+        if not is_stamped:
             return values, None
         filled = (
             repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps

@@ -42,11 +42,6 @@ class OperatorContext:
         """Whether this is a live run."""
         return self._settings.kind is RunKind.LIVE
 
-    @property
-    def final_results_only(self) -> bool:
-        """Whether a rolling reduction gives one result per key, at the end."""
-        return self._settings.final_results_only
-
     def get_task_name(self) -> str:
         """Return the name of the operator."""
         return self._spec.name

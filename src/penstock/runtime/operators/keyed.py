@@ -23,12 +23,14 @@ from penstock.runtime.exchange.group_order import KeyedRows
 from penstock.runtime.exchange.selected_keys import by_value
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
-from penstock.runtime.fold.folded_keys import FoldedKeys
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Operator
 from penstock.runtime.operators.key_kinds import KindCheck
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.spill.spilled_values import SpilledValues
+
+Folded = tuple[list[Any], list[Any], list[int] | None]
+"""(keys, what their records gave, timestamps)."""
 
 FLUSH_RECORDS = 4096
 """Results that may wait before they are passed on."""
@@ -44,7 +46,6 @@ class KeyedOperator(Operator):
         takes_keys_in_parts: The records of one key may come in parts; else they come at once,
             whatever memory that takes.
         spill_space: Where a batch run puts what does not fit in memory.
-        folded: What is known of a key group whose records are folded as they come (batch run).
         kind_check: Compares the first keys with those the state is stored by; None once it has.
     """
 
@@ -74,7 +75,6 @@ class KeyedOperator(Operator):
         self._by_time = False
         self._final_watermark: int | None = None
         self._is_last_run = False
-        self.folded: FoldedKeys | None = None
 
     def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
         """Process keys as a batch run does: by time, and timers after each key.
@@ -86,17 +86,18 @@ class KeyedOperator(Operator):
         self._by_time = True
         self._final_watermark = final_watermark
         self._is_last_run = is_last_run
-        assert self.spill_space is not None, "a batch run has one"
-        self.folded = FoldedKeys(self.spill_space.memory_bytes)
 
     @property
     def folds_frames(self) -> bool:
-        """Whether records of a key group may come frame by frame, and `end_group` gives results.
-
-        Then `folded` tells whether memory is used up; if so its pairs can be taken back, and come
-        again before the records that follow.
-        """
+        """Whether records of a key group may come frame by frame, and `end_group` gives results."""
         return False
+
+    def take_folded(self) -> Folded | None:
+        """Return what was folded of a key group, if memory is used up; it is forgotten.
+
+        It comes again, before the records that follow.
+        """
+        return None
 
     def on_processing_time(self, now_ms: int) -> None:
         """React to the wall clock, at the begin and end of a micro-batch (live run)."""
@@ -131,7 +132,7 @@ class KeyedOperator(Operator):
         """Process some records of input `number`, all of the key that was started."""
         assert number == 0, f"{type(self).__name__} has one input"
         self.records_in += len(values)
-        if self.spec.takes_pairs:
+        if self.spec.takes_keys:
             values = list(map(_value_of, values))
         self.process_key(self.keys.key, values, timestamps)
 
@@ -254,7 +255,7 @@ class KeyedOperator(Operator):
         keys = self._keys_by(self._selector, values)
         if type(values) is KeyedRows:
             return keys, values
-        return keys, list(map(_value_of, values)) if self.spec.takes_pairs else values
+        return keys, list(map(_value_of, values)) if self.spec.takes_keys else values
 
     def _check_kinds(self, check: KindCheck, keys: list[Any]) -> None:
         if check.settles(keys):
@@ -296,7 +297,7 @@ class KeyedOperator(Operator):
                     group.append(value)
             return ((key, of_key, None) for key, of_key in groups.items())
         if self._by_time:
-            keys, values, timestamps = _in_order_of_time(keys, values, timestamps)
+            keys, values, timestamps = in_order_of_time(keys, values, timestamps)
         stamped: dict[Any, tuple[list[Any], list[int]]] = {}
         for key, value, timestamp in zip(keys, values, timestamps, strict=True):
             found = stamped.get(key)
@@ -308,7 +309,7 @@ class KeyedOperator(Operator):
         return ((key, of_key, stamps) for key, (of_key, stamps) in stamped.items())
 
 
-def _in_order_of_time(
+def in_order_of_time(
     keys: list[Any], values: list[Any], timestamps: list[int]
 ) -> tuple[list[Any], list[Any], list[int]]:
     """Return records by timestamp; those of equal time keep their order.

@@ -1,26 +1,24 @@
 """reduce and the aggregations derived from it.
 
 Rolling: every record gives the aggregate so far. A batch run that is asked for final results
-only (BATCH mode) gives one result per key instead.
+only (BATCH mode) gives one result per key instead, with the time of the key's last record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
-from itertools import chain
-from operator import length_hint
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.program.life_cycle import has_life_cycle
+from penstock.program.folding.fold import Fold
+from penstock.program.operator_kind import Emit
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import REDUCE_AGGREGATE
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.flow.output import Output
-from penstock.runtime.fold.fold_by_key import reduce_by_key
-from penstock.runtime.fold.folded_keys import FoldedKeys
+from penstock.runtime.fold.loops import fold_one
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
+from penstock.runtime.operators.keyed import FLUSH_RECORDS
+from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.state.backends.base import ABSENT
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.entry_schema import StateKind, StateSchema
@@ -28,10 +26,8 @@ from penstock.types import Types
 from penstock.types.values.copying import is_immutable
 
 
-class KeyedReduceOperator(KeyedOperator):
+class KeyedReduceOperator(KeyedFoldOperator):
     """Folds the records of each key with a function of two values."""
-
-    takes_keys_in_parts = True
 
     def __init__(
         self,
@@ -44,51 +40,39 @@ class KeyedReduceOperator(KeyedOperator):
         value_type = spec.result_type or Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.REDUCING, value_type)
         self._parts = Parts(scope.store.table(spec.uid, REDUCE_AGGREGATE, schema))
-        self._final_only = context.final_results_only
-        # A function with an `open` of its own may look at the state of the current key.
-        self._folds_at_once = self._final_only and not has_life_cycle(spec.function)
         self._final: list[Any] = []
         self._final_stamps: list[int] | None = None
+        self._last_stamps: dict[Any, int] = {}
         if spec.result_type is not None:
             subject = f"operator {spec.name!r}"
             self.call = coercing_function(self.call, spec.result_type, subject, spec.origin)
+        self._fold = Fold(None, self.call, self.call, None, spec.result_type)
 
-    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Fold a batch; if only last results are wanted, without order in time, in one loop."""
-        if timestamps is None and self._folds_at_once and self.folded is not None:
-            keys, values = self._keyed(values)
-            self._fold(self.folded, keys, values)
-        else:
-            super().process(values, timestamps)
+    def fold(self) -> Fold:
+        """Return how records are folded."""
+        return self._fold
 
-    @property
-    def folds_frames(self) -> bool:
-        """Records that come with their keys have no order in time."""
-        return self.spec.takes_pairs and self._folds_at_once
+    def entries_of(
+        self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
+    ) -> Iterable[Any]:
+        """Return the keys, and remember the time of the last record of each."""
+        if timestamps is not None:
+            self._last_stamps.update(zip(keys, timestamps, strict=True))
+        return keys
 
-    def _fold(self, folded: FoldedKeys, keys: list[Any], values: list[Any]) -> None:
-        position = iter(values)
-        try:
-            reduce_by_key(folded.table, keys, position, self.call)
-        except BaseException as cause:
-            key = keys[len(values) - length_hint(position) - 1]
-            raise self.failed(cause, values, position, key=key) from cause
-        folded.records += len(values)
-
-    def end_group(self) -> None:
+    def give(self, entries: dict[Any, Any]) -> None:
         """Give one result per key."""
-        if self.folded is None or not self.folded.records:
-            return
-        folded = self.folded.take()
-        results = list(folded.values())
+        results, times = list(entries.values()), self._last_stamps
+        stamps = [times[key] for key in entries] if times else None
+        self._last_stamps = {}
         if not self._is_last_run:
             group_of = self._group_of
-            for key, result in folded.items():
+            for key, result in entries.items():
                 self._parts[group_of(key)].put(key, result)
             results = list(self.emission.of(results))
         for at in range(0, len(results), FLUSH_RECORDS):
-            self.emit(results[at : at + FLUSH_RECORDS], None)
-        self.flush()
+            end = at + FLUSH_RECORDS
+            self.emit(results[at:end], None if stamps is None else stamps[at:end])
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Fold the records of one key into its aggregate: one read and one write."""
@@ -97,9 +81,8 @@ class KeyedReduceOperator(KeyedOperator):
         position = iter(values)
         results: list[Any] = []
         try:
-            if self._final_only:
-                records = position if before is ABSENT else chain((before,), position)
-                result = reduce(self.call, records)
+            if self.folding.emit is Emit.FINAL:
+                result = fold_one(self._fold, before, position)
                 self._final = [result]
                 self._final_stamps = None if timestamps is None else timestamps[-1:]
                 stamps = None

@@ -9,6 +9,7 @@ operator without a key, or of a broadcast input, one frame. A key group that doe
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
@@ -190,12 +191,13 @@ class BatchLevel:
             The operator, if its records are to be held from now on.
         """
         found = self._keyed.get(operator)
-        if found is None or found.folded is None or not found.folded.is_full:
+        folded = None if found is None else found.take_folded()
+        if folded is None:
             return set()
-        table = found.folded.take()
-        header = replace(read_header(frame), count=len(table))
-        part = pack_part(list(table.keys()), list(table.values()))
-        keyed.add(encode_parts(header, [part], keyed=True))
+        keys, values, stamps = folded
+        header = replace(read_header(frame), count=len(keys))
+        packed = () if stamps is None else (array("q", stamps).tobytes(),)
+        keyed.add(encode_parts(header, [pack_part(keys, values)], packed, keyed=True))
         return {operator}
 
     def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:

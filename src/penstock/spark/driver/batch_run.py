@@ -69,7 +69,7 @@ class BatchRun:
         wanted = job.plan.options.parallelism
         if not job.plan.exact_subtasks:
             wanted = max(cores, wanted)
-        self._combines_columns = True
+        self._folds_columns = True
         self._tasks = min(wanted, job.plan.options.max_parallelism)
 
     def execute(self) -> RunSummary:
@@ -149,7 +149,7 @@ class BatchRun:
             self._run.name,
             ", ".join(sorted(columns)),
         )
-        self._combines_columns = False
+        self._folds_columns = False
 
     def _staged_to(self, staged: StagedEpoch) -> dict[str, Any]:
         """Return the recorded form; committables are objects of the sinks, hence the pickle."""
@@ -174,9 +174,7 @@ class BatchRun:
         snapshot = job.directory.run_directory(run.index, "snapshot")
         programs = job.programs(run, self._tasks, HandOver(), pinned)
         times = make_batch_costs(job.session.sparkContext)
-        reads = replace(
-            job.read_context(run, programs, pinned), combines_columns=self._combines_columns
-        )
+        reads = replace(job.read_context(run, programs, pinned), folds_columns=self._folds_columns)
         frames = batch_frames(reads, times)
         level: BatchLevelTask | None = None
         for program in programs[1:]:

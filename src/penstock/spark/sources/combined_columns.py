@@ -1,6 +1,6 @@
 """Records of a key combined by Spark SQL, before Python makes records of columns (batch runs).
 
-`plan.column_combining` says where that is the same. Two things are seen only in the values: NULL,
+`plan.folding.columns` says where that is the same. Two things are seen only in the values: NULL,
 which SQL leaves out and Python refuses or keeps, and a sum that leaves 64 bits on its way. Then the
 column is refused in the report of the task, and the run begins again and reads records. A sum of
 64-bit numbers is made of two, of their upper and their lower halves, so it takes two thousand
@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.metrics.task_clock import ARROW
-from penstock.program.combining import ColumnCombine
+from penstock.program.folding.fold import ColumnFold
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.spark.worker.level_zero_tasks import ColumnsTask
 from penstock.types.arrow import columns_to_lists
@@ -31,7 +31,7 @@ _KEYS = _NUMBERS | {"string", "boolean"}
 _HALF_BITS = 32
 
 
-def combined(frame: DataFrame, columns: ColumnCombine, tasks: int) -> DataFrame | None:
+def combined(frame: DataFrame, columns: ColumnFold, tasks: int) -> DataFrame | None:
     """Return a row per key: key, records, values that are not NULL, and what they give together.
 
     Args:
@@ -71,7 +71,7 @@ class CombinedColumnsTask(ColumnsTask):
         columns: How it was combined.
     """
 
-    columns: ColumnCombine | None = None
+    columns: ColumnFold | None = None
 
     def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
         assert self.columns is not None

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from penstock.config.configuration import Configuration
 from penstock.graph.endpoints import Source
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.combining import ColumnCombine
+from penstock.program.folding.fold import ColumnFold
 from penstock.program.level import LevelProgram
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.worker.worker_environment import WorkerEnvironment
@@ -78,7 +78,7 @@ class ReadContext:
         first_records: Records that the first micro-batch of the run takes of each source that
             counts them; 0 is as many as any other.
         workers: What the job brings along beside its program, None if nothing.
-        combines_columns: Columns may be combined before records are made of them (batch run).
+        folds_columns: Columns may be combined before records are made of them (batch run).
         attempt: Of a live run; None in a batch run.
         fence: Of the driver; Spark's JVM asks it before every micro-batch. None lets it go on.
     """
@@ -97,15 +97,15 @@ class ReadContext:
     as_trees: frozenset[int] = frozenset()
     first_records: int = 0
     workers: WorkerEnvironment | None = None
-    combines_columns: bool = False
+    folds_columns: bool = False
     attempt: LiveAttempt | None = None
     fence: Fence | None = None
 
-    def column_combine(self, source: int) -> ColumnCombine | None:
-        """Return how columns of a source are combined before records are made of them."""
-        if not self.combines_columns or source in self.program.source_types:
+    def column_fold(self, source: int) -> ColumnFold | None:
+        """Return how columns of a source are folded before records are made of them."""
+        if not self.folds_columns or source in self.program.source_types:
             return None
-        specs = [spec.combine for spec in self.program.outputs if spec.combine is not None]
+        specs = [spec.fold for spec in self.program.outputs if spec.fold is not None]
         return next((how for spec in specs for at, how in spec.columns if at == source), None)
 
     def parts(self) -> list[tuple[int, int, Source]]:

@@ -46,7 +46,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             branches.append(_batch_splits(context, group, times))
             continue
         frame = rows(context, source, part, described)
-        how = context.column_combine(source)
+        how = context.column_fold(source)
         few = None if how is None else combined(frame, how, context.program.settings.parallelism)
         if few is not None:
             task = CombinedColumnsTask(columns, source, unwrap=False, times=times, columns=how)

@@ -6,21 +6,21 @@ window) or (key, start of a pane).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from functools import reduce
-from itertools import chain
 from typing import Any, Protocol
 
+from penstock.program.folding.fold import Fold
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import WINDOW_CONTENTS
-from penstock.program.window_operation import Fold, WindowSpec
-from penstock.runtime.fold.fold_by_key import aggregate_by_key, reduce_by_key
+from penstock.program.window_operation import WindowSpec
+from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.lists import ListContents, StampedContents
 from penstock.runtime.operators.windows.two_lists import TwoListContents, two_lists
 from penstock.state.backends.base import ABSENT
-from penstock.state.schema.declared_form import declared_form
+from penstock.state.schema.declared_form import Form, declared_form
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import TypeInformation, Types
 from penstock.types.values.copying import ATOMS
@@ -58,16 +58,14 @@ class Contents(Protocol):
 class FoldedContents:
     """One value: a combination or an accumulator."""
 
-    def __init__(self, spec: OperatorSpec, scope: KeyedScope, kept: TypeInformation) -> None:
+    def __init__(self, spec: OperatorSpec, scope: KeyedScope, fold: Fold) -> None:
         window = spec.window
         assert window is not None
         self._space = scope.context
-        self._table = scope.store.table(
-            spec.uid, WINDOW_CONTENTS, StateSchema(StateKind.VALUE, kept)
-        )
-        self._form = declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
-        make = _Combination if window.fold is Fold.REDUCE else _Accumulation
-        self._fold: _Combination | _Accumulation = make(window.fold_function)
+        schema = StateSchema(StateKind.VALUE, stored_type(window.kept_type))
+        self._table = scope.store.table(spec.uid, WINDOW_CONTENTS, schema)
+        self._form = stored_form(spec)
+        self._fold = fold
 
     def add(self, value: Any, timestamp: int) -> None:
         """Add a record."""
@@ -77,16 +75,20 @@ class FoldedContents:
         """Add records; return whether there were none before."""
         part = self._table[self._space.group]
         before = part.get(self._space.key, ABSENT)
-        after = self._fold.fold(before, values)
+        after = fold_one(self._fold, before, values)
         part.put(self._space.key, after if self._form is None else self._form(after))
         return before is ABSENT
+
+    def put(self, accumulator: Any) -> None:
+        """Keep what records gave elsewhere; there were none before."""
+        self._table[self._space.group].put(self._space.key, accumulator)
 
     def elements(self, *, stays: bool) -> list[Any] | None:
         """Return the result as the only element."""
         found = self._table[self._space.group].get(self._space.key, ABSENT)
         if found is ABSENT:
             return None
-        result = self._fold.result(found)
+        result = result_of(self._fold, found)
         return [detached(result) if stays and self._fold.may_change else result]
 
     def clear(self) -> None:
@@ -113,52 +115,12 @@ class FoldedContents:
             return None
         if self._fold.may_change:
             found = [detached(value) for value in found]
-        return [self._fold.result(reduce(self._fold.merge, found))]
+        return [result_of(self._fold, reduce(self._fold.merge, found))]
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has a value."""
         part = self._table[self._space.group]
         return any(part.get(key, ABSENT) is not ABSENT for key in keys)
-
-
-class _Combination:
-    """Of a reduce function, which must not change its arguments."""
-
-    may_change = False
-
-    def __init__(self, function: Any) -> None:
-        self.merge: Callable[[Any, Any], Any] = function.reduce
-
-    def fold(self, before: Any, values: Iterator[Any]) -> Any:
-        return reduce(self.merge, values if before is ABSENT else chain((before,), values))
-
-    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
-        reduce_by_key(folded, keys, values, self.merge)
-
-    def result(self, kept: Any) -> Any:
-        return kept
-
-
-class _Accumulation:
-    """Of an aggregate function, which may change accumulators and return them as results."""
-
-    may_change = True
-
-    def __init__(self, function: Any) -> None:
-        self._create = function.create_accumulator
-        self._add = function.add
-        self.merge: Callable[[Any, Any], Any] = function.merge
-        self.result: Callable[[Any], Any] = function.get_result
-
-    def fold(self, before: Any, values: Iterator[Any]) -> Any:
-        add = self._add
-        accumulator = self._create() if before is ABSENT else before
-        for value in values:
-            accumulator = add(value, accumulator)
-        return accumulator
-
-    def fold_by_key(self, folded: dict[Any, Any], keys: list[Any], values: Iterator[Any]) -> None:
-        aggregate_by_key(folded, keys, values, self._create, self._add)
 
 
 def detached(value: Any) -> Any:
@@ -171,32 +133,35 @@ def stored_type(declared: TypeInformation) -> TypeInformation:
     return declared if declared.need_conversion() else Types.PICKLED_BYTE_ARRAY()
 
 
-def make_contents(spec: OperatorSpec, scope: KeyedScope) -> Contents:
-    """Return the contents an operator keeps of its windows."""
+def stored_form(spec: OperatorSpec) -> Form | None:
+    """Return what brings what windows keep to its declared type; None if any object will do."""
+    assert spec.window is not None
+    kept = stored_type(spec.window.kept_type)
+    return declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
+
+
+def make_contents(spec: OperatorSpec, scope: KeyedScope, fold: Fold | None) -> Contents:
+    """Return the contents an operator keeps of its windows.
+
+    Args:
+        spec: The operator.
+        scope: Its state.
+        fold: How what comes is folded; None if all of it is kept.
+    """
     window: WindowSpec | None = spec.window
     assert window is not None
     if window.evictor is not None:
         return StampedContents(spec, scope, Types.PICKLED_BYTE_ARRAY())
+    if fold is not None:
+        return FoldedContents(spec, scope, fold)
     kept = stored_type(window.kept_type)
-    if window.fold is Fold.LIST:
-        return ListContents(spec, scope, kept)
     if window.second_type is not None:
         return TwoListContents(spec, scope, (kept, stored_type(window.second_type)))
-    return FoldedContents(spec, scope, kept)
+    return ListContents(spec, scope, kept)
 
 
-def fold_once(window: WindowSpec, values: list[Any]) -> list[Any]:
+def seen_of(fold: Fold | None, window: WindowSpec, values: list[Any]) -> list[Any]:
     """Return what the function of a window sees, from all its records at once."""
-    if window.fold is Fold.LIST:
-        return list(values)
-    if window.fold is Fold.TWO_LISTS:
-        return two_lists(values)
-    fold = make_fold(window)
-    return [fold.result(fold.fold(ABSENT, iter(values)))]
-
-
-def make_fold(window: WindowSpec) -> _Combination | _Accumulation:
-    """Return how a window of REDUCE or AGGREGATE folds its records."""
-    make = _Combination if window.fold is Fold.REDUCE else _Accumulation
-    fold: _Combination | _Accumulation = make(window.fold_function)
-    return fold
+    if fold is not None:
+        return [result_of(fold, fold_one(fold, ABSENT, iter(values)))]
+    return two_lists(values) if window.second_type is not None else list(values)

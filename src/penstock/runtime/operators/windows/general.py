@@ -7,7 +7,7 @@ from typing import Any
 from penstock.errors import StateError
 from penstock.program.own_states import WINDOW_TRIGGER_PREFIX
 from penstock.program.windows import MAX_TIMESTAMP, TriggerResult
-from penstock.runtime.operators.windows.contents import Contents, fold_once
+from penstock.runtime.operators.windows.contents import Contents, seen_of
 from penstock.runtime.operators.windows.forms import form_of, window_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.lists import StampedContents
@@ -129,7 +129,8 @@ class GeneralEngine:
         evictor, context = self._host.window.evictor, self._trigger_context
         evictor.evict_before(stamped, len(stamped), window, context)
         if stamped:
-            elements = fold_once(self._host.window, [value for _, value in stamped])
+            values = [value for _, value in stamped]
+            elements = seen_of(self._host.fold, self._host.window, values)
             self._space.key = (self._host.keys.key, form_of(window))
             self._host.fire(window, elements)
         evictor.evict_after(stamped, len(stamped), window, context)

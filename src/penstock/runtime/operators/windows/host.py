@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from penstock.errors import PenstockError
+from penstock.program.folding.fold import Fold
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.program.windows import Window
@@ -37,6 +38,8 @@ class WindowHost:
         call: The user's function.
         send: Takes results and the timestamp of all of them.
         failed: Makes the error of a failing record.
+        failed_in: Makes the error of a function that failed elsewhere.
+        fold: How what comes is folded; None if all of it is kept.
         late: Records that came too late, with their timestamps; the operator takes them.
     """
 
@@ -49,6 +52,8 @@ class WindowHost:
     call: WindowCall
     send: Callable[[list[Any], int], None]
     failed: Failed
+    failed_in: Callable[[str, BaseException], PenstockError]
+    fold: Fold | None = None
     late: list[tuple[int, Any]] = field(default_factory=list)
 
     def fire(self, window: Window, elements: Any) -> None:

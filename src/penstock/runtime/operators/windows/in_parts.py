@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from itertools import compress
 from typing import Any, Protocol
 
-from penstock.program.window_operation import Fold, WindowSpec
-from penstock.runtime.operators.windows.contents import make_fold
+from penstock.program.folding.fold import Fold
+from penstock.program.window_operation import WindowSpec
+from penstock.runtime.fold.loops import fold_one, result_of
 from penstock.runtime.spill.spilled_values import SpilledValues
 from penstock.state.backends.base import ABSENT
 
@@ -33,7 +34,7 @@ class Parts(Protocol):
 
 
 class _All:
-    def __init__(self, window: WindowSpec, make: Callable[[], SpilledValues]) -> None:
+    def __init__(self, make: Callable[[], SpilledValues]) -> None:
         self._values = make()
 
     def extend(self, records: Iterator[Any]) -> None:
@@ -47,7 +48,7 @@ class _All:
 
 
 class _OfTwoInputs:
-    def __init__(self, window: WindowSpec, make: Callable[[], SpilledValues]) -> None:
+    def __init__(self, make: Callable[[], SpilledValues]) -> None:
         self._sides = [make(), make()]
 
     def extend(self, records: Iterator[Any]) -> None:
@@ -66,34 +67,28 @@ class _OfTwoInputs:
 
 
 class _Folded:
-    def __init__(self, window: WindowSpec, make: Callable[[], SpilledValues]) -> None:
-        self._fold = make_fold(window)
+    def __init__(self, fold: Fold) -> None:
+        self._fold = fold
         self._kept = ABSENT
 
     def extend(self, records: Iterator[Any]) -> None:
-        self._kept = self._fold.fold(self._kept, records)
+        self._kept = fold_one(self._fold, self._kept, records)
 
     def elements(self) -> list[Any]:
-        return [self._fold.result(self._kept)]
+        return [result_of(self._fold, self._kept)]
 
     def close(self) -> None:
         self._kept = ABSENT
 
 
-_PARTS: dict[Fold, Callable[[WindowSpec, Callable[[], SpilledValues]], Parts]] = {
-    Fold.LIST: _All,
-    Fold.TWO_LISTS: _OfTwoInputs,
-    Fold.REDUCE: _Folded,
-    Fold.AGGREGATE: _Folded,
-}
-"""Total over `Fold` (tested)."""
-
-
-def in_parts(window: WindowSpec, make: Callable[[], SpilledValues]) -> Parts:
+def in_parts(fold: Fold | None, window: WindowSpec, make: Callable[[], SpilledValues]) -> Parts:
     """Return what keeps the records of one key of a window until it fires.
 
     Args:
+        fold: How they are folded; None if all are kept.
         window: The window operation.
         make: Returns an empty list that may outgrow memory.
     """
-    return _PARTS[window.fold](window, make)
+    if fold is not None:
+        return _Folded(fold)
+    return _OfTwoInputs(make) if window.second_type is not None else _All(make)

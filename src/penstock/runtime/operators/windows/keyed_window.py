@@ -1,37 +1,46 @@
 """window and window_all: records are cut into windows, and windows are evaluated.
 
-| how windows are kept                | when                                                    |
+| how windows are kept                | when the plan says (`OperatorSpec.folding`)              |
 |-------------------------------------|---------------------------------------------------------|
-| at once, without state              | batch run, one window that fires at the end of input    |
-| the same (`windows.complete`)       | batch run, at regular distances, of those that end in it |
-| in panes (`windows.panes`)          | at regular distances, firing when their time has come   |
-| one by one (`windows.general`)      | everything else                                         |
+| folded in memory (`windows.folded`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
+| listed in memory (`windows.complete`, or at the end of the input all records) | RECEIVER_GROUP, all records |
+| in panes (`windows.panes`)          | STATE, at regular distances, firing when their time has come |
+| one by one (`windows.general`)      | STATE, everything else                                  |
+
+Memory is for windows that end in a batch run; what does not goes to state in any case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import repeat
-from operator import length_hint
 from typing import Any
 
 from penstock.errors import PenstockError
+from penstock.program.folding.fold import Fold, Place
+from penstock.program.folding.operator_fold import fold_of_window, merges
 from penstock.program.life_cycle import has_life_cycle
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import WINDOW_FUNCTION_PREFIX
-from penstock.program.window_operation import Evaluation, Fold, WindowSpec
+from penstock.program.window_operation import Evaluation, PaneShape, WindowSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
+from penstock.runtime.fold.loops import result_of
+from penstock.runtime.fold.panes import pane_starts
+from penstock.runtime.fold.sender_fold import batches_of, refuse_untimed
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import FLUSH_RECORDS, KeyedOperator
+from penstock.runtime.operators.keyed import FLUSH_RECORDS, Folded
+from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.runtime.operators.windows.complete import CompleteWindows
-from penstock.runtime.operators.windows.contents import fold_once, make_contents, make_fold
+from penstock.runtime.operators.windows.contents import make_contents, seen_of
 from penstock.runtime.operators.windows.evaluation import (
     FunctionContext,
     WindowCall,
     no_window_state,
 )
+from penstock.runtime.operators.windows.folded import FoldedWindows
 from penstock.runtime.operators.windows.general import GeneralEngine
 from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
 from penstock.runtime.operators.windows.in_parts import Parts, in_parts
@@ -39,13 +48,11 @@ from penstock.runtime.operators.windows.panes import PaneEngine
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
 from penstock.state.handles.key_context import KeyContext
-from penstock.user_failure import raise_interrupt, short
+from penstock.user_failure import short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
-_ONE_VALUE = frozenset({Fold.REDUCE, Fold.AGGREGATE})
 
-
-class KeyedWindowOperator(KeyedOperator):
+class KeyedWindowOperator(KeyedFoldOperator):
     """Keeps the windows of every key, and calls the user's function when they fire.
 
     Time is as in `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the
@@ -54,7 +61,6 @@ class KeyedWindowOperator(KeyedOperator):
     if only the end of a window fires it: then nobody can tell, and they need no memory.
     """
 
-    takes_keys_in_parts = True
     has_keys_of_its_own = False  # but pairs of a key and a window
 
     def __init__(
@@ -65,6 +71,9 @@ class KeyedWindowOperator(KeyedOperator):
         self._window: WindowSpec = spec.window
         self.late_records: int = 0
         self.may_tag = spec.window.evaluation is not Evaluation.NONE
+        self._fold = fold_of_window(spec.window)
+        if self._fold is not None and Place.SENDER in self.folding.places:
+            self._fold = self._fold.of_accumulators()  # that is what comes
         self._space = KeyContext()
         self._timers = TimerService(
             scope.store.timers(spec.uid, TABLE),
@@ -89,32 +98,31 @@ class KeyedWindowOperator(KeyedOperator):
             call=WindowCall(spec, seen, self.emission),
             send=self._send,
             failed=self._failed,
+            failed_in=self.failed_in,
+            fold=self._fold,
         )
         self._engine: WindowEngine
         self._held: list[Any] = []
         self._parts: Parts | None = None
-        # A function with an `open` of its own may look at the state of the current key.
-        self._folds_at_once = (
-            spec.window.evaluation is Evaluation.NONE
-            and spec.window.fold in _ONE_VALUE
-            and not has_life_cycle(spec.window.fold_function)
-        )
         self._fires_between = False
         self._complete: CompleteWindows | None = None
+        self._folded: FoldedWindows | None = None
         self._comes_in_parts = False
 
     def open(self) -> None:
-        """Open the user's functions, then decide how windows are kept."""
+        """Open the user's functions, and make what keeps windows."""
         for function in self._functions():
             self._tell("open", getattr(function, "open", None), self.context)
-        contents = make_contents(self.spec, self._host.scope)
-        panes = self._window.panes
-        if panes is not None and (panes.slide == panes.size or self._can_combine()):
-            self._engine = PaneEngine(self._host, panes, contents)
-            if self._window.assigner.is_event_time():
-                self._complete = CompleteWindows(self._host, panes)
-        else:
+        contents = make_contents(self.spec, self._host.scope, self._fold)
+        panes = self.folding.panes
+        if panes is None or not self._shares(panes):
             self._engine = GeneralEngine(self._host, contents)
+            return
+        self._engine = engine = PaneEngine(self._host, panes, contents)
+        if self._fold is not None:
+            self._folded = FoldedWindows(self._host, self._fold, panes, engine, self._send_whole)
+        elif Place.RECEIVER_GROUP in self.folding.places:
+            self._complete = CompleteWindows(self._host, panes)
 
     def close(self) -> None:
         """Close the user's functions."""
@@ -126,25 +134,49 @@ class KeyedWindowOperator(KeyedOperator):
         super().start_epoch()
         self._space.epoch += 1
 
-    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Take a batch; if each key has one result, and its records no order in time, at once."""
-        if timestamps is None and self._folds_at_once and self._is_dam:
-            keys, values = self._keyed(values)
-            self._fold(keys, values)
-        else:
-            super().process(values, timestamps)
+    def fold(self) -> Fold | None:
+        """Return how what comes is folded; None if all of it is kept."""
+        return self._fold
 
     @property
-    def folds_frames(self) -> bool:
-        """Records that come with their keys have no order in time."""
-        return self.spec.takes_pairs and self._folds_at_once and self._is_dam
+    def is_foldable(self) -> bool:
+        """Whether what comes may go to the table: the end of its window, if it has one, has come."""
+        return self.table is not None and (self._window.end_of_stream is None or self._is_dam)
+
+    def entries_of(
+        self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
+    ) -> Iterable[Any]:
+        """Return the keys, or pairs of key and pane."""
+        panes = self.folding.panes
+        if panes is None:
+            return keys
+        if timestamps is None or MIN_TIMESTAMP in timestamps:
+            refuse_untimed(self._window.assigner, values, timestamps)
+        assert timestamps is not None, "records without timestamps are refused"
+        return zip(keys, pane_starts(timestamps, panes), strict=True)
+
+    def packed(self, entries: dict[Any, Any]) -> Folded:
+        """Return entries of the table as they travel."""
+        with_panes = self.folding.panes is not None
+        return next(batches_of(entries, len(entries), with_panes=with_panes))
+
+    def give(self, entries: dict[Any, Any]) -> None:
+        """Fire the windows of a key group, and keep what a later run goes on with."""
+        final = self._final_watermark
+        assert final is not None, "only a batch run has a table"
+        self._timers.watermark = final
+        if self._folded is None:
+            self._give_last(entries)
+        elif self._folded.fire(entries, self._group_of, final):
+            self._timers.fire_all_keys(final, self._on_event_time)
+        self._timers.watermark = MIN_TIMESTAMP
 
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
         super().start_key(key)
         self._comes_in_parts = True
         if self._is_dam:
-            self._parts = in_parts(self._window, self.spilled_values)
+            self._parts = in_parts(self._fold, self._window, self.spilled_values)
         else:
             self._fires_between = self._window.ends_behind_records
 
@@ -211,7 +243,9 @@ class KeyedWindowOperator(KeyedOperator):
     def _is_dam(self) -> bool:
         """Whether all records of a key are at hand, for a window that fires when they are."""
         final, window = self._final_watermark, self._window.end_of_stream
-        return final is not None and window is not None and final >= window.max_timestamp()
+        if final is None or window is None or Place.RECEIVER_GROUP not in self.folding.places:
+            return False
+        return final >= window.max_timestamp()
 
     def _fire_complete(self, time: int) -> None:
         """Fire the windows of a key that end at `time`, the last record's, or before.
@@ -226,7 +260,7 @@ class KeyedWindowOperator(KeyedOperator):
 
     def _fire_whole(self, complete: CompleteWindows) -> None:
         try:
-            complete.fire(self._send_whole)
+            complete.fire()
         except PenstockError:
             raise
         except BaseException as cause:
@@ -239,36 +273,27 @@ class KeyedWindowOperator(KeyedOperator):
     def _fire_at_once(self) -> None:
         values, self._held = self._held, []
         if values:
-            self._fire_with(lambda: fold_once(self._window, values))
+            self._fire_with(lambda: seen_of(self._fold, self._window, values))
 
-    def _fold(self, keys: list[Any], values: list[Any]) -> None:
-        folded = self.folded
-        assert folded is not None, "only a batch run knows the final watermark"
-        position = iter(values)
-        try:
-            make_fold(self._window).fold_by_key(folded.table, keys, position)
-        except BaseException as cause:
-            key = keys[len(values) - length_hint(position) - 1]
-            raise self.failed(cause, values, position, key=key) from cause
-        folded.records += len(values)
-
-    def end_group(self) -> None:
-        """Give one result per key, of windows that were folded as records came."""
-        window = self._window.end_of_stream
-        if self.folded is None or not self.folded.records or window is None:
+    def _give_last(self, entries: dict[Any, Any]) -> None:
+        """Give one result per key, of windows that fire at the end of the input."""
+        window, fold = self._window.end_of_stream, self._fold
+        assert window is not None, "other windows are folded by key and pane"
+        assert fold is not None, "what keeps all records has no table"
+        if self._window.evaluation is not Evaluation.NONE:
+            for self.keys.key, kept in entries.items():
+                self.keys.group = self._group_of(self.keys.key)
+                self._fire_with(partial(_only, fold, kept))
             return
-        folded = self.folded.take()
-        fold = make_fold(self._window)
         results: list[Any] = []
         try:
-            for key, kept in folded.items():  # noqa: B007 - named in the error
-                results.append(fold.result(kept))
+            for key, kept in entries.items():  # noqa: B007 - named in the error
+                results.append(result_of(fold, kept))
         except BaseException as cause:
             raise self.failed_in(f"window {window!r} of key {short(key)}", cause) from cause
         for at in range(0, len(results), FLUSH_RECORDS):
             some = list(self.emission.of(results[at : at + FLUSH_RECORDS]))
             self._send(some, window.max_timestamp())
-        self.flush()
 
     def _add_part(self, parts: Parts, values: list[Any]) -> None:
         position = iter(values)
@@ -346,14 +371,16 @@ class KeyedWindowOperator(KeyedOperator):
         except BaseException as cause:
             raise self.failed_in(what, cause) from cause
 
-    def _can_combine(self) -> bool:
-        """Return whether accumulators can be merged, which sharing panes takes."""
-        if self._window.fold is not Fold.AGGREGATE:
+    def _shares(self, panes: PaneShape) -> bool:
+        """Return whether windows can share panes: whether accumulators can be merged.
+
+        The plan has asked functions that need no `open`; the others are asked here.
+        """
+        function, fold = self._window.fold_function, fold_of_window(self._window)
+        if panes.slide == panes.size or fold is None or not has_life_cycle(function):
             return True
-        function = self._window.fold_function
-        try:
-            left, right = function.create_accumulator(), function.create_accumulator()
-            return function.merge(left, right) is not None or left is None
-        except BaseException as cause:  # noqa: BLE001 - whatever it is, windows are kept one by one
-            raise_interrupt(cause)
-            return False
+        return merges(fold)
+
+
+def _only(fold: Fold, kept: Any) -> list[Any]:
+    return [result_of(fold, kept)]

@@ -18,12 +18,12 @@ them fire in order: each one by itself might forget panes that an earlier one st
 
 from __future__ import annotations
 
-from math import gcd
 from typing import Any
 
 from penstock.program.window_operation import PaneShape
 from penstock.program.windows import MAX_TIMESTAMP, MIN_TIMESTAMP, TimeWindow
-from penstock.runtime.operators.windows.contents import Contents
+from penstock.runtime.fold.panes import width_of
+from penstock.runtime.operators.windows.contents import Contents, FoldedContents
 from penstock.runtime.operators.windows.host import WindowHost
 
 
@@ -35,7 +35,7 @@ class PaneEngine:
         self._space = host.scope.context
         self._contents = contents
         self._size, self._slide, self._offset = shape.size, shape.slide, shape.offset
-        self._pane = gcd(shape.size, shape.slide)
+        self._pane = width_of(shape)
         self._by_event_time = host.window.assigner.is_event_time()
         self._lateness = host.window.allowed_lateness if self._by_event_time else 0
         timers = host.timers
@@ -64,6 +64,19 @@ class PaneEngine:
             found[1].append(value)
         for pane, (times, records) in panes.items():
             self._add(pane, times, records, clock)
+
+    def keep(self, pane: int, accumulator: Any, start: int) -> None:
+        """Put what the records of a pane gave into state (batch run).
+
+        Args:
+            pane: Its begin.
+            accumulator: Of a fold.
+            start: Of the first window that waits for it.
+        """
+        assert isinstance(self._contents, FoldedContents), "lists are not folded"
+        self._space.key = (self._host.keys.key, pane)
+        self._contents.put(accumulator)
+        self._wait_for(start)
 
     def on_event_time(self, form: Any, time: int) -> None:
         """React to the end of a window, or to the end of its lateness."""

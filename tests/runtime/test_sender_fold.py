@@ -19,9 +19,9 @@ from penstock.datastream import ReduceFunction, WatermarkStrategy
 from penstock.datastream.window import EndOfStreamWindows, GlobalWindows
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.metrics.values import metric_results
-from penstock.program.combining import CombineSpec
+from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.fold import entry_limit
-from penstock.runtime.fold.combiner import Combiner
+from penstock.runtime.fold.sender_fold import SenderFold
 from penstock.runtime.spill.spill_space import SPILLED_FILES
 from penstock.testing import Schedule, difference, last_per_key, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, Splits, environment, history_then_live
@@ -204,18 +204,19 @@ def test_aggregations_of_declared_integers_keep_the_other_fields(method, splits,
 
 
 def combiner(memory_bytes=1 << 20, function=joined):
-    return Combiner(CombineSpec(function, None, "reduce", "reduce-1", None, memory_bytes))
+    fold = Fold(None, function, function, None, None)
+    return SenderFold(ChannelFold(fold, True, "reduce", "reduce-1", None, memory_bytes))
 
 
 def add(table, records):
-    table.add([record[0] for record in records], iter(records))
+    table.add([record[0] for record in records], iter(records), None)
 
 
 def test_a_full_table_leaves_and_combining_ends_if_it_was_no_use():
     table = combiner(10_000)
     add(table, [(i, "a") for i in range(5000)])
     assert table.is_full
-    pairs = [pair for some in table.take(1000) for pair in zip(*some, strict=True)]
+    pairs = [pair for keys, some, _ in table.take(1000) for pair in zip(keys, some, strict=True)]
     assert pairs == [(i, (i, "a")) for i in range(5000)]
     assert not table.is_useful
 
@@ -224,7 +225,7 @@ def test_a_full_table_of_keys_that_come_again_is_of_use():
     table = combiner(10_000)
     add(table, [(i % 100, "a") for i in range(5000)])
     assert table.is_full
-    assert sum(len(keys) for keys, _ in table.take(64)) == 100
+    assert sum(len(keys) for keys, _, _ in table.take(64)) == 100
     assert table.is_useful
     assert not table.is_full
 
@@ -235,7 +236,7 @@ def test_keys_that_come_again_late_are_combined_as_long_as_memory_is_left():
     for start in range(0, 2 * keys, batch):
         add(table, [(i % keys, "a") for i in range(start, start + batch)])
         assert not table.is_full
-    assert sum(len(some) for some, _ in table.take(batch)) == keys
+    assert sum(len(some) for some, _, _ in table.take(batch)) == keys
     assert table.is_useful
 
 

@@ -1,9 +1,9 @@
-"""Which sources may be combined as columns: Spark SQL aggregates them before Python has records.
+"""Which sources may be folded as columns: Spark SQL aggregates them before Python has records.
 
     columns ──▶ Spark SQL: groupBy(key).sum(field) ──▶ a record per key ──▶ as without
 
-It is a combine like that of `plan.combining`, on which it depends, and takes more: that SQL means by
-it what Python means. So only where
+It is what the sender does (`plan.folding.places`), and takes more: that SQL means by it what Python
+means. So only where
 
 * every part of the source reads columns, which have the declared types, and nothing but the keyed
   operator gets its records;
@@ -15,7 +15,7 @@ it what Python means. So only where
 * the key is a whole number, text or a truth value, which SQL and Python tell apart alike.
 
 What SQL does in another way shows in the values only: NULL, and sums of more than 2^31 records. Where
-one shows up, the run reads the records after all (`spark.combined_columns`).
+one shows up, the run reads the records after all (`spark.sources.combined_columns`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import Any
 
 from penstock.plan.physical import PhysicalPlan, SourcePlan
 from penstock.program.channel import ChannelSpec
-from penstock.program.combining import ColumnCombine, CombineSpec
+from penstock.program.folding.fold import ColumnFold, Fold
 from penstock.program.partitioning import Partitioner
 from penstock.program.run_settings import RunKind
 from penstock.program.selected_field import field_position
@@ -34,10 +34,10 @@ _NUMBERS = frozenset(map(repr, (Types.BYTE(), Types.SHORT(), Types.INT(), Types.
 _KEYS = _NUMBERS | {repr(Types.STRING()), repr(Types.BOOLEAN())}
 
 
-def columns_combined(
-    plan: PhysicalPlan, channel: ChannelSpec, combine: CombineSpec
-) -> tuple[tuple[int, ColumnCombine], ...]:
-    """Return the sources of a channel that may be combined as columns, and how."""
+def columns_folded(
+    plan: PhysicalPlan, channel: ChannelSpec, fold: Fold
+) -> tuple[tuple[int, ColumnFold], ...]:
+    """Return the sources of a channel that may be folded as columns, and how."""
     if channel.source_level != 0 or channel.partitioner is not Partitioner.HASH:
         return ()
     feeding = {
@@ -52,19 +52,17 @@ def columns_combined(
         return ()
     chained = dict(plan.source_operators)
     found = (
-        (source.id, _of_source(source, channel, combine))
+        (source.id, _of_source(source, channel, fold))
         for source in plan.sources
         if dict(plan.source_channels).get(source.id) == (channel.id,) and not chained.get(source.id)
     )
     return tuple((source, columns) for source, columns in found if columns is not None)
 
 
-def _of_source(
-    source: SourcePlan, channel: ChannelSpec, combine: CombineSpec
-) -> ColumnCombine | None:
+def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> ColumnFold | None:
     declared = source.type_info
-    aggregate = getattr(combine.function, "of_column", None)
-    if aggregate is None or combine.result_type not in (None, declared):
+    aggregate = getattr(fold.add, "of_column", None)
+    if aggregate is None or fold.accumulator_type not in (None, declared):
         return None
     if not isinstance(declared, RowTypeInfo) or not all(
         part.as_split is None and part.get_produced_type() == declared for part in source.parts
@@ -80,7 +78,7 @@ def _of_source(
         return None  # one name for Spark
     if kinds[field] not in _NUMBERS or kinds[key] not in _KEYS:
         return None
-    return ColumnCombine(names[key], names[field], how, (names[0], names[1]))
+    return ColumnFold(names[key], names[field], how, (names[0], names[1]))
 
 
 def _key(channel: ChannelSpec, names: list[str]) -> int | None:

@@ -1,4 +1,4 @@
-"""Which channels of a batch run carry combined records, and what the plan says of the others."""
+"""Where a batch run folds the records of a key, and what the plan says of it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ from penstock.datastream import (
     WatermarkStrategy,
 )
 from penstock.datastream.connectors import HybridSource
-from penstock.datastream.window import EndOfStreamWindows, TumblingEventTimeWindows
+from penstock.datastream.window import (
+    EndOfStreamWindows,
+    EventTimeSessionWindows,
+    TumblingEventTimeWindows,
+)
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.combining import paired_in
 from penstock.plan.programs import programs_of
+from penstock.program.folding.fold import Place
 
 BATCH = {"execution.runtime-mode": "BATCH"}
 MIXED = {
@@ -55,6 +59,8 @@ class Opened(Promised):
 
 
 class Count(AggregateFunction):
+    """Nobody promises anything."""
+
     def create_accumulator(self):
         return 0
 
@@ -66,6 +72,11 @@ class Count(AggregateFunction):
 
     def merge(self, acc_a, acc_b):
         return acc_a + acc_b
+
+
+class PromisedCount(Count):
+    def is_associative(self):
+        return True
 
 
 def plan_of(then, settings, *, stamped=False, hybrid=False):
@@ -82,7 +93,18 @@ def plan_of(then, settings, *, stamped=False, hybrid=False):
 
 
 def said(plan):
-    return [d for d in plan.decisions if "before they are sent" in d.choice]
+    """Return what the plan says of the first run."""
+    return [
+        d for d in plan.decisions if d.subject.startswith("records of ") and "run 0" in d.subject
+    ]
+
+
+def places(plan, run=0):
+    return next(fold.plan.places for fold in plan.folds if fold.run == run)
+
+
+def sends_keys(plan, run=0):
+    return next(fold.plan.takes_keys for fold in plan.folds if fold.run == run)
 
 
 def keyed(s):
@@ -100,6 +122,7 @@ COMBINED = {
     "min of strings": lambda s: typed(s).min(3),
     "record of max": lambda s: typed(s).max_by(1),
     "window": lambda s: keyed(s).window(EndOfStreamWindows.get()).reduce(pick, associative=True),
+    "aggregate": lambda s: keyed(s).window(EndOfStreamWindows.get()).aggregate(PromisedCount()),
 }
 
 OTHERS = {
@@ -115,52 +138,71 @@ OTHERS = {
     ),
 }
 
-UNMENTIONED = {
-    "tumbling": lambda s: (
-        keyed(s).window(TumblingEventTimeWindows.of(Time.seconds(1))).reduce(pick, associative=True)
+ONE_SECOND = TumblingEventTimeWindows.of(Time.seconds(1))
+
+BY_TIME = {
+    "promised": (
+        lambda s: keyed(s).window(ONE_SECOND).reduce(pick, associative=True, commutative=True),
+        set(Place) - {Place.SOURCE_SQL},
     ),
-    "aggregate": lambda s: keyed(s).window(EndOfStreamWindows.get()).aggregate(Count()),
-    "map": lambda s: keyed(s).map(key_of),
+    "in order": (
+        lambda s: keyed(s).window(ONE_SECOND).reduce(pick, associative=True),
+        {Place.RECEIVER_GROUP, Place.STATE},
+    ),
+    "nobody": (
+        lambda s: keyed(s).window(ONE_SECOND).reduce(pick),
+        {Place.RECEIVER_GROUP, Place.STATE},
+    ),
+    "sessions": (
+        lambda s: keyed(s).window(EventTimeSessionWindows.with_gap(Time.seconds(1))).reduce(pick),
+        {Place.STATE},
+    ),
+    "reduce": (
+        lambda s: keyed(s).reduce(pick, associative=True, commutative=True),
+        {Place.RECEIVER_GROUP, Place.STATE},
+    ),
 }
 
 
 @pytest.mark.parametrize("then", COMBINED.values(), ids=COMBINED)
-def test_a_promised_or_proven_function_is_combined(then):
+def test_a_promised_or_proven_function_is_folded_before_the_exchange(then):
     plan = plan_of(then, BATCH)
     (decision,) = said(plan)
-    assert decision.choice == "combined by key before they are sent"
+    assert "before they are sent" in decision.choice
     assert "because" not in decision.reason
-    assert len(paired_in(plan, plan.runs[0])) == 1
+    assert places(plan) == set(Place) - {Place.SOURCE_SQL}
 
 
 @pytest.mark.parametrize(("then", "why"), OTHERS.values(), ids=OTHERS)
 def test_another_function_is_not_and_the_plan_says_why(then, why):
     plan = plan_of(then, BATCH)
     (decision,) = said(plan)
-    assert decision.choice == "not combined before they are sent"
+    assert "before they are sent" not in decision.choice
     assert why in decision.reason
-    assert not any(channel.combine.regroups for channel in plan.channels if channel.combine)
+    assert Place.SENDER not in places(plan)
     # In order, with their keys: that needs no promise.
-    assert bool(paired_in(plan, plan.runs[0])) is (why == "nobody promises")
+    assert sends_keys(plan) is (why == "nobody promises")
 
 
-@pytest.mark.parametrize("then", UNMENTIONED.values(), ids=UNMENTIONED)
-def test_nothing_is_said_of_operators_that_do_not_reduce_to_one_result(then):
-    assert said(plan_of(then, BATCH)) == []
-
-
-def test_records_with_timestamps_are_reduced_in_their_order():
-    plan = plan_of(COMBINED["promised"], BATCH, stamped=True)
+@pytest.mark.parametrize(("then", "expected"), BY_TIME.values(), ids=BY_TIME)
+def test_records_with_timestamps_are_folded_where_their_order_is_kept_or_does_not_matter(
+    then, expected
+):
+    plan = plan_of(then, BATCH, stamped=True)
+    assert places(plan) == expected
     (decision,) = said(plan)
-    assert "in order of their timestamps" in decision.reason
-    assert not paired_in(plan, plan.runs[0])
+    assert decision.reason
+
+
+def test_what_does_not_fold_is_not_mentioned():
+    assert said(plan_of(lambda s: keyed(s).map(key_of), BATCH)) == []
 
 
 def test_a_setting_turns_it_off():
     plan = plan_of(COMBINED["promised"], BATCH | {"execution.batch.combine": "false"})
     (decision,) = said(plan)
     assert decision.reason == "execution.batch.combine is false"
-    assert not paired_in(plan, plan.runs[0])
+    assert places(plan) == {Place.RECEIVER_GROUP, Place.STATE}
 
 
 @pytest.mark.parametrize(
@@ -173,16 +215,16 @@ def test_a_setting_turns_it_off():
 )
 def test_only_runs_that_give_last_results_combine(settings, combining):
     plan = plan_of(COMBINED["promised"], settings, hybrid=True)
-    assert [bool(paired_in(plan, run)) for run in plan.runs] == combining
-    assert len(said(plan)) == any(combining)
+    assert [sends_keys(plan, run.index) for run in plan.runs] == combining
+    assert [Place.SENDER in places(plan, run.index) for run in plan.runs] == combining
     for run, combines in zip(plan.runs, combining, strict=True):
         programs = programs_of(
             plan, run, tasks=2, max_frame_records=9, handed=HandOver(), job_parameters={}
         )
         (channel,) = programs[0].outputs
         (operator,) = programs[1].operators
-        assert (channel.combine is not None) is combines
-        assert operator.takes_pairs is combines
+        assert (channel.fold is not None) is combines
+        assert operator.takes_keys is combines
         assert (operator.key_selectors == (key_of,)) is not combines
 
 
@@ -195,15 +237,16 @@ def test_channels_of_a_level_share_the_memory():
     programs = programs_of(
         plan, plan.runs[0], tasks=2, max_frame_records=9, handed=HandOver(), job_parameters={}
     )
-    shares = [channel.combine and channel.combine.memory_bytes for channel in programs[0].outputs]
+    shares = [channel.fold and channel.fold.memory_bytes for channel in programs[0].outputs]
     assert shares == [500, 500]
 
 
+@pytest.mark.parametrize("law", ["associative", "commutative"])
 @pytest.mark.parametrize("windowed", [False, True])
-def test_a_promise_is_a_bool(windowed):
+def test_a_promise_is_a_bool(windowed, law):
     def then(s):
         stream = keyed(s).window(EndOfStreamWindows.get()) if windowed else keyed(s)
-        return stream.reduce(pick, associative="yes")
+        return stream.reduce(pick, **{law: "yes"})
 
     with pytest.raises(ArgumentError):
         plan_of(then, BATCH)

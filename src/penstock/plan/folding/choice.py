@@ -1,0 +1,169 @@
+"""Phase: where each run folds the records of a key. After `drop_timestamps`.
+
+The places are in the order in which a record meets them, and the earlier ones are the faster ones: what
+was folded before need not be sent, held or written to state. So every legal place is chosen
+(`plan.folding.places`). `PhysicalPlan.folds` holds the choice; a plan with any other legal choice gives
+the same results, and tests force all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import itemgetter
+
+from penstock.plan.folding.columns import columns_folded
+from penstock.plan.folding.places import (
+    Folding,
+    folding_of,
+    is_legal,
+    obstacles,
+    panes_in_state,
+)
+from penstock.plan.phases.regions import Region, region_of
+from penstock.plan.phases.time import untimed_channels
+from penstock.plan.physical import Decision, PhysicalPlan, PlannedFold, RunPlan
+from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.folding.fold import ChannelFold, FoldPlan, Place
+from penstock.program.folding.operator_fold import fold_of
+from penstock.program.operator_spec import OperatorSpec
+
+_WORDS = {
+    Place.SOURCE_SQL: "by Spark SQL",
+    Place.SENDER: "before they are sent",
+    Place.RECEIVER_FRAME: "frame by frame",
+    Place.RECEIVER_GROUP: "key group by key group",
+    Place.STATE: "in state",
+}
+"""How people are told of a place; in order of meeting it."""
+
+
+def choose_folds(plan: PhysicalPlan) -> PhysicalPlan:
+    """Choose the places of every operator that folds, in every run, and say why not earlier ones."""
+    folds: list[PlannedFold] = []
+    decisions = list(plan.decisions)
+    for folding in _foldings(plan):
+        refused = obstacles(folding) | _columns_refused(plan, folding)
+        places = frozenset(Place) - refused.keys()
+        if not is_legal(folding, places):  # frames of accumulators, of a sender that sends records
+            places -= {Place.RECEIVER_FRAME}
+        folds.append(PlannedFold(folding.run.index, folding.op.id, _plan(folding, places)))
+        decisions += [d for d in _decisions(plan, folding, places, refused) if d not in decisions]
+    return replace(plan, folds=tuple(folds), decisions=tuple(decisions))
+
+
+def legal_places(plan: PhysicalPlan, run: RunPlan, operator: int) -> tuple[frozenset[Place], ...]:
+    """Return every choice of places of an operator that gives the same results in a run.
+
+    Raises:
+        StopIteration: There is no such operator, or it does not fold.
+    """
+    folding = next(f for f in _foldings(plan) if f.run == run and f.op.id == operator)
+    free = [
+        place
+        for place in Place
+        if place is not Place.STATE and place not in _columns_refused(plan, folding)
+    ]
+    choices = [frozenset({Place.STATE})]
+    for place in free:
+        choices += [choice | {place} for choice in choices]
+    return tuple(choice for choice in choices if is_legal(folding, choice))
+
+
+def with_folds(plan: PhysicalPlan, run: RunPlan, region: Region) -> Region:
+    """Return what a run executes, with operators and channels that do what `plan.folds` says."""
+    chosen = {fold.operator: fold.plan for fold in plan.folds if fold.run == run.index}
+    folding = {op.id: op for level in region.levels for op in level.operators if op.id in chosen}
+    keyed = frozenset(id_ for id_, how in chosen.items() if how.takes_keys)
+    senders = Counter(c.source_level for c in region.channels if _is_for(c, keyed))
+
+    def channel(spec: ChannelSpec) -> ChannelSpec:
+        if not _is_for(spec, keyed):
+            return spec
+        target = spec.target_operator
+        share = plan.options.sorted_inputs_bytes // senders[spec.source_level]
+        made = _channel_fold(plan, spec, folding[target], chosen[target], share)
+        return replace(spec, fold=made)
+
+    def operator(spec: OperatorSpec) -> OperatorSpec:
+        how = chosen.get(spec.id)
+        selectors = (itemgetter(0),) if spec.id in keyed else spec.key_selectors
+        return spec if how is None else replace(spec, key_selectors=selectors, folding=how)
+
+    return replace(
+        region,
+        channels=tuple(map(channel, region.channels)),
+        levels=tuple(
+            replace(level, operators=tuple(map(operator, level.operators)))
+            for level in region.levels
+        ),
+    )
+
+
+def _foldings(plan: PhysicalPlan) -> Iterator[Folding]:
+    untimed = untimed_channels(plan)
+    for run in plan.runs:
+        for level in region_of(plan, run).levels:
+            for op in level.operators:
+                folding = folding_of(plan, run, op, untimed)
+                if folding is not None:
+                    yield folding
+
+
+def _plan(folding: Folding, places: frozenset[Place]) -> FoldPlan:
+    panes = panes_in_state(folding)
+    return FoldPlan(places, folding.emit, ignores_order=folding.ignores_order, panes=panes)
+
+
+def _channel_fold(
+    plan: PhysicalPlan, spec: ChannelSpec, op: OperatorSpec, how: FoldPlan, memory_bytes: int
+) -> ChannelFold:
+    fold = fold_of(op)
+    assert fold is not None, "what keeps all records does not take them with their keys"
+    window = op.window
+    return ChannelFold(
+        fold=fold,
+        folds=Place.SENDER in how.places,
+        name=op.name,
+        uid=op.uid,
+        origin=op.origin,
+        memory_bytes=memory_bytes,
+        panes=None if window is None else window.panes,
+        assigner=None if window is None else window.assigner,
+        columns=columns_folded(plan, spec, fold) if Place.SOURCE_SQL in how.places else (),
+    )
+
+
+def _columns_refused(plan: PhysicalPlan, folding: Folding) -> dict[Place, str]:
+    fold = folding.fold
+    if fold is not None and any(columns_folded(plan, spec, fold) for spec in folding.fed):
+        return {}
+    return {Place.SOURCE_SQL: "it does not read two plain columns of a source"}
+
+
+def _decisions(
+    plan: PhysicalPlan, folding: Folding, places: frozenset[Place], refused: dict[Place, str]
+) -> Iterator[Decision]:
+    run, op, fold = folding.run, folding.op, folding.fold
+    if Place.SOURCE_SQL in places and fold is not None:
+        for source, columns in (
+            c for spec in folding.fed for c in columns_folded(plan, spec, fold)
+        ):
+            yield Decision(
+                f"columns of {plan.source(source).name!r}",
+                "combined by Spark SQL before records are made of them",
+                f"{columns.how} of {columns.field!r} by {columns.key!r} is the same there, for "
+                "whole numbers; NULLs are left to Python",
+            )
+    words = [word for place, word in _WORDS.items() if place in places]
+    promised = filter(None, (folding.promises.associative, folding.promises.commutative))
+    yield Decision(
+        f"records of {op.name!r} in run {run.index} ({run.name})",
+        ("kept " if fold is None else "folded ") + ", then ".join(words),
+        refused[Place.SENDER] if Place.SENDER in refused else "; ".join(dict.fromkeys(promised)),
+    )
+
+
+def _is_for(channel: ChannelSpec, operators: frozenset[int]) -> bool:
+    return channel.target_level != SINK_LEVEL and channel.target_operator in operators

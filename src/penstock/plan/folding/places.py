@@ -1,0 +1,261 @@
+"""Which places are legal for an operator that folds, and what stands in the way of the others.
+
+Folding outside of state calls a function on other groups of records than the program says, or at
+another time, so it needs more than speed as a reason. Nobody may be able to tell:
+
+| place          | it takes                                                                     |
+|----------------|------------------------------------------------------------------------------|
+| STATE          | nothing                                                                      |
+| RECEIVER_GROUP | a batch run that asks for one result per key, or windows that can be told from the timestamps; no `open` or `close` of the function's own, in which it could get hold of state |
+| RECEIVER_FRAME | the same; records without timestamps, or a function to which their order does not matter: behind an exchange the records of several tasks have no order in time until all have come |
+| SENDER         | the same; an associative function, and of records with timestamps a commutative one |
+| SOURCE_SQL     | the same, and what `plan.folding.columns` says                               |
+
+Somebody has to promise that a function is associative or commutative, or the declared type of a field
+proves it. Records without timestamps keep the order they have in a key, so nothing has to commute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.graph.logical import Node
+from penstock.plan.phases.attributes import asking
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.channel import SINK_LEVEL, ChannelSpec
+from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises
+from penstock.program.folding.operator_fold import fold_of, function_of, merges
+from penstock.program.life_cycle import has_life_cycle
+from penstock.program.operator_kind import Emit
+from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import RunKind
+from penstock.program.window_operation import PaneShape
+
+ASSOCIATIVE = "is_associative"
+COMMUTATIVE = "is_commutative"
+"""The methods by which a function object promises it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """One operator that folds, in one run.
+
+    Attributes:
+        op: The operator.
+        run: The run.
+        emit: When results leave.
+        fold: How; None keeps all records.
+        fed: The channels by which its records come.
+        is_timed: They may have timestamps.
+        ends: All they come from is read to its end.
+        combines: `execution.batch.combine`.
+        promises: What is promised or proven of the function.
+    """
+
+    op: OperatorSpec
+    run: RunPlan
+    emit: Emit
+    fold: Fold | None
+    fed: tuple[ChannelSpec, ...]
+    is_timed: bool
+    ends: bool
+    combines: bool
+    promises: Promises
+
+    @property
+    def ignores_order(self) -> bool:
+        """Whether records may be folded in any order, to their last digit."""
+        return None not in (self.promises.associative, self.promises.commutative)
+
+
+def folding_of(
+    plan: PhysicalPlan, run: RunPlan, op: OperatorSpec, untimed: frozenset[int]
+) -> Folding | None:
+    """Return how an operator folds in a run; None if it does not.
+
+    Args:
+        plan: The job.
+        run: The run.
+        op: An operator of it.
+        untimed: Channels on which no record has a timestamp.
+
+    Raises:
+        UserFunctionError: The function failed when it was asked for a promise.
+    """
+    emit = op.kind.emit
+    if emit is None:
+        return None
+    if emit is Emit.ROLLING and run.final_results_only:
+        emit = Emit.FINAL
+    node, fold = plan.graph.node(op.id), fold_of(op)
+    fed = tuple(
+        channel
+        for channel in plan.channels
+        if channel.target_level != SINK_LEVEL and channel.target_operator == op.id
+    )
+    ended = {reading.source for reading in run.readings if reading.ends}
+    return Folding(
+        op,
+        run,
+        emit,
+        fold,
+        fed,
+        is_timed=not all(channel.id in untimed for channel in fed),
+        ends=not run.hands_over and all(ended.issuperset(channel.sources) for channel in fed),
+        combines=plan.options.combines,
+        promises=_promises(node, op) if fold is not None else NO_PROMISES,
+    )
+
+
+def obstacles(folding: Folding) -> dict[Place, str]:
+    """Return the places that are not legal, each with the reason; completes "because …"."""
+    found: dict[Place, str] = {}
+    for place, asked in _ASKED.items():
+        for ask in asked:
+            refused = ask(folding)
+            if refused is not None:
+                found[place] = refused
+                break
+    return found
+
+
+def is_legal(folding: Folding, places: frozenset[Place]) -> bool:
+    """Return whether a choice of places gives the results of STATE alone."""
+    if Place.STATE not in places or places & obstacles(folding).keys():
+        return False
+    if folding.fold is None or folding.fold.create is None:
+        return True
+    # What was folded of records does not look like a record, so all of it has to.
+    return Place.RECEIVER_FRAME not in places or Place.SENDER in places
+
+
+def panes_in_state(folding: Folding) -> PaneShape | None:
+    """Return the shape of windows that state keeps in panes; None keeps them one by one.
+
+    Windows that share panes are made by merging accumulators. A function that is opened cannot be
+    asked before whether it does; the operator asks it then.
+    """
+    window, fold = folding.op.window, folding.fold
+    if window is None or window.panes is None:
+        return None
+    shares = window.panes.size != window.panes.slide
+    if not shares or fold is None or has_life_cycle(window.fold_function) or merges(fold):
+        return window.panes
+    return None
+
+
+def _is_live(folding: Folding) -> str | None:
+    if folding.run.kind is RunKind.LIVE:
+        return "a live run goes on with what is in state, micro-batch by micro-batch"
+    return None
+
+
+def _is_rolling(folding: Folding) -> str | None:
+    return "every record has a result" if folding.emit is Emit.ROLLING else None
+
+
+def _has_life_cycle(folding: Folding) -> str | None:
+    function = function_of(folding.op)
+    if folding.fold is None or not has_life_cycle(function):
+        return None
+    return f"{type(function).__name__} has an open or close of its own"
+
+
+def _has_other_windows(folding: Folding) -> str | None:
+    window = folding.op.window
+    if window is None:
+        return None
+    if window.end_of_stream is not None:
+        return None if folding.ends else "its window fires behind this run"
+    if window.panes is None or not window.assigner.is_event_time():
+        return "its windows are not at regular distances in event time, or a trigger or evictor decides"
+    shares = window.panes.size != window.panes.slide
+    if shares and folding.fold is not None and not merges(folding.fold):
+        return f"merge of {type(window.fold_function).__name__} gives nothing"
+    return None
+
+
+def _keeps_records(folding: Folding) -> str | None:
+    return "all records of a key are kept" if folding.fold is None else None
+
+
+def _is_turned_off(folding: Folding) -> str | None:
+    return None if folding.combines else "execution.batch.combine is false"
+
+
+def _needs_order(folding: Folding) -> str | None:
+    if not folding.is_timed or folding.ignores_order:
+        return None
+    return (
+        f"{folding.op.name!r} reduces the records of a key in order of their timestamps, and nobody "
+        f"promises that this order does not matter (associative=True, {ASSOCIATIVE}, and "
+        f"commutative=True, {COMMUTATIVE})"
+    )
+
+
+def _is_rolling_by_time(folding: Folding) -> str | None:
+    if folding.emit is not Emit.FINAL or not folding.is_timed:
+        return None
+    return f"{folding.op.name!r} reduces the records of a key in order of their timestamps"
+
+
+def _needs_promise(folding: Folding) -> str | None:
+    if folding.promises.associative is not None:
+        return None
+    return f"nobody promises that its function is associative (associative=True, {ASSOCIATIVE})"
+
+
+def _has_window(folding: Folding) -> str | None:
+    window = folding.op.window
+    if window is None or window.end_of_stream is not None:
+        return None
+    return "Spark SQL does not see the windows"
+
+
+_Ask = Callable[[Folding], str | None]
+
+_IN_MEMORY: tuple[_Ask, ...] = (_is_live, _is_rolling, _has_other_windows)
+_BY_KEY: tuple[_Ask, ...] = (*_IN_MEMORY, _keeps_records, _is_turned_off)
+
+_ASKED: dict[Place, tuple[_Ask, ...]] = {
+    Place.STATE: (),
+    Place.RECEIVER_GROUP: (*_IN_MEMORY, _has_life_cycle),
+    Place.RECEIVER_FRAME: (*_BY_KEY, _has_life_cycle, _is_rolling_by_time, _needs_order),
+    Place.SENDER: (
+        *_BY_KEY,
+        _needs_promise,
+        _has_life_cycle,
+        _is_rolling_by_time,
+        _needs_order,
+    ),
+    Place.SOURCE_SQL: (
+        *_BY_KEY,
+        _needs_promise,
+        _has_life_cycle,
+        _is_rolling_by_time,
+        _needs_order,
+        _has_window,
+    ),
+}
+"""What stands in the way of a place: the first that answers is told."""
+
+
+def _promises(node: Node, op: OperatorSpec) -> Promises:
+    return Promises(
+        _promise(node, op, node.promises.associative, ASSOCIATIVE),
+        _promise(node, op, node.promises.commutative, COMMUTATIVE),
+    )
+
+
+def _promise(node: Node, op: OperatorSpec, said: str | None, method: str) -> str | None:
+    if said is not None:
+        return said
+    function = function_of(op)
+    asked = getattr(function, method, None)
+    if asked is None:
+        return None
+    with asking(node, method):
+        if not asked():
+            return None
+    return f"{method} of {type(function).__name__} is True"

@@ -1,0 +1,1 @@
+"""Folds, and the places where they happen, as frozen values."""

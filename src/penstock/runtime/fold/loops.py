@@ -1,0 +1,110 @@
+"""The loops around functions that fold: one entry per key, in one pass; or one key, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from itertools import chain
+from operator import length_hint
+from typing import Any
+
+from penstock.program.folding.fold import Fold
+from penstock.state.backends.base import ABSENT
+
+
+def fold_keys(
+    fold: Fold, table: dict[Any, Any], keys: Iterable[Any], values: Iterator[Any]
+) -> None:
+    """Fold values into the entries of their keys, in order.
+
+    Args:
+        fold: What turns values into one.
+        table: Key to accumulator.
+        keys: One per value.
+        values: What is left of it tells, if the user's function raises, on which value.
+    """
+    if fold.create is None:
+        reduce_by_key(table, keys, values, fold.add)
+    else:
+        aggregate_by_key(table, keys, values, fold.create, fold.add)
+
+
+def fold_one(fold: Fold, before: Any, values: Iterator[Any]) -> Any:
+    """Return the accumulator of one key with values added.
+
+    Args:
+        fold: What turns values into one.
+        before: The accumulator so far, or ABSENT.
+        values: One at least, if there is no accumulator; as in `fold_keys`.
+    """
+    if fold.create is None:
+        return reduce(fold.add, values if before is ABSENT else chain((before,), values))
+    add = fold.add
+    accumulator = fold.create() if before is ABSENT else before
+    for value in values:
+        accumulator = add(value, accumulator)
+    return accumulator
+
+
+def result_of(fold: Fold, accumulator: Any) -> Any:
+    """Return the result of an accumulator."""
+    return accumulator if fold.result is None else fold.result(accumulator)
+
+
+def failing_key(keys: list[Any], values: list[Any], position: Iterator[Any]) -> Any:
+    """Return the key of the value that a loop was at when it stopped.
+
+    Args:
+        keys: One per value.
+        values: All of them.
+        position: The iterator over them that the loop consumed.
+    """
+    return keys[len(values) - length_hint(position) - 1]
+
+
+def reduce_by_key(
+    table: dict[Any, Any],
+    keys: Iterable[Any],
+    values: Iterator[Any],
+    function: Callable[[Any, Any], Any],
+) -> None:
+    """Fold values into the entries of their keys, in order; the first one begins an entry.
+
+    Args:
+        table: Key to what its values gave so far.
+        keys: One per value.
+        values: What is left of it tells, if `function` raises, on which value.
+        function: (entry, value) to entry.
+
+    Examples:
+        >>> totals = {"a": 1}
+        >>> reduce_by_key(totals, "ab", iter([2, 3]), lambda total, value: total + value)
+        >>> totals
+        {'a': 3, 'b': 3}
+    """
+    get = table.get
+    for value, key in zip(values, keys, strict=True):
+        before = get(key, ABSENT)
+        table[key] = value if before is ABSENT else function(before, value)
+
+
+def aggregate_by_key(
+    table: dict[Any, Any],
+    keys: Iterable[Any],
+    values: Iterator[Any],
+    create: Callable[[], Any],
+    add: Callable[[Any, Any], Any],
+) -> None:
+    """Fold values into the accumulators of their keys, in order.
+
+    Args:
+        table: Key to accumulator.
+        keys: One per value.
+        values: As in `reduce_by_key`.
+        create: Makes the accumulator of a new key.
+        add: (value, accumulator) to accumulator.
+    """
+    get = table.get
+    for value, key in zip(values, keys, strict=True):
+        before = get(key, ABSENT)
+        table[key] = add(value, create() if before is ABSENT else before)

@@ -1,0 +1,44 @@
+"""Cuts time into panes: stretches that belong to the same windows from one end to the other.
+
+Windows at regular distances share their records pane by pane, so a pane is as long as the greatest
+common divisor of length and distance. See `runtime.operators.windows.panes`.
+"""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from penstock.program.window_operation import PaneShape
+
+_SAFE = 1 << 62
+"""Timestamps nearer to 0 than this, and their panes, are numbers of 64 bits whatever the offset."""
+
+
+def width_of(shape: PaneShape) -> int:
+    """Return the length of a pane in milliseconds."""
+    return gcd(shape.size, shape.slide)
+
+
+def pane_starts(stamps: list[int], shape: PaneShape) -> list[int]:
+    """Return the begin of the pane of each timestamp.
+
+    Args:
+        stamps: In epoch milliseconds, one at least.
+        shape: Of the windows.
+
+    Examples:
+        >>> pane_starts([0, 9, 10, -1], PaneShape(size=20, slide=10, offset=0))
+        [0, 0, 10, -10]
+    """
+    width, offset = width_of(shape), shape.offset
+    low, high = min(stamps), max(stamps)
+    first = low - (low - offset) % width
+    if high < first + width:  # as a batch of a source that goes forward in time usually is
+        return [first] * len(stamps)
+    if low > -_SAFE and high < _SAFE and abs(offset) < _SAFE:
+        times = np.array(stamps, dtype=np.int64)
+        starts: list[int] = (times - (times - offset) % width).tolist()
+        return starts
+    return [stamp - (stamp - offset) % width for stamp in stamps]

@@ -1,0 +1,175 @@
+"""Folds the records of one task by key, before they are exchanged.
+
+    records ──▶ table: key, or key and pane, to what its records gave ──▶ keys and values
+                  │
+                  └ memory is used up: all entries leave, and if they are more than half as many
+                    as the records, nothing is folded any more
+
+Per key, entries leave in the order of their first records. It is not judged before memory is used up,
+because the first records of a task say little: in a million keys that come one after the other, again
+and again, none comes a second time for a million records (`docs/decisions/0013-limits-of-batch.md`).
+
+An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from penstock.errors import CallSite, PenstockError
+from penstock.metrics.values import CounterValue, MetricValue
+from penstock.program.folding.fold import ChannelFold, Fold
+from penstock.runtime.flow.coercion import coercing_function
+from penstock.runtime.fold.fold_table import FoldTable
+from penstock.runtime.fold.panes import pane_starts
+from penstock.user_failure import failing_record, placed, short, user_failure
+from penstock.wire.elements import MIN_TIMESTAMP
+
+RECORDS_IN = "combine.numRecordsIn"
+RECORDS_OUT = "combine.numRecordsOut"
+
+Batch = tuple[list[Any], list[Any], list[int] | None]
+"""(keys, values, timestamps)."""
+
+
+class SenderFold:
+    """A table of folded records.
+
+    Attributes:
+        is_useful: Enough records have one key for folding to be worth its time.
+    """
+
+    def __init__(self, spec: ChannelFold) -> None:
+        self.is_useful = spec.folds
+        self._spec = spec
+        self._subject = f"operator {spec.name!r}"
+        self._table = FoldTable(_coerced(spec, self._subject), spec.memory_bytes)
+        self._records_in = 0
+        self._records_out = 0
+
+    @property
+    def is_by_time(self) -> bool:
+        """Whether what leaves has timestamps: what was folded belongs to a pane."""
+        return self._spec.panes is not None
+
+    @property
+    def origin(self) -> CallSite | None:
+        """The user's line that created the reader."""
+        return self._spec.origin
+
+    @property
+    def sends_records(self) -> bool:
+        """Whether records may leave as they are: they look like what was folded of them."""
+        return self._spec.fold.create is None
+
+    def add(self, keys: list[Any], values: Iterator[Any], stamps: list[int] | None) -> None:
+        """Fold a batch into the table.
+
+        Args:
+            keys: One per value.
+            values: What is left of it tells, if anything raises, on which value.
+            stamps: Their timestamps; looked at if there are panes.
+
+        Raises:
+            Exception: Whatever the function, or the hash or equality of a key, raises.
+        """
+        count = len(keys)
+        if self._spec.panes is None:
+            self._table.add(keys, values, count)
+            return
+        if stamps is None or MIN_TIMESTAMP in stamps:
+            refuse_untimed(self._spec.assigner, values, stamps)
+        assert stamps is not None, "records without timestamps are refused"
+        panes = pane_starts(stamps, self._spec.panes)
+        self._table.add(zip(keys, panes, strict=True), values, count)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what is in the table has to leave."""
+        return self._table.is_full
+
+    def take(self, size: int) -> Iterator[Batch]:
+        """Empty the table: yield what leaves, up to `size` entries at a time."""
+        was_full, taken = self.is_full, self._table.records
+        entries = self._table.take()
+        if was_full:
+            self.is_useful = 2 * len(entries) <= taken
+        self._records_in += taken
+        self._records_out += len(entries)
+        yield from batches_of(entries, size, with_panes=self._spec.panes is not None)
+
+    def take_metrics(self) -> dict[str, MetricValue]:
+        """Return what it folded since the last call, by full name."""
+        if not self._spec.folds:
+            return {}
+        uid = self._spec.uid
+        taken: dict[str, MetricValue] = {
+            f"{uid}.{RECORDS_IN}": CounterValue(self._records_in),
+            f"{uid}.{RECORDS_OUT}": CounterValue(self._records_out),
+        }
+        self._records_in = self._records_out = 0
+        return taken
+
+    def failed(
+        self, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
+    ) -> PenstockError:
+        """Return the error for a function that raised: the one its reader would have raised.
+
+        Args:
+            cause: What it raised.
+            key: Of the record.
+            values: The batch.
+            position: The iterator over `values` that was being consumed.
+        """
+        origin = self._spec.origin
+        where = f"{failing_record(values, position)}, key {short(key)}"
+        if not isinstance(cause, PenstockError):
+            return user_failure(self._subject, where, cause, origin)
+        return cause if cause.origin is not None else placed(cause, self._subject, where, origin)
+
+
+def batches_of(entries: dict[Any, Any], size: int, *, with_panes: bool) -> Iterator[Batch]:
+    """Yield the entries of a table as they travel, up to `size` at a time.
+
+    Args:
+        entries: Key, or (key, begin of a pane), to value.
+        size: Most entries of a batch.
+        with_panes: Keys are such pairs.
+    """
+    keys, values = iter(entries), iter(entries.values())
+    while some := list(islice(keys, size)):
+        stamps = None
+        if with_panes:
+            some, panes = map(list, zip(*some, strict=True))
+            # The first pane of time may begin before it.
+            stamps = [max(pane, MIN_TIMESTAMP + 1) for pane in panes]
+        yield some, list(islice(values, size)), stamps
+
+
+def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:
+    """Let an assigner of windows say what it thinks of the first record without timestamp.
+
+    Args:
+        assigner: The `WindowAssigner` of the API.
+        values: The records; consumed up to that one.
+        stamps: Their timestamps, if any has one.
+
+    Raises:
+        Exception: Whatever the assigner raises.
+    """
+    at = 0 if stamps is None else stamps.index(MIN_TIMESTAMP)
+    record = next(islice(values, at, None))
+    assigner.assign_windows(record, MIN_TIMESTAMP, None)
+    raise AssertionError("assigners of event time refuse records without timestamps")
+
+
+def _coerced(spec: ChannelFold, subject: str) -> Fold:
+    """Return the fold of a channel with results of the declared type, if they are records."""
+    fold = spec.fold
+    if fold.create is not None or fold.accumulator_type is None:
+        return fold
+    add = coercing_function(fold.add, fold.accumulator_type, subject, spec.origin)
+    return replace(fold, add=add, merge=add)

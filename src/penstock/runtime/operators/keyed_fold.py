@@ -1,0 +1,104 @@
+"""What operators have that fold the records of a key: the table of a key group in a batch run.
+
+Where records are folded says `OperatorSpec.folding`. Without RECEIVER_GROUP and RECEIVER_FRAME there is
+no table, and records go to the operator key by key, which folds them into its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock.program.folding.fold import Fold, Place
+from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.flow.output import Output
+from penstock.runtime.fold.fold_table import FoldTable
+from penstock.runtime.fold.loops import failing_key
+from penstock.runtime.functions.context import KeyedScope, OperatorContext
+from penstock.runtime.operators.keyed import Folded, KeyedOperator, in_order_of_time
+
+_IN_MEMORY = frozenset({Place.RECEIVER_GROUP, Place.RECEIVER_FRAME})
+
+
+class KeyedFoldOperator(KeyedOperator):
+    """Base of operators that fold."""
+
+    takes_keys_in_parts = True
+
+    def __init__(
+        self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
+    ) -> None:
+        super().__init__(spec, output, context, scope)
+        assert spec.folding is not None, "the plan says where an operator folds"
+        self.folding = spec.folding
+        self.table: FoldTable | None = None
+
+    def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
+        """Process keys as a batch run does, with a table if that is where records are folded."""
+        super().use_batch_order(final_watermark, is_last_run=is_last_run)
+        fold = self.fold()
+        if fold is not None and self.folding.places & _IN_MEMORY:
+            assert self.spill_space is not None, "a batch run has one"
+            self.table = FoldTable(fold, self.spill_space.memory_bytes)
+
+    def fold(self) -> Fold | None:
+        """Return how what comes is folded; None if all of it is kept."""
+        raise AssertionError(type(self).__name__)
+
+    @property
+    def is_foldable(self) -> bool:
+        """Whether what comes may go to the table, now that the final watermark is known."""
+        return self.table is not None
+
+    @property
+    def folds_frames(self) -> bool:
+        """Whether the records of a key group are folded as they come."""
+        return self.is_foldable and Place.RECEIVER_FRAME in self.folding.places
+
+    def process(self, values: list[Any], timestamps: list[int] | None) -> None:
+        """Fold a batch into the table, or key by key into state."""
+        if self.table is None or not values or not self.is_foldable:
+            super().process(values, timestamps)
+            return
+        keys, values = self._keyed(values)
+        if timestamps is not None and not self.folding.ignores_order:
+            keys, values, timestamps = in_order_of_time(keys, values, timestamps)
+        position = iter(values)
+        try:
+            entries = self.entries_of(keys, position, timestamps)
+            self.table.add(entries, position, len(values))
+        except BaseException as cause:
+            key = failing_key(keys, values, position)
+            raise self.failed(cause, values, position, key=key) from cause
+
+    def entries_of(
+        self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
+    ) -> Iterable[Any]:
+        """Return the entry of the table that each record belongs to.
+
+        Args:
+            keys: One per record.
+            values: The records; consumed only up to one that is refused.
+            timestamps: Theirs.
+        """
+        return keys
+
+    def take_folded(self) -> Folded | None:
+        """Return what was folded of a key group, if memory is used up; it is forgotten."""
+        if self.table is None or not self.table.is_full:
+            return None
+        return self.packed(self.table.take())
+
+    def packed(self, entries: dict[Any, Any]) -> Folded:
+        """Return entries of the table as they travel."""
+        return list(entries), list(entries.values()), None
+
+    def end_group(self) -> None:
+        """Give the results of a key group, if its records were folded in the table."""
+        if self.table is not None and self.table.records:
+            self.give(self.table.take())
+            self.flush()
+
+    def give(self, entries: dict[Any, Any]) -> None:
+        """Emit the results of a key group, and put into state what a later run goes on with."""
+        raise AssertionError(type(self).__name__)
