@@ -58,6 +58,7 @@ class Hold(MapFunction):
 
 
 def measured() -> Sample:
+    gc.unfreeze()  # a worker freezes what it keeps, and what is frozen is not listed
     gc.collect()
     found = gc.get_objects()
     subtasks = sum(isinstance(each, LiveSubtask) for each in found)
