@@ -46,12 +46,13 @@ from penstock.spark.live.admission import FileAdmission
 from penstock.spark.live.behind import Behind, Distance
 from penstock.spark.live.bounded_inputs import BoundedInputs
 from penstock.spark.live.live_columns import LiveColumns
+from penstock.spark.live.own_positions import own_positions
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.spark.live.superseded_state import FirstState
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker
 from penstock.spark.session.job_settings import query_settings
 from penstock.spark.sources.bad_records import read_failure
-from penstock.spark.sources.positions import ControlLog, PositionsSource
+from penstock.spark.sources.positions import ControlLog
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_reads import live_frames
 from penstock.spark.worker.frames import DDL
@@ -64,7 +65,6 @@ from penstock.spark.worker.worker_memory import live_attempt, note_ended
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
 """Ticks are at least so far apart; a timer waits no longer than this and a micro-batch."""
-
 
 _FEW_RECORDS = 16
 _LARGE_STATE_BYTES = 64 << 20
@@ -143,7 +143,6 @@ class LiveRun:
         self._control.set_tick(time.time_ns() // 1_000_000)
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
-        job.session.dataSource.register(PositionsSource)
         self._files = PlannedFiles(job, run.index, self._outline, pinned)
         self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
         reads = replace(
@@ -180,7 +179,8 @@ class LiveRun:
             name = self._job.plan.source(source).name
             waiting = behind.files_waiting()[source]
             self._job.events.publish(AdmissionChanged(name, most, waiting))
-        frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
+        with own_positions(self._job.session):
+            frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
         for program in programs[1:]:
             frames = self._level(frames, program)
         failures = self._job.directory.run_directory(self._run.index, "failures")
