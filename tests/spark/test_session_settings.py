@@ -27,3 +27,13 @@ def test_what_cannot_be_set_any_more_is_refused_and_the_rest_is_told(
     assert "spark.driver.memory=9g (it has 2g)" in caught.value.problem
     assert "spark.hadoop.fs.s3a.endpoint=http://x (which it does not have)" in caught.value.problem
     assert "spark-submit" in caught.value.hint
+
+
+def test_java_options_that_the_session_was_made_with_are_no_other_ones(
+    session: SparkSession,
+) -> None:
+    key = "spark.driver.extraJavaOptions"
+    users, _, _ = (session.conf.get(key) or "").partition(' "-Djava.io.tmpdir=')
+    check_settings(session, Configuration.from_dict({key: users}))
+    with pytest.raises(ConfigError):
+        check_settings(session, Configuration.from_dict({key: f"{users} -Xss4m"}))

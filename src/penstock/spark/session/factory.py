@@ -24,15 +24,13 @@ from penstock.plan.options import plan_options
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
 from penstock.spark.session.secret_settings import on_command_line
-from penstock.spark.session.settings import check_settings
+from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
 from penstock.spark.session.temporary_directory import TemporaryDirectory
 
 _MIN_JAVA = 17
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Set in a process that spark-submit started: where its JVM is. In cluster mode, too."""
-
-_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 _STATIC = {
     "spark.ui.enabled": "false",
@@ -42,7 +40,7 @@ _STATIC = {
     "spark.driver.host": "127.0.0.1",
     # The JVM carries bytes and plans; Python works. The second compiler, C2, would take a third of a
     # core for minutes and gain nothing.
-    _JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
+    JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
     # With one task per path, to list many of them would take longer than to do it in place.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
@@ -150,10 +148,10 @@ def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str
 
     Spark puts its own there as well. To set `spark.local.dir` would do that, too, with a warning at every start.
     """
-    java = settings[_JAVA_OPTIONS]
+    java = settings[JAVA_OPTIONS]
     if "java.io.tmpdir" not in java:
-        java += f' "-Djava.io.tmpdir={path}"'
-    return {**settings, _JAVA_OPTIONS: java}
+        java += f' {TEMPORARY_FILES}{path}"'
+    return {**settings, JAVA_OPTIONS: java}
 
 
 def _submitted_session(users: dict[str, str]) -> SparkSession:

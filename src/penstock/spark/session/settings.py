@@ -12,6 +12,9 @@ from penstock.errors import ConfigError
 _logger = logging.getLogger("penstock")
 _PREFIX = "spark."
 _LOG_LEVEL = "spark.log.level"
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+TEMPORARY_FILES = '"-Djava.io.tmpdir='
+"""How the option begins that is put behind the user's when a session is made."""
 
 
 def check_settings(session: SparkSession, configuration: Configuration) -> None:
@@ -26,7 +29,7 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
     wanted = {
         key: value
         for key, value in configuration.to_dict().items()
-        if key.startswith(_PREFIX) and session.conf.get(key, None) != value
+        if key.startswith(_PREFIX) and not _has(session, key, value)
     }
     level = wanted.pop(_LOG_LEVEL, None)
     if level is not None:
@@ -48,6 +51,12 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
             value,
             _known(session, key),
         )
+
+
+def _has(session: SparkSession, key: str, value: str) -> bool:
+    has = session.conf.get(key, None)
+    ours = key == JAVA_OPTIONS and has is not None and has.startswith(f"{value} {TEMPORARY_FILES}")
+    return ours or has == value
 
 
 def _known(session: SparkSession, key: str) -> str:
