@@ -36,7 +36,7 @@ class VAsTime(TimestampAssigner):
 
 
 def add(a: Triple, b: Triple) -> Triple:
-    """Add two records of a key."""
+    """Add two records of a key, which is the same in both: in any order."""
     return a[0], a[1] + b[1], a[2] + b[2]
 
 
@@ -54,7 +54,7 @@ def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Any]:
         generated(env, shape, record, strategy)
         .key_by(lambda r: r[0])
         .window(TumblingEventTimeWindows.of(Time.milliseconds(2 * keys)))
-        .reduce(add)
+        .reduce(add, associative=True, commutative=True)
     )
 
 
