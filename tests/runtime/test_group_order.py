@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from operator import itemgetter
 
 import numpy as np
@@ -18,7 +19,7 @@ from penstock.datastream.connectors import FileSource
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
-from penstock.runtime.exchange import group_order
+from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.exchange.group_order import KeyedRows, in_group_order, rows_of_columns
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.live_level import LiveLevel
@@ -40,10 +41,13 @@ def per_key(keys, values):
     return dict(found)
 
 
-@pytest.fixture(params=[1, group_order.ORDERED_FROM], ids=["ordered", "as-it-came"])
-def ordered_from(request, monkeypatch):
-    monkeypatch.setattr(group_order, "ORDERED_FROM", request.param)
+@pytest.fixture(params=[1, 8192], ids=["ordered", "as-it-came"])
+def ordered_from(request):
     return request.param
+
+
+def settings_of(ordered_from=1):
+    return RunSettings(RunKind.LIVE, 1, GROUPS, group_order_from=ordered_from)
 
 
 keys_of_a_kind = st.sampled_from(
@@ -54,15 +58,11 @@ keys_of_a_kind = st.sampled_from(
 @given(keys_of_a_kind, st.booleans())
 def test_groups_ascend_and_every_key_keeps_its_order(keys, timed):
     of_key = KeyGroups(GROUPS)
-    before, group_order.ORDERED_FROM = group_order.ORDERED_FROM, 1
-    try:
-        values = list(range(len(keys)))
-        stamps = values if timed else None
-        found, groups, ordered, times = in_group_order(
-            keys, values, stamps, of_key.__getitem__, GROUPS
-        )
-    finally:
-        group_order.ORDERED_FROM = before
+    values = list(range(len(keys)))
+    stamps = values if timed else None
+    found, groups, ordered, times = in_group_order(
+        keys, values, stamps, of_key.__getitem__, settings_of()
+    )
     assert groups == [of_key[key] for key in found]
     assert groups == sorted(groups)
     assert per_key(found, ordered) == per_key(keys, values)
@@ -72,7 +72,7 @@ def test_groups_ascend_and_every_key_keeps_its_order(keys, timed):
 def test_few_records_stay_as_they_came():
     keys = list(range(100))
     found, groups, values, _ = in_group_order(
-        keys, keys, None, KeyGroups(GROUPS).__getitem__, GROUPS
+        keys, keys, None, KeyGroups(GROUPS).__getitem__, settings_of(8192)
     )
     assert (found, values) == (keys, keys)
     assert len(groups) == len(keys)
@@ -88,7 +88,9 @@ COLUMNS = {
 @pytest.mark.parametrize("key", ["key", "text"])
 def test_rows_of_columns_have_their_keys(ordered_from, key):
     batch = pa.RecordBatch.from_pydict(COLUMNS)
-    rows = rows_of_columns([batch.slice(0, 2), batch.slice(2)], itemgetter(key), GROUPS)
+    rows = rows_of_columns(
+        [batch.slice(0, 2), batch.slice(2)], itemgetter(key), settings_of(ordered_from)
+    )
     assert isinstance(rows, KeyedRows)
     assert rows.keys == [row[key] for row in rows]
     by_key = per_key(rows.keys, [row.number for row in rows])
@@ -103,7 +105,7 @@ def test_rows_of_columns_have_their_keys(ordered_from, key):
 @pytest.mark.parametrize("selector", [None, lambda row: row.key % 3])
 def test_rows_of_columns_without_a_field_as_key_are_plain(ordered_from, selector):
     batch = pa.RecordBatch.from_pydict(COLUMNS)
-    rows = rows_of_columns([batch], selector, GROUPS)
+    rows = rows_of_columns([batch], selector, settings_of(ordered_from))
     assert rows == rows_of(batch)
     assert type(rows) is list
 
@@ -121,7 +123,7 @@ class CountAndLast(KeyedProcessFunction):
 TYPE = Types.ROW_NAMED(["key", "number"], [Types.LONG(), Types.LONG()])
 
 
-def results(as_columns):
+def results(as_columns, ordered_from=8192):
     """Return key to results of one micro-batch of many records, sent as columns or as rows."""
     env = environment(STREAMING, 2)
     source = FileSource.parquet("nowhere", TYPE).monitor_continuously()
@@ -142,7 +144,8 @@ def results(as_columns):
     sent = zero.take_output()
     found = defaultdict(list)
     for subtask, route in enumerate(programs[0].settings.routes):
-        level = LiveLevel(programs[1], subtask, HashBackend())
+        forced = replace(programs[1].settings, group_order_from=ordered_from)
+        level = LiveLevel(replace(programs[1], settings=forced), subtask, HashBackend())
         own = [frame for to, frame in sent if to == route]
         for _, frame in level.process(own):
             header = read_header(frame)
@@ -152,9 +155,8 @@ def results(as_columns):
     return dict(found)
 
 
-def test_a_function_answers_the_same_whatever_the_order_and_the_form(monkeypatch):
+def test_a_function_answers_the_same_whatever_the_order_and_the_form():
     ordered = [results(as_columns) for as_columns in (True, False)]
-    monkeypatch.setattr(group_order, "ORDERED_FROM", 10 * MANY)
-    as_it_came = [results(as_columns) for as_columns in (True, False)]
+    as_it_came = [results(as_columns, 10 * MANY) for as_columns in (True, False)]
     assert ordered[0] == ordered[1] == as_it_came[0] == as_it_came[1]
     assert sum(map(len, ordered[0].values())) == 2 * MANY

@@ -64,6 +64,8 @@ class RunSettings:
             watermark is while its source is in backlog; None is not by watermarks.
         coded_rows: State of row, tuple and map types is written as coded rows.
         state_compression: How state is compressed: `none`, `lz4` or `zstd`.
+        group_order_from: Records of a subtask and micro-batch from which on they are put in order of
+            key group: with fewer it costs more than it saves.
         code: What stands for the functions of the job (`penstock.plan.compat.code_digest`); None if kinds of
             keys are not to be compared.
     """
@@ -87,6 +89,7 @@ class RunSettings:
     backlog_lag_ms: int | None = None
     coded_rows: bool = False
     state_compression: str = "none"
+    group_order_from: int = 8192
     code: int | None = None
 
     def state_format(self) -> StateFormat:

@@ -5,7 +5,7 @@ with some hundred thousand keys almost every access waits for memory. In order o
 of the state that is in use fits in the processor's cache: a keyed function over 125,000 records and
 100,000 keys takes two thirds of the time. Between keys there is no order, within a key it is kept.
 
-A micro-batch of few records stays as it came.
+A micro-batch of few records stays as it came: `RunSettings.group_order_from` says what few are.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyarrow import types as kinds
 
+from penstock.program.run_settings import RunSettings
 from penstock.program.selected_field import field_position
 from penstock.types.arrow_lists import columns_to_lists
 from penstock.wire.canonical.key_groups import groups_of, hashes_of, hashes_of_integers
 from penstock.wire.row_columns import rows_of, rows_of_lists
-
-ORDERED_FROM = 8192
-"""Records from which on order pays."""
 
 Groups = npt.NDArray[Any]
 Keyed = tuple[list[Any], list[int], list[Any], list[int] | None]
@@ -42,11 +40,18 @@ class KeyedRows(list[Any]):
 
     __slots__ = ("groups", "in_order", "keys")
 
-    def __init__(self, rows: list[Any], keys: list[Any], groups: list[int] | None) -> None:
+    def __init__(
+        self,
+        rows: list[Any],
+        keys: list[Any],
+        groups: list[int] | None = None,
+        *,
+        in_order: bool = False,
+    ) -> None:
         super().__init__(rows)
         self.keys = keys
         self.groups = groups
-        self.in_order = groups is not None and len(rows) >= ORDERED_FROM
+        self.in_order = in_order
 
 
 def hashes_of_column(column: Any) -> npt.NDArray[np.uint64] | None:
@@ -57,29 +62,32 @@ def hashes_of_column(column: Any) -> npt.NDArray[np.uint64] | None:
 
 
 def rows_of_columns(
-    batches: Sequence[Any], selector: Callable[[Any], Any] | None, max_parallelism: int
+    batches: Sequence[Any], selector: Callable[[Any], Any] | None, settings: RunSettings
 ) -> list[Any]:
     """Return the rows of Arrow batches of one schema, ready for a keyed operator.
 
     Args:
         batches: In order of arrival.
         selector: Row to key; None if there is no key.
-        max_parallelism: Number of key groups.
+        settings: Of the run.
     """
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     position = None if selector is None else field_position(selector, batch.schema.names)
     if position is None:
         return rows_of(batch)
     groups: Groups | None = None
+    in_order = False
     hashes = hashes_of_column(batch.column(position))
     if hashes is not None:
-        groups = groups_of(hashes, max_parallelism)
-        if batch.num_rows >= ORDERED_FROM:
+        groups = groups_of(hashes, settings.max_parallelism)
+        in_order = batch.num_rows >= settings.group_order_from
+        if in_order:
             order = _order_of(groups)
             batch, groups = batch.take(pa.array(order)), groups[order]
     columns = columns_to_lists(batch)
     rows = rows_of_lists(batch.schema.names, columns)
-    return KeyedRows(rows, columns[position], None if groups is None else groups.tolist())
+    numbers = None if groups is None else groups.tolist()
+    return KeyedRows(rows, columns[position], numbers, in_order=in_order)
 
 
 def in_group_order(
@@ -87,7 +95,7 @@ def in_group_order(
     values: list[Any],
     timestamps: list[int] | None,
     group_of: Callable[[Any], int],
-    max_parallelism: int,
+    settings: RunSettings,
 ) -> Keyed:
     """Return records in order of key group; those of a key, and few records, stay in order.
 
@@ -96,15 +104,16 @@ def in_group_order(
         values: The records.
         timestamps: Of each, None if they have none.
         group_of: Key to key group.
-        max_parallelism: Number of key groups.
+        settings: Of the run.
     """
+    few = len(values) < settings.group_order_from
     if type(values) is KeyedRows and values.groups is not None:
         groups = values.groups
-        if values.in_order or len(values) < ORDERED_FROM:
+        if values.in_order or few:
             return keys, groups, values, timestamps
-    elif len(values) < ORDERED_FROM:
+    elif few:
         return keys, _group_of_each(keys, group_of), values, timestamps
-    found = _groups_of(keys, group_of, max_parallelism)
+    found = _groups_of(keys, group_of, settings.max_parallelism)
     order = _order_of(found)
     places = order.tolist()
     return (

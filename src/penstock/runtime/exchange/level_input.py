@@ -55,7 +55,7 @@ class LevelInput:
             )
             for spec in program.inputs
         }
-        self._groups = program.settings.max_parallelism
+        self._settings = program.settings
         self._selectors = {self._targets[spec.id]: spec.key_selector for spec in program.inputs}
         self._passing: list[bytes] = []
         self._latency: list[tuple[int, bytes]] = []
@@ -175,13 +175,13 @@ class LevelInput:
         if all(header.has_columns for header, _ in frames):
             parts = [decode_columns(header, frame) for header, frame in frames]
             if all(part.schema == parts[0].schema for part in parts):
-                values = rows_of_columns(parts, self._selectors.get(target), self._groups)
+                values = rows_of_columns(parts, self._selectors.get(target), self._settings)
                 return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
         if all(header.has_keys for header, _ in frames):
             pairs = [decode_pairs(header, frame) for header, frame in frames]
             keys = list(chain.from_iterable(some for some, _, _ in pairs))
             values, stamps = self._joined(target, [batch for _, *batch in pairs])
-            return KeyedRows(values, keys, None), stamps
+            return KeyedRows(values, keys), stamps
         return self._joined(target, [decode_records(header, frame) for header, frame in frames])
 
     def _joined(

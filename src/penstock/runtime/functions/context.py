@@ -22,6 +22,7 @@ class OperatorContext:
 
     Attributes:
         metrics: What the operator measures.
+        settings: Of the run.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class OperatorContext:
         keyed: KeyedScope | None = None,
     ) -> None:
         self._spec = spec
-        self._settings = settings
+        self.settings = settings
         self._subtask = subtask
         self._states = StateHandles(spec, keyed)
         self.metrics = MetricRegistry(spec.uid, subtask)
@@ -40,7 +41,7 @@ class OperatorContext:
     @property
     def is_live(self) -> bool:
         """Whether this is a live run."""
-        return self._settings.kind is RunKind.LIVE
+        return self.settings.kind is RunKind.LIVE
 
     def get_task_name(self) -> str:
         """Return the name of the operator."""
@@ -48,11 +49,11 @@ class OperatorContext:
 
     def get_number_of_parallel_subtasks(self) -> int:
         """Return the parallelism of the operator."""
-        return self._spec.parallelism or self._settings.parallelism
+        return self._spec.parallelism or self.settings.parallelism
 
     def get_max_number_of_parallel_subtasks(self) -> int:
         """Return the number of key groups."""
-        return self._settings.max_parallelism
+        return self.settings.max_parallelism
 
     def get_index_of_this_subtask(self) -> int:
         """Return the index of this subtask, from 0."""
@@ -65,7 +66,7 @@ class OperatorContext:
 
     def get_attempt_number(self) -> int:
         """Return how often the run was restarted after a failure before, from 0."""
-        return self._settings.attempt
+        return self.settings.attempt
 
     def get_metrics_group(self) -> MetricGroup:
         """Return the group in which the function makes metrics."""
@@ -73,7 +74,7 @@ class OperatorContext:
 
     def get_job_parameter(self, key: str, default_value: str | None) -> str | None:
         """Return a global job parameter."""
-        return self._settings.job_parameters.get(key, default_value)
+        return self.settings.job_parameters.get(key, default_value)
 
     def get_state(self, state_descriptor: Descriptor) -> TableValueState:
         """Return keyed value state; `KeyedStateStore` says what is raised."""

@@ -59,7 +59,7 @@ class KeyedProcessOperator(KeyedApplyOperator):
             values,
             timestamps,
             self._group_of,
-            self.context.get_max_number_of_parallel_subtasks(),
+            self.context.settings,
         )
         for at in range(0, len(values), FLUSH_RECORDS):
             part = slice(at, at + FLUSH_RECORDS)
