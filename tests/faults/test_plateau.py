@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from tests.faults.drivers import ROOT, SECONDS
-from tests.faults.jobs.plateau import BACKENDS
+from tests.faults.jobs.plateau import BACKENDS, HEAP
 from tests.faults.processes import processes_below, wait_for, workers_below
 
 JOB = ROOT / "tests" / "faults" / "jobs" / "plateau.py"
@@ -34,7 +34,8 @@ class Sample:
 
     Attributes:
         driver_bytes: Of the driver.
-        jvm_bytes: Of its JVM.
+        jvm_bytes: Of its JVM, with a heap that is there as a whole from the beginning.
+        heap_bytes: What is in use of that heap, a few seconds ago, once the collector had run.
         worker_bytes: Of the largest Python worker.
         workers: How many there are.
         descriptors: Open in driver, JVM and the worker that has most.
@@ -43,6 +44,7 @@ class Sample:
 
     driver_bytes: int
     jvm_bytes: int
+    heap_bytes: int
     worker_bytes: int
     workers: int
     descriptors: int
@@ -51,7 +53,8 @@ class Sample:
 
 MAY_GROW = Sample(
     driver_bytes=8 * MB,
-    jvm_bytes=96 * MB,  # its heap may be 512 MB, and when it collects is its own business
+    jvm_bytes=24 * MB,  # what is beside the heap: compiled code, RocksDB
+    heap_bytes=10 * MB,
     worker_bytes=8 * MB,
     workers=4,
     descriptors=24,
@@ -67,6 +70,7 @@ def taken(driver: int, directory: Path) -> Sample:
     return Sample(
         _resident(driver),
         sum(map(_resident, jvms)),
+        _heap(directory),
         max(map(_resident, workers), default=0),
         len(workers),
         _descriptors(driver)
@@ -82,6 +86,13 @@ def _resident(pid: int) -> int:
     except OSError:
         return 0  # ended meanwhile
     return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _heap(directory: Path) -> int:
+    try:
+        return int((directory / HEAP).read_text())
+    except OSError:
+        return 0  # not looked at yet
 
 
 def _descriptors(pid: int) -> int:
