@@ -18,7 +18,7 @@ from penstock.program.operator_kind import Returns
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.runtime.flow.output import FanOut, Output, output_to
 from penstock.runtime.flow.promise_ledger import PromiseLedger
-from penstock.types.values.copying import Copier, copy_value
+from penstock.types.values.copying import Copier, copy_batch, copy_value
 from penstock.types.values.declared_copying import batch_copier, emission_copier
 from penstock.user_failure import placed
 
@@ -54,6 +54,12 @@ class Emission:
     def many(self, call: Any) -> Any:
         """Return what is called instead of a function with results to iterate over, or None."""
         return call if self.copy is None or call is None else _many(call, self.copy)
+
+    def of_batch(self, values: list[Any]) -> list[Any]:
+        """Return what readers get of values that are emitted now, at once."""
+        if self.copy is copy_value:
+            return copy_batch(values)
+        return values if self.copy is None else list(map(self.copy, values))
 
     def of(self, values: Iterable[Any]) -> Iterable[Any]:
         """Return what readers get of values that are emitted now, one by one."""

@@ -1,45 +1,59 @@
-"""Tells when a table of values by key has as many entries as fit in memory."""
+"""Tells when tables of values by key have as many entries as fit in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from itertools import islice
+from collections.abc import Collection, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from penstock.runtime.spill.record_size import bytes_per_record
 
 _FIRST_LOOK = 4096  # records after which entries are looked at, and then twice as many
 _SLOT_BYTES = 48  # of an entry in a dictionary, beside the pair
+_TABLE_BYTES = 232  # of a dictionary with few entries, and its own entry in the one of panes
 _SAMPLE = 32
+
+Tables = Collection[Mapping[Any, Any]]
 
 
 class EntryLimit:
     """Looks at a few entries now and then: values may grow as they are folded."""
 
     def __init__(self, memory_bytes: int) -> None:
-        """Begin with an empty table.
+        """Begin with empty tables.
 
         Args:
             memory_bytes: What keys and values may take.
         """
         self._memory_bytes = memory_bytes
-        self._most = memory_bytes  # an entry has a byte at least
-        self._look_at = _FIRST_LOOK
+        self._entry_bytes = 1  # at least
+        self.start()
 
     def start(self) -> None:
-        """Begin with another table of the same kind: the size of entries stays known."""
+        """Begin with other tables of the same kind: the size of entries stays known."""
         self._look_at = _FIRST_LOOK
+        self._count_at = 0
 
-    def is_reached(self, table: Mapping[Any, Any], taken: int) -> bool:
+    def is_reached(self, tables: Tables, taken: int) -> bool:
         """Return whether there are too many entries.
 
         Args:
-            table: Key to value.
-            taken: Records that were folded into it so far.
+            tables: Key to value, each.
+            taken: Records that were folded into them so far.
         """
         if taken >= self._look_at:
             self._look_at = 2 * taken
-            step = max(1, len(table) // _SAMPLE)
-            sample = list(islice(table.items(), 0, None, step))
-            self._most = max(1, self._memory_bytes // (bytes_per_record(sample) + _SLOT_BYTES))
-        return len(table) >= self._most
+            self._count_at = 0
+            self._entry_bytes = _SLOT_BYTES + bytes_per_record(_sample(tables))
+        if taken < self._count_at:  # so many tables need not be counted once per batch
+            return False
+        used = sum(map(len, tables)) * self._entry_bytes + (len(tables) - 1) * _TABLE_BYTES
+        left = self._memory_bytes - used
+        self._count_at = taken + left // (self._entry_bytes + _TABLE_BYTES)
+        return left <= 0
+
+
+def _sample(tables: Tables) -> list[Any]:
+    step = max(1, sum(map(len, tables)) // _SAMPLE)
+    entries = chain.from_iterable(table.items() for table in tables)
+    return list(islice(entries, 0, None, step))

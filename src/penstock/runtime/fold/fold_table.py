@@ -1,16 +1,20 @@
 """What records gave so far, in memory: of a task before the exchange, of a key group behind it.
 
-An entry belongs to a key; where windows at regular distances are folded, to a key and a pane.
+Entries belong to a key. Where windows at regular distances are folded there is a table per pane.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.program.folding.fold import Fold
 from penstock.runtime.fold.entry_limit import EntryLimit
-from penstock.runtime.fold.loops import fold_keys
+from penstock.runtime.fold.loops import fold_keys, fold_panes
+
+Entries = dict[int | None, dict[Any, Any]]
+"""Begin of a pane, None for what has no panes, to key to accumulator."""
 
 
 class FoldTable:
@@ -21,7 +25,7 @@ class FoldTable:
         records: How many were folded into it since it was taken.
     """
 
-    __slots__ = ("_entries", "_limit", "fold", "records")
+    __slots__ = ("_limit", "_tables", "fold", "records")
 
     def __init__(self, fold: Fold, memory_bytes: int) -> None:
         """Begin empty.
@@ -32,31 +36,37 @@ class FoldTable:
         """
         self.fold = fold
         self.records = 0
-        self._entries: dict[Any, Any] = {}
+        self._tables: defaultdict[int | None, dict[Any, Any]] = defaultdict(dict)
         self._limit = EntryLimit(memory_bytes)
 
-    def add(self, keys: Iterable[Any], values: Iterator[Any], count: int) -> None:
+    def add(
+        self, keys: Sequence[Any], values: Iterator[Any], panes: Sequence[int] | None = None
+    ) -> None:
         """Fold records.
 
         Args:
             keys: One per record.
             values: The records. What is left of it tells, if anything raises, on which one.
-            count: How many there are.
+            panes: The begin of the pane of each; None if there are no panes.
 
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.
         """
-        fold_keys(self.fold, self._entries, keys, values)
-        self.records += count
+        if panes is None:
+            fold_keys(self.fold, self._tables[None], keys, values)
+        else:
+            fold_panes(self.fold, self._tables, keys, panes, values)
+        self.records += len(keys)
 
     @property
     def is_full(self) -> bool:
         """Whether the table takes more memory than it may."""
-        return self._limit.is_reached(self._entries, self.records)
+        return self._limit.is_reached(self._tables.values(), self.records)
 
-    def take(self) -> dict[Any, Any]:
-        """Return the entries, in order of their first record, and begin with an empty table."""
-        entries, self._entries = self._entries, {}
+    def take(self) -> Entries:
+        """Return the entries, those of a pane in order of their first record, and begin empty."""
+        entries: Entries = dict(self._tables)
+        self._tables.clear()
         self.records = 0
         self._limit.start()
         return entries

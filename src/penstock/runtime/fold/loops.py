@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from itertools import chain
@@ -27,6 +28,38 @@ def fold_keys(
         reduce_by_key(table, keys, values, fold.add)
     else:
         aggregate_by_key(table, keys, values, fold.create, fold.add)
+
+
+def fold_panes(
+    fold: Fold,
+    tables: defaultdict[Any, dict[Any, Any]],
+    keys: Iterable[Any],
+    panes: Iterable[int],
+    values: Iterator[Any],
+) -> None:
+    """Fold values into the entries of their keys and panes, in order.
+
+    A table per pane takes half the time of one by pairs of key and pane: no pair is made, hashed or
+    compared, and records in order of time are in the same table for long.
+
+    Args:
+        fold: What turns values into one.
+        tables: Begin of a pane to key to accumulator.
+        keys: One per value.
+        panes: The begin of the pane of each value.
+        values: As in `fold_keys`.
+    """
+    create, add = fold.create, fold.add
+    last: int | None = None
+    for value, key, pane in zip(values, keys, panes, strict=True):
+        if pane != last:
+            last, table = pane, tables[pane]
+            get = table.get
+        before = get(key, ABSENT)
+        if create is not None:
+            table[key] = add(value, create() if before is ABSENT else before)
+        else:
+            table[key] = value if before is ABSENT else add(before, value)
 
 
 def fold_one(fold: Fold, before: Any, values: Iterator[Any]) -> Any:

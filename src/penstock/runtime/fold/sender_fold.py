@@ -1,6 +1,6 @@
 """Folds the records of one task by key, before they are exchanged.
 
-    records ──▶ table: key, or key and pane, to what its records gave ──▶ keys and values
+    records ──▶ table: key, pane by pane, to what its records gave ──▶ keys and values
                   │
                   └ memory is used up: all entries leave, and if they are more than half as many
                     as the records, nothing is folded any more
@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from penstock.errors import CallSite, PenstockError
 from penstock.metrics.values import CounterValue, MetricValue
 from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
-from penstock.runtime.fold.fold_table import FoldTable
+from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.panes import pane_starts
 from penstock.user_failure import failing_record, placed, short, user_failure
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -76,15 +76,13 @@ class SenderFold:
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.
         """
-        count = len(keys)
         if self._spec.panes is None:
-            self._table.add(keys, values, count)
+            self._table.add(keys, values)
             return
         if stamps is None or MIN_TIMESTAMP in stamps:
             refuse_untimed(self._spec.assigner, values, stamps)
         assert stamps is not None, "records without timestamps are refused"
-        panes = pane_starts(stamps, self._spec.panes)
-        self._table.add(zip(keys, panes, strict=True), values, count)
+        self._table.add(keys, values, pane_starts(stamps, self._spec.panes))
 
     @property
     def is_full(self) -> bool:
@@ -95,11 +93,12 @@ class SenderFold:
         """Empty the table: yield what leaves, up to `size` entries at a time."""
         was_full, taken = self.is_full, self._table.records
         entries = self._table.take()
+        count = sum(map(len, entries.values()))
         if was_full:
-            self.is_useful = 2 * len(entries) <= taken
+            self.is_useful = 2 * count <= taken
         self._records_in += taken
-        self._records_out += len(entries)
-        yield from batches_of(entries, size, with_panes=self._spec.panes is not None)
+        self._records_out += count
+        yield from batches_of(entries, size)
 
     def take_metrics(self) -> dict[str, MetricValue]:
         """Return what it folded since the last call, by full name."""
@@ -131,22 +130,30 @@ class SenderFold:
         return cause if cause.origin is not None else placed(cause, self._subject, where, origin)
 
 
-def batches_of(entries: dict[Any, Any], size: int, *, with_panes: bool) -> Iterator[Batch]:
+def batches_of(entries: Entries, size: int) -> Iterator[Batch]:
     """Yield the entries of a table as they travel, up to `size` at a time.
 
     Args:
-        entries: Key, or (key, begin of a pane), to value.
+        entries: Pane to key to value.
         size: Most entries of a batch.
-        with_panes: Keys are such pairs.
     """
-    keys, values = iter(entries), iter(entries.values())
-    while some := list(islice(keys, size)):
-        stamps = None
-        if with_panes:
-            some, panes = map(list, zip(*some, strict=True))
+    keys: list[Any] = []
+    values: list[Any] = []
+    stamps: list[int] = []
+    for pane, table in entries.items():
+        keys += table
+        values += table.values()
+        if pane is not None:
             # The first pane of time may begin before it.
-            stamps = [max(pane, MIN_TIMESTAMP + 1) for pane in panes]
-        yield some, list(islice(values, size)), stamps
+            stamps += repeat(max(pane, MIN_TIMESTAMP + 1), len(table))
+        if len(keys) >= size:
+            whole = len(keys) // size * size
+            for at in range(0, whole, size):
+                end = at + size
+                yield keys[at:end], values[at:end], stamps[at:end] or None
+            keys, values, stamps = keys[whole:], values[whole:], stamps[whole:]
+    if keys:
+        yield keys, values, stamps or None
 
 
 def refuse_untimed(assigner: Any, values: Iterator[Any], stamps: list[int] | None) -> None:

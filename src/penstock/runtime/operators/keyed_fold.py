@@ -6,14 +6,15 @@ no table, and records go to the operator key by key, which folds them into its s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from penstock.program.folding.fold import Fold, Place
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
-from penstock.runtime.fold.fold_table import FoldTable
+from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.loops import failing_key
+from penstock.runtime.fold.sender_fold import batches_of
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import Folded, KeyedOperator, in_order_of_time
 
@@ -65,33 +66,31 @@ class KeyedFoldOperator(KeyedOperator):
             keys, values, timestamps = in_order_of_time(keys, values, timestamps)
         position = iter(values)
         try:
-            entries = self.entries_of(keys, position, timestamps)
-            self.table.add(entries, position, len(values))
+            self.table.add(keys, position, self.panes_of(keys, position, timestamps))
         except BaseException as cause:
             key = failing_key(keys, values, position)
             raise self.failed(cause, values, position, key=key) from cause
 
-    def entries_of(
+    def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
-    ) -> Iterable[Any]:
-        """Return the entry of the table that each record belongs to.
+    ) -> list[int] | None:
+        """Return the begin of the pane that each record belongs to; None if there are no panes.
+
+        It is asked once of every batch, before that is folded.
 
         Args:
             keys: One per record.
             values: The records; consumed only up to one that is refused.
             timestamps: Theirs.
         """
-        return keys
+        return None
 
     def take_folded(self) -> Folded | None:
         """Return what was folded of a key group, if memory is used up; it is forgotten."""
         if self.table is None or not self.table.is_full:
             return None
-        return self.packed(self.table.take())
-
-    def packed(self, entries: dict[Any, Any]) -> Folded:
-        """Return entries of the table as they travel."""
-        return list(entries), list(entries.values()), None
+        records = self.table.records
+        return next(batches_of(self.table.take(), records))
 
     def end_group(self) -> None:
         """Give the results of a key group, if its records were folded in the table."""
@@ -99,6 +98,6 @@ class KeyedFoldOperator(KeyedOperator):
             self.give(self.table.take())
             self.flush()
 
-    def give(self, entries: dict[Any, Any]) -> None:
+    def give(self, entries: Entries) -> None:
         """Emit the results of a key group, and put into state what a later run goes on with."""
         raise AssertionError(type(self).__name__)

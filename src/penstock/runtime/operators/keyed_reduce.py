@@ -6,7 +6,7 @@ only (BATCH mode) gives one result per key instead, with the time of the key's l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from penstock.program.folding.fold import Fold
@@ -15,6 +15,7 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import REDUCE_AGGREGATE
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.flow.output import Output
+from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import fold_one
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
@@ -52,24 +53,24 @@ class KeyedReduceOperator(KeyedFoldOperator):
         """Return how records are folded."""
         return self._fold
 
-    def entries_of(
+    def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
-    ) -> Iterable[Any]:
-        """Return the keys, and remember the time of the last record of each."""
+    ) -> None:
+        """Return None, and remember the time of the last record of each key."""
         if timestamps is not None:
             self._last_stamps.update(zip(keys, timestamps, strict=True))
-        return keys
 
-    def give(self, entries: dict[Any, Any]) -> None:
+    def give(self, entries: Entries) -> None:
         """Give one result per key."""
-        results, times = list(entries.values()), self._last_stamps
-        stamps = [times[key] for key in entries] if times else None
+        (of_key,) = entries.values()
+        results, times = list(of_key.values()), self._last_stamps
+        stamps = [times[key] for key in of_key] if times else None
         self._last_stamps = {}
         if not self._is_last_run:
             group_of = self._group_of
-            for key, result in entries.items():
+            for key, result in of_key.items():
                 self._parts[group_of(key)].put(key, result)
-            results = list(self.emission.of(results))
+            results = self.emission.of_batch(results)
         for at in range(0, len(results), FLUSH_RECORDS):
             end = at + FLUSH_RECORDS
             self.emit(results[at:end], None if stamps is None else stamps[at:end])
@@ -118,6 +119,6 @@ class KeyedReduceOperator(KeyedFoldOperator):
 
     def end_key(self, watermark: int) -> None:
         """Give the aggregate of a key whose records are complete, if only that is wanted."""
-        final = self._final if self._is_last_run else list(self.emission.of(self._final))
+        final = self._final if self._is_last_run else self.emission.of_batch(self._final)
         self.emit(final, self._final_stamps)
         self._final = []

@@ -9,51 +9,59 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from itertools import chain, islice, repeat
+from itertools import islice, repeat
 from operator import length_hint
 from typing import Any
 
 _ABSENT = object()
-_SOME_KEYS = 512
+SOME_KEYS = 512
+"""Keys that are paired at a time: their lists are read while they are in the processor's cache."""
 
 KeyedValues = tuple[list[Any], list[Any]]
 """Keys, and as many values."""
 
+Pairs = tuple[list[Any], list[Any], list[Any]]
+"""Keys, and for each its values of the first input and of the second."""
 
-def pairs_by_key(first: KeyedValues, second: KeyedValues) -> Iterator[tuple[Any, Any, Any]]:
-    """Return (key, its values of `first`, its values of `second`) for every key.
+
+def pairs_by_key(first: KeyedValues, second: KeyedValues) -> Iterator[Pairs]:
+    """Return every key, its values of `first` and its values of `second`, some keys at a time.
 
     Keys come in order of their first value, those of `first` before others. Values are in the
     order given, in lists that belong to whoever reads them.
     """
-    firsts, seconds = dict(zip(*first, strict=True)), dict(zip(*second, strict=True))
-    if len(firsts) == len(first[0]) and len(seconds) == len(second[0]):
-        return chain.from_iterable(_unique_pairs(firsts, seconds))
+    keys = set(first[0])
+    if len(keys) == len(first[0]):
+        seconds = dict(zip(*second, strict=True))
+        if len(seconds) == len(second[0]):
+            return _unique_pairs(keys, first, seconds)
     return _pairs_of_lists(lists_by_key(*first), lists_by_key(*second))
 
 
-def _unique_pairs(firsts: dict[Any, Any], seconds: dict[Any, Any]) -> Iterator[Any]:
-    """Yield some keys at a time: to yield one after the other takes longer than to find them."""
-    keys, values = iter(firsts), iter(firsts.values())
-    others = map(seconds.get, firsts, repeat(_ABSENT))
-    while some := list(islice(keys, _SOME_KEYS)):
-        yield zip(
+def _unique_pairs(
+    distinct: set[Any], first: KeyedValues, seconds: dict[Any, Any]
+) -> Iterator[Pairs]:
+    keys, values = first
+    for at in range(0, len(keys), SOME_KEYS):
+        some = keys[at : at + SOME_KEYS]
+        others = map(seconds.get, some, repeat(_ABSENT))
+        yield (
             some,
-            [[value] for value in islice(values, _SOME_KEYS)],
-            [[] if other is _ABSENT else [other] for other in islice(others, _SOME_KEYS)],
-            strict=True,
+            [[value] for value in values[at : at + SOME_KEYS]],
+            [[] if other is _ABSENT else [other] for other in others],
         )
-    yield ((key, [], [value]) for key, value in seconds.items() if key not in firsts)
+    rest = (item for item in seconds.items() if item[0] not in distinct)
+    while items := list(islice(rest, SOME_KEYS)):
+        yield [key for key, _ in items], [[] for _ in items], [[value] for _, value in items]
 
 
-def _pairs_of_lists(
-    firsts: dict[Any, list[Any]], seconds: dict[Any, list[Any]]
-) -> Iterator[tuple[Any, Any, Any]]:
-    for key, values in firsts.items():
-        yield key, values, seconds.get(key) or []
-    for key, values in seconds.items():
-        if key not in firsts:
-            yield key, [], values
+def _pairs_of_lists(firsts: dict[Any, list[Any]], seconds: dict[Any, list[Any]]) -> Iterator[Pairs]:
+    keys = iter(firsts)
+    while some := list(islice(keys, SOME_KEYS)):
+        yield some, [firsts[key] for key in some], [seconds.get(key) or [] for key in some]
+    rest = (key for key in seconds if key not in firsts)
+    while some := list(islice(rest, SOME_KEYS)):
+        yield some, [[] for _ in some], [seconds[key] for key in some]
 
 
 def lists_by_key(keys: list[Any], values: list[Any]) -> dict[Any, list[Any]]:

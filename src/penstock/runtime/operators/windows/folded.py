@@ -5,7 +5,7 @@ whose time is over when the run ends fire from memory. What the others need goes
 and waits for the first of them:
 
     entries    ── of windows that end in this run ──┬── of those that do not ──
-    (key, pane)   fired here, panes merged           kept in panes (`windows.panes`)
+    by pane       fired here, panes merged           kept in panes (`windows.panes`)
 
 A pane may be on both sides.
 """
@@ -15,14 +15,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import reduce
-from itertools import islice
-from operator import itemgetter, le
+from itertools import repeat
 from typing import Any
 
 from penstock.errors import PenstockError
 from penstock.program.folding.fold import Fold
 from penstock.program.window_operation import Evaluation, PaneShape
 from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
+from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of
 from penstock.runtime.fold.panes import width_of
 from penstock.runtime.operators.windows.contents import detached, stored_form
@@ -67,13 +67,11 @@ class FoldedWindows:
         self._times: list[int] = []
         self._time = 0
 
-    def fire(
-        self, entries: dict[Any, Any], group_of: Callable[[Any], int], final_watermark: int
-    ) -> bool:
+    def fire(self, entries: Entries, group_of: Callable[[Any], int], final_watermark: int) -> bool:
         """Fire the windows of a key group, those of a key in order.
 
         Args:
-            entries: (key, begin of a pane) to accumulator.
+            entries: Begin of a pane to key to accumulator.
             group_of: Key to key group.
             final_watermark: The watermark when all input has been read.
 
@@ -84,21 +82,16 @@ class FoldedWindows:
             PenstockError: The user's function failed.
         """
         limit = self._first_left(final_watermark)
-        pairs = list(entries.items())
-        if self._size < self._slide:  # between two windows there are panes of none
-            pairs = [pair for pair in pairs if self._start_of(pair[0][1]) + self._size > pair[0][1]]
-        starts = [pane for (_, pane), _ in pairs]
-        if not all(map(le, starts, islice(starts, 1, None))):
-            pairs.sort(key=lambda pair: pair[0][1])
-            starts.sort()
+        panes = sorted(self._in_windows(entries))
         if self._size == self._slide and not self._has_function:
-            count = len(pairs) if limit is None else bisect_left(starts, limit)
-            self._fire_apart(pairs[:count])
-            pairs = pairs[count:]
-        for key, panes, kept in _by_key(pairs):
+            count = len(panes) if limit is None else bisect_left(panes, limit)
+            for pane in panes[:count]:
+                self._fire_apart(pane, entries[pane])
+            panes = panes[count:]
+        for key, of_key, kept in _by_key(panes, entries):
             self._host.keys.key, self._host.keys.group = key, group_of(key)
             self._host.scope.context.group = self._host.keys.group
-            self._fire_key(panes, kept, limit)
+            self._fire_key(of_key, kept, limit)
         self._flush()
         return limit is not None
 
@@ -121,12 +114,18 @@ class FoldedWindows:
         start = self._start_of(pane)
         return start - (start + self._size - pane - self._width) // self._slide * self._slide
 
-    def _fire_apart(self, pairs: list[tuple[tuple[Any, int], Any]]) -> None:
-        """Fire windows of one pane each, without a function: what was folded is the result."""
-        if not pairs:
-            return
-        results = list(map(itemgetter(1), pairs))
+    def _in_windows(self, entries: Entries) -> Iterator[int]:
+        """Yield the panes that belong to a window: between windows with gaps there are others."""
+        for pane in entries:
+            assert pane is not None, "windows at regular distances are folded by pane"
+            if self._start_of(pane) + self._size > pane:
+                yield pane
+
+    def _fire_apart(self, pane: int, of_key: dict[Any, Any]) -> None:
+        """Fire the windows of one pane, without a function: what was folded is the result."""
+        results = list(of_key.values())
         result, form = self._fold.result, self._form
+        time = min(pane + self._size - 1, MAX_TIMESTAMP)
         try:
             if form is not None:
                 results = [form(kept) for kept in results]
@@ -134,13 +133,11 @@ class FoldedWindows:
                 results = [result(kept) for kept in results]
         except BaseException as cause:  # it is said again, of the window that it is
             raise_interrupt(cause)
-            for (key, pane), kept in pairs:
-                self._host.keys.key, self._time = key, pane + self._size - 1
+            self._time = pane + self._size - 1
+            for self._host.keys.key, kept in of_key.items():
                 self._guarded(self._result, kept)
             raise
-        last = self._size - 1
-        times = [min(pane + last, MAX_TIMESTAMP) for (_, pane), _ in pairs]
-        self._add(results, times)
+        self._add(results, list(repeat(time, len(results))))
 
     def _fire_key(self, panes: list[int], kept: list[Any], limit: int | None) -> None:
         """Fire the windows of the current key that are over, and keep what the others need."""
@@ -219,16 +216,15 @@ class FoldedWindows:
             raise self._host.failed_in(where, cause) from cause
 
 
-def _by_key(
-    pairs: list[tuple[tuple[Any, int], Any]],
-) -> Iterator[tuple[Any, list[int], list[Any]]]:
-    """Yield each key, its panes in order, and what they keep."""
+def _by_key(panes: list[int], entries: Entries) -> Iterator[tuple[Any, list[int], list[Any]]]:
+    """Yield each key, those of the panes that have it, in order, and what these keep of it."""
     found: dict[Any, tuple[list[int], list[Any]]] = {}
-    for (key, pane), kept in pairs:
-        of_key = found.get(key)
-        if of_key is None:
-            found[key] = ([pane], [kept])
-        else:
-            of_key[0].append(pane)
-            of_key[1].append(kept)
-    return ((key, panes, kept) for key, (panes, kept) in found.items())
+    for pane in panes:
+        for key, kept in entries[pane].items():
+            of_key = found.get(key)
+            if of_key is None:
+                found[key] = ([pane], [kept])
+            else:
+                of_key[0].append(pane)
+                of_key[1].append(kept)
+    return ((key, of_key, kept) for key, (of_key, kept) in found.items())

@@ -12,7 +12,7 @@ Memory is for windows that end in a batch run; what does not goes to state in an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
@@ -27,11 +27,12 @@ from penstock.program.own_states import WINDOW_FUNCTION_PREFIX
 from penstock.program.window_operation import Evaluation, PaneShape, WindowSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
+from penstock.runtime.fold.fold_table import Entries
 from penstock.runtime.fold.loops import result_of
 from penstock.runtime.fold.panes import pane_starts
-from penstock.runtime.fold.sender_fold import batches_of, refuse_untimed
+from penstock.runtime.fold.sender_fold import refuse_untimed
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.keyed import FLUSH_RECORDS, Folded
+from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_fold import KeyedFoldOperator
 from penstock.runtime.operators.windows.complete import CompleteWindows
 from penstock.runtime.operators.windows.contents import make_contents, seen_of
@@ -143,30 +144,26 @@ class KeyedWindowOperator(KeyedFoldOperator):
         """Whether what comes may go to the table: the end of its window, if it has one, has come."""
         return self.table is not None and (self._window.end_of_stream is None or self._is_dam)
 
-    def entries_of(
+    def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
-    ) -> Iterable[Any]:
-        """Return the keys, or pairs of key and pane."""
+    ) -> list[int] | None:
+        """Return the begin of the pane of each record; None if its window is that of all records."""
         panes = self.folding.panes
         if panes is None:
-            return keys
+            return None
         if timestamps is None or MIN_TIMESTAMP in timestamps:
             refuse_untimed(self._window.assigner, values, timestamps)
         assert timestamps is not None, "records without timestamps are refused"
-        return zip(keys, pane_starts(timestamps, panes), strict=True)
+        return pane_starts(timestamps, panes)
 
-    def packed(self, entries: dict[Any, Any]) -> Folded:
-        """Return entries of the table as they travel."""
-        with_panes = self.folding.panes is not None
-        return next(batches_of(entries, len(entries), with_panes=with_panes))
-
-    def give(self, entries: dict[Any, Any]) -> None:
+    def give(self, entries: Entries) -> None:
         """Fire the windows of a key group, and keep what a later run goes on with."""
         final = self._final_watermark
         assert final is not None, "only a batch run has a table"
         self._timers.watermark = final
         if self._folded is None:
-            self._give_last(entries)
+            (of_key,) = entries.values()
+            self._give_last(of_key)
         elif self._folded.fire(entries, self._group_of, final):
             self._timers.fire_all_keys(final, self._on_event_time)
         self._timers.watermark = MIN_TIMESTAMP
@@ -268,7 +265,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
             raise self.failed_in(where, cause) from cause
 
     def _send_whole(self, results: list[Any], times: list[int]) -> None:
-        self.emit(list(self.emission.of(results)), times)
+        self.emit(self.emission.of_batch(results), times)
 
     def _fire_at_once(self) -> None:
         values, self._held = self._held, []
@@ -292,7 +289,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         except BaseException as cause:
             raise self.failed_in(f"window {window!r} of key {short(key)}", cause) from cause
         for at in range(0, len(results), FLUSH_RECORDS):
-            some = list(self.emission.of(results[at : at + FLUSH_RECORDS]))
+            some = self.emission.of_batch(results[at : at + FLUSH_RECORDS])
             self._send(some, window.max_timestamp())
 
     def _add_part(self, parts: Parts, values: list[Any]) -> None:
