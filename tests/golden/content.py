@@ -24,7 +24,7 @@ from penstock.datastream import (
     StateTtlConfig,
     ValueStateDescriptor,
 )
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
@@ -102,7 +102,7 @@ def timers() -> Iterator[tuple[Any, int]]:
         yield key, 2**62 + number
 
 
-def fill(backend: StateBackend) -> None:
+def fill(backend: KeyedStateBackend) -> None:
     """Put everything into a backend."""
     for kind, operator, key, subkey, value in entries():
         descriptor = DESCRIPTORS[kind]

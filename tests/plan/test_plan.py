@@ -23,7 +23,7 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import PHASES
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 from penstock.testing import run_in_process, same_answer
 
@@ -177,9 +177,9 @@ def test_only_an_exchange_by_key_starts_a_level():
         ["total", "show"],
     ]
     assert [(c.source_level, c.target_level, c.partitioner) for c in plan.channels] == [
-        (0, 1, Partitioner.HASH),
-        (1, SINK_LEVEL, Partitioner.NONE),
-        (0, SINK_LEVEL, Partitioner.NONE),
+        (0, 1, StreamPartitioner.HASH),
+        (1, SINK_LEVEL, StreamPartitioner.NONE),
+        (0, SINK_LEVEL, StreamPartitioner.NONE),
     ]
 
 
@@ -191,7 +191,7 @@ def test_without_chaining_operators_stay_on_their_level_and_write_frames():
     ]
     assert all(not op.chained_to for level in plan.levels for op in level.operators)
     (local,) = (channel for channel in plan.channels if channel.is_local)
-    assert (local.source_level, local.partitioner) == (1, Partitioner.FORWARD)
+    assert (local.source_level, local.partitioner) == (1, StreamPartitioner.FORWARD)
     assert plan.graph.node(local.target_operator).name == "show"
     (run,) = plan.runs
     of_total = programs(plan, run)[1]

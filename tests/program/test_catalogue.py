@@ -11,7 +11,7 @@ from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, DiscardingSink
 from penstock.plan.explain.unnamed_state import describe_unnamed_state
-from penstock.program.operator_kind import Keeps, OperatorKind, State, Time
+from penstock.program.operator_kind import Keeps, OperatorKind, StateUse, TimeUse
 from penstock.program.operators import CATALOGUE, PASSING, SINK, SOURCE
 from penstock.runtime.operators import operator_class
 from penstock.runtime.operators.keyed import KeyedOperator
@@ -40,11 +40,11 @@ def test_a_row_agrees_with_its_class_and_its_name(kind):
     keyed_state = issubclass(operator_class(kind), KeyedOperator)
     assert kind.is_keyed == kind.name.startswith("KEYED_")
     assert kind.is_own == (kind.keeps is Keeps.AS_OPERATOR) == kind.name.endswith("CUSTOM")
-    assert kind.state is not State.NEVER or not keyed_state
+    assert kind.state is not StateUse.NEVER or not keyed_state
     assert kind.is_keyed or not keyed_state
     # A batch run groups the records of what has keyed state, and of nothing else.
-    assert keyed_state or kind.time not in {Time.ORDERS, Time.TIMERS}
-    assert not keyed_state or kind.time not in {Time.IGNORES, Time.SHOWS}
+    assert keyed_state or kind.time not in {TimeUse.ORDERS, TimeUse.TIMERS}
+    assert not keyed_state or kind.time not in {TimeUse.IGNORES, TimeUse.SHOWS}
 
 
 @pytest.mark.parametrize("kind", CATALOGUE, ids=named)

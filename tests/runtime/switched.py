@@ -13,12 +13,12 @@ from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.testing import Schedule
 from penstock.testing.batch_run import run_batch
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
-from penstock.testing.results import Results, SinkStage
+from penstock.testing.results import InProcessSinkStage, Results
 from penstock.wire import user_code
 from penstock.wire.frame import FrameKind, decode_records, read_header
 
@@ -36,7 +36,7 @@ class Switched:
     def __init__(
         self,
         env: StreamExecutionEnvironment,
-        make_backend: Callable[[], StateBackend] = HashBackend,
+        make_backend: Callable[[], KeyedStateBackend] = HashBackend,
     ) -> None:
         self._make_backend = make_backend
         plan = env.plan()
@@ -49,7 +49,7 @@ class Switched:
 
         results = Results(tuple(s.name for s in plan.sinks), tuple([] for _ in plan.sinks))
         sinks = {c.id: c.target_operator for c in plan.channels if c.target_level == SINK_LEVEL}
-        stage = SinkStage(results, sinks, [sink.uid for sink in plan.sinks])
+        stage = InProcessSinkStage(results, sinks, [sink.uid for sink in plan.sinks])
         run_batch(plan, batch, programs(batch, HandOver()), Schedule(), stage)
         self.history = results.of()
         self.state = stage.state

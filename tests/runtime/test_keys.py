@@ -32,11 +32,11 @@ from penstock.datastream import (
 from penstock.datastream.connectors import DiscardingSink
 from penstock.errors import KeyTypeError, UserFunctionError
 from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.selected_field import getter_of
 from penstock.runtime.exchange.selected_keys import SelectorCheck
 from penstock.testing import OperatorHarness, Schedule, run_in_process
-from penstock.types.list_key import frozen
+from penstock.types.list_key import immutable_key
 from tests.runtime.jobs import MODE_IDS, MODES, environment, history_then_live
 
 
@@ -117,7 +117,7 @@ def groups_of(env: StreamExecutionEnvironment, schedule: Schedule) -> set[frozen
 def expected(records: list[Any]) -> set[frozenset[int]]:
     groups: dict[Any, set[int]] = {}
     for number, key in records:
-        groups.setdefault(frozen(key), set()).add(number)
+        groups.setdefault(immutable_key(key), set()).add(number)
     return set(map(frozenset, groups.values()))
 
 
@@ -289,7 +289,7 @@ def test_a_selector_that_becomes_random_later_is_found() -> None:
 
 
 def channel(select: Any) -> ChannelSpec:
-    return ChannelSpec(0, 0, 1, 1, Partitioner.HASH, select, None, (0,), target_name="totals")
+    return ChannelSpec(0, 0, 1, 1, StreamPartitioner.HASH, select, None, (0,), target_name="totals")
 
 
 def test_few_records_are_asked_for_again() -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from penstock.common import Time
 from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
 from penstock.datastream.window import TumblingProcessingTimeWindows
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash import backend as hash_backend
 from penstock.state.backends.lmdb import writer as lmdb_writer
 from penstock.state.backends.lmdb.backend import LmdbBackend
@@ -112,7 +112,7 @@ def test_the_first_live_record_decodes_the_state_of_its_key_group_alone(
     monkeypatch, tmp_path, where
 ):
     history = [(f"key {number}", number) for number in range(500)]
-    makers: dict[Any, Callable[[], StateBackend]] = {
+    makers: dict[Any, Callable[[], KeyedStateBackend]] = {
         hash_backend: hash_backend.HashBackend,
         lmdb_writer: lambda: LmdbBackend(tmp_path / "copy", "job"),
     }

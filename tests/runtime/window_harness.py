@@ -15,7 +15,7 @@ from penstock.runtime.flow.output import TaggedOutput
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import LevelState
 from penstock.wire.canonical.key_groups import KeyGroups
@@ -61,7 +61,7 @@ class WindowHarness:
     def __init__(
         self,
         build: Callable[[KeyedStream], DataStream],
-        backend: StateBackend | None = None,
+        backend: KeyedStateBackend | None = None,
         late_tag: str = "late",
         places: frozenset[Place] = frozenset({Place.STATE}),
     ) -> None:

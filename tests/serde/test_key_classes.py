@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.types.list_key import ListKey, frozen, thawed
+from penstock.types.list_key import ListKey, immutable_key, selected_key
 from penstock.wire.canonical.key_bytes import encode_key
 from penstock.wire.canonical.key_classes import PLAIN
 from penstock.wire.canonical.key_forms import stable_hash
@@ -288,11 +288,11 @@ lists = st.recursive(
 
 @given(lists, lists)
 def test_lists_are_equal_as_python_says(one: Any, other: Any) -> None:
-    first, second = frozen(one), frozen(other)
+    first, second = immutable_key(one), immutable_key(other)
     assert (one == other) is (first == second) is (encode_key(first) == encode_key(second))
     if one == other:
         assert hash(first) == hash(second)
         assert stable_hash(first) == stable_hash(second)
-    assert thawed(first) == one
+    assert selected_key(first) == one
     assert repr(first) == repr(one)
-    assert type(thawed(first)) is type(one)
+    assert type(selected_key(first)) is type(one)

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from penstock.errors import KeyTypeError, UserCodeError
 from penstock.testing import shapes
 from penstock.testing.shapes import shape_of
-from penstock.types.list_key import ListKey, TupleKey, frozen, thawed
+from penstock.types.list_key import ListKey, TupleKey, immutable_key, selected_key
 from penstock.types.output_tag import OutputTag
 from penstock.types.row import Row, RowKind, class_of, row_like
 from penstock.types.time import Instant
@@ -305,4 +305,4 @@ lists = st.recursive(
 
 @given(lists)
 def test_a_list_comes_back_from_its_key_strictly_equal(value: Any) -> None:
-    assert shape_of(thawed(frozen(value))) == shape_of(value)
+    assert shape_of(selected_key(immutable_key(value))) == shape_of(value)

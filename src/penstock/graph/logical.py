@@ -18,7 +18,7 @@ from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.traverse import reachable
 from penstock.program.watermark_generator import WatermarkGenerator
 from penstock.program.window_operation import WindowSpec
@@ -48,7 +48,7 @@ class Partitioning:
         key_selector: Of CUSTOM.
     """
 
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     function: Callable[[Any, int], int] | None = None
     key_selector: Callable[[Any], Any] | None = None
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 
-class RetryPredicate(Protocol):
+class RetryConditions(Protocol):
     """What is tried again."""
 
     def result_predicate(self) -> Callable[[list[Any]], bool] | None:
@@ -26,7 +26,7 @@ class RetryStrategy(Protocol):
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         """Return how long to wait before it, in milliseconds."""
 
-    def get_retry_predicate(self) -> RetryPredicate:
+    def get_retry_predicate(self) -> RetryConditions:
         """Return what is tried again."""
 
 

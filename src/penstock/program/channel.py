@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.program.folding.fold import ChannelFold
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 
 SINK_LEVEL = 255
 """Target level of what goes to the sink stage behind the last level: the records of sinks,
@@ -72,7 +72,7 @@ class ChannelSpec:
     source_level: int
     target_level: int
     target_operator: int
-    partitioner: Partitioner
+    partitioner: StreamPartitioner
     key_selector: Callable[[Any], Any] | None
     origin: CallSite | None
     sources: tuple[int, ...]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Time(Enum):
+class TimeUse(Enum):
     """What an operator does with the timestamps of its records (FLIP-330)."""
 
     IGNORES = auto()
@@ -85,7 +85,7 @@ class Emit(Enum):
     """When a window fires. KEYED_WINDOW is one."""
 
 
-class State(Enum):
+class StateUse(Enum):
     """Whether operators of a kind keep state that outlives a micro-batch."""
 
     NEVER = auto()
@@ -128,11 +128,11 @@ class OperatorKind:
     has_two_inputs: bool = False
     is_keyed: bool = False
     is_own: bool = False
-    time: Time = Time.OWN
+    time: TimeUse = TimeUse.OWN
     keeps: Keeps = Keeps.RESULTS
     keeps_at_end: Keeps | None = None
     holds_input: bool = False
-    state: State = State.NEVER
+    state: StateUse = StateUse.NEVER
     own_states: tuple[str, ...] = ()
     own_prefixes: tuple[str, ...] = ()
     returns: Returns = Returns.OTHER

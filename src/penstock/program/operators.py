@@ -13,7 +13,7 @@ and asynchronous calls. It has none for reduce, windows and joins, which are car
 
 from __future__ import annotations
 
-from penstock.program.operator_kind import Emit, Keeps, OperatorKind, Returns, State, Time
+from penstock.program.operator_kind import Emit, Keeps, OperatorKind, Returns, StateUse, TimeUse
 from penstock.program.own_states import (
     INTERVAL_BUFFERS,
     REDUCE_AGGREGATE,
@@ -37,21 +37,21 @@ SIDE_OUTPUT = OperatorKind("SIDE_OUTPUT", None)
 MAP = OperatorKind(
     "MAP",
     f"{_HERE}apply:ApplyOperator",
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     returns=Returns.ONE,
 )
 FLAT_MAP = OperatorKind(
     "FLAT_MAP",
     f"{_HERE}apply:ApplyOperator",
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     returns=Returns.MANY,
 )
 FILTER = OperatorKind(
     "FILTER",
     f"{_HERE}apply:ApplyOperator",
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     makes_values=False,
     returns=Returns.TRUTH,
@@ -59,7 +59,7 @@ FILTER = OperatorKind(
 PROCESS = OperatorKind(
     "PROCESS",
     f"{_HERE}apply:ApplyOperator",
-    time=Time.SHOWS,
+    time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
@@ -68,14 +68,14 @@ PROCESS = OperatorKind(
 TIMESTAMPS = OperatorKind(
     "TIMESTAMPS",
     f"{_HERE}timestamps:TimestampsOperator",
-    time=Time.ASSIGNS,
+    time=TimeUse.ASSIGNS,
     keeps=Keeps.NOTHING,
     makes_values=False,
 )
 ASYNC = OperatorKind(
     "ASYNC",
     f"{_HERE}async_io.operator:AsyncOperator",
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
 )
@@ -83,7 +83,7 @@ KEYED_ASYNC = OperatorKind(
     "KEYED_ASYNC",
     f"{_HERE}async_io.operator:AsyncOperator",
     is_keyed=True,
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
 )
@@ -91,27 +91,27 @@ KEYED_MAP = OperatorKind(
     "KEYED_MAP",
     f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
-    state=State.IF_OPENED,
+    state=StateUse.IF_OPENED,
     returns=Returns.ONE,
 )
 KEYED_FLAT_MAP = OperatorKind(
     "KEYED_FLAT_MAP",
     f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.AS_OBJECT,
-    state=State.IF_OPENED,
+    state=StateUse.IF_OPENED,
     returns=Returns.MANY,
 )
 KEYED_FILTER = OperatorKind(
     "KEYED_FILTER",
     f"{_HERE}keyed_apply:KeyedApplyOperator",
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
-    state=State.IF_OPENED,
+    state=StateUse.IF_OPENED,
     makes_values=False,
     returns=Returns.TRUTH,
 )
@@ -119,9 +119,9 @@ KEYED_REDUCE = OperatorKind(
     "KEYED_REDUCE",
     f"{_HERE}keyed_reduce:KeyedReduceOperator",
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.RESULTS,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     own_states=(REDUCE_AGGREGATE,),
     emit=Emit.ROLLING,
 )
@@ -129,9 +129,9 @@ KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
     f"{_HERE}keyed_process:KeyedProcessOperator",
     is_keyed=True,
-    time=Time.TIMERS,
+    time=TimeUse.TIMERS,
     keeps=Keeps.AS_OBJECT,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
@@ -142,7 +142,7 @@ KEYED_WINDOW = OperatorKind(
     is_keyed=True,
     keeps=Keeps.RESULTS,
     keeps_at_end=Keeps.AS_OBJECT,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     own_states=_WINDOW_STATES,
     own_prefixes=_WINDOW_PREFIXES,
     has_side_outputs=True,
@@ -152,7 +152,7 @@ CO_MAP = OperatorKind(
     "CO_MAP",
     f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     returns=Returns.ONE_OR_NONE,
 )
@@ -160,7 +160,7 @@ CO_FLAT_MAP = OperatorKind(
     "CO_FLAT_MAP",
     f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
-    time=Time.IGNORES,
+    time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     returns=Returns.MANY_OR_NONE,
 )
@@ -168,7 +168,7 @@ CO_PROCESS = OperatorKind(
     "CO_PROCESS",
     f"{_HERE}apply:ApplyOperator",
     has_two_inputs=True,
-    time=Time.SHOWS,
+    time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
@@ -179,10 +179,10 @@ KEYED_CO_MAP = OperatorKind(
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
     holds_input=True,
-    state=State.IF_OPENED,
+    state=StateUse.IF_OPENED,
     returns=Returns.ONE_OR_NONE,
 )
 KEYED_CO_FLAT_MAP = OperatorKind(
@@ -190,10 +190,10 @@ KEYED_CO_FLAT_MAP = OperatorKind(
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
-    time=Time.ORDERS,
+    time=TimeUse.ORDERS,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
-    state=State.IF_OPENED,
+    state=StateUse.IF_OPENED,
     returns=Returns.MANY_OR_NONE,
 )
 KEYED_CO_PROCESS = OperatorKind(
@@ -201,10 +201,10 @@ KEYED_CO_PROCESS = OperatorKind(
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
     has_two_inputs=True,
     is_keyed=True,
-    time=Time.TIMERS,
+    time=TimeUse.TIMERS,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
@@ -217,7 +217,7 @@ KEYED_CO_GROUP = OperatorKind(
     keeps=Keeps.RESULTS,
     keeps_at_end=Keeps.AS_OBJECT,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     own_states=_WINDOW_STATES,
     own_prefixes=_WINDOW_PREFIXES,
     emit=Emit.WINDOW_END,
@@ -229,7 +229,7 @@ KEYED_INTERVAL_JOIN = OperatorKind(
     is_keyed=True,
     keeps=Keeps.RESULTS,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     own_states=INTERVAL_BUFFERS,
     returns=Returns.MANY_OR_NONE,
     has_side_outputs=True,
@@ -241,16 +241,16 @@ KEYED_REGULAR_JOIN = OperatorKind(
     is_keyed=True,
     keeps=Keeps.STATE,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     makes_values=False,
 )
 BROADCAST_PROCESS = OperatorKind(
     "BROADCAST_PROCESS",
     f"{_HERE}apply:BroadcastProcessOperator",
     has_two_inputs=True,
-    time=Time.SHOWS,
+    time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
@@ -260,10 +260,10 @@ KEYED_BROADCAST_PROCESS = OperatorKind(
     f"{_HERE}keyed_broadcast_process:KeyedBroadcastProcessOperator",
     has_two_inputs=True,
     is_keyed=True,
-    time=Time.TIMERS,
+    time=TimeUse.TIMERS,
     keeps=Keeps.AS_OBJECT,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
@@ -292,7 +292,7 @@ KEYED_CUSTOM = OperatorKind(
     is_keyed=True,
     keeps=Keeps.AS_OPERATOR,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
 )
 KEYED_CO_CUSTOM = OperatorKind(
@@ -303,7 +303,7 @@ KEYED_CO_CUSTOM = OperatorKind(
     is_keyed=True,
     keeps=Keeps.AS_OPERATOR,
     holds_input=True,
-    state=State.ALWAYS,
+    state=StateUse.ALWAYS,
     has_side_outputs=True,
 )
 

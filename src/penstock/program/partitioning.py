@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 
 
-class Partitioner(Enum):
+class StreamPartitioner(Enum):
     """Which subtask of the next level receives a record."""
 
     HASH = auto()

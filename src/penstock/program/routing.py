@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 
@@ -93,7 +93,7 @@ def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tu
     route, beside the records.
     """
     is_live = settings.kind is RunKind.LIVE
-    if is_live or spec.partitioner is Partitioner.BROADCAST:
+    if is_live or spec.partitioner is StreamPartitioner.BROADCAST:
         return destination_routes(settings)[:subtasks]
     return subtask_routes(settings, subtasks)
 

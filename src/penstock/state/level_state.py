@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.schema.evolution import wall_clock_ms
 
@@ -21,7 +21,7 @@ class LevelState:
         now_ms: Processing time, in milliseconds since 1970.
     """
 
-    backend: StateBackend
+    backend: KeyedStateBackend
     group_of: Callable[[Any], int]
     now_ms: Callable[[], int] = wall_clock_ms
 

@@ -12,7 +12,7 @@ from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing.readings import Piece, cut_evenly, splits_of
-from penstock.testing.results import SinkStage
+from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Schedule
 from penstock.wire import user_code
 
@@ -24,7 +24,7 @@ def run_batch(
     run: RunPlan,
     programs: tuple[LevelProgram, ...],
     schedule: Schedule,
-    sinks: SinkStage,
+    sinks: InProcessSinkStage,
 ) -> None:
     """Run every level over all records of the run.
 

@@ -49,7 +49,7 @@ from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import KEY_BY, PARTITION
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.traverse import ways
 from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag
@@ -139,7 +139,7 @@ class HarnessProgram:
             handed: From a snapshot.
         """
         channels = tuple(
-            replace(spec, target_level=HARNESS_LEVEL, partitioner=Partitioner.FORWARD)
+            replace(spec, target_level=HARNESS_LEVEL, partitioner=StreamPartitioner.FORWARD)
             if spec.target_level == SINK_LEVEL
             else spec
             for spec in self.plan.channels
@@ -227,7 +227,7 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
         (stream.node_id,),
         type_info=stream.get_type(),
         origin=None,
-        partitioning=Partitioning(Partitioner.GLOBAL),
+        partitioning=Partitioning(StreamPartitioner.GLOBAL),
     )
     return env.stream_of(made)
 

@@ -18,7 +18,7 @@ from penstock.program.level import LevelProgram
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.report import Report, decode_report
 from penstock.runtime.time.watermarks import ChannelWatermarks
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.testing.harness_program import HARNESS_LEVEL, MAIN_OUTPUT, HarnessProgram
@@ -237,7 +237,7 @@ class HarnessRun:
     def _clock(self) -> int:
         return self.now_ms
 
-    def _make_backend(self, level: int, subtask: int) -> StateBackend:
+    def _make_backend(self, level: int, subtask: int) -> KeyedStateBackend:
         if self._files is None:
             return HashBackend()
         directory = Path(self._files.name) / f"{level}-{subtask}"

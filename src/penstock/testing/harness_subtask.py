@@ -10,7 +10,7 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.functions.state_handles import KeyedScope, StateHandles
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
-from penstock.state.backends.base import TIMERS_SCHEMA, StateBackend
+from penstock.state.backends.base import TIMERS_SCHEMA, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.handles.key_context import KeyContext
 from penstock.state.log.blob import key_group_of, operator_of
@@ -18,7 +18,7 @@ from penstock.state.log.change_log import ChangeLog
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.harness_values import PendingTimer
 from penstock.testing.memory_log import MemoryLog
-from penstock.types.list_key import frozen, thawed
+from penstock.types.list_key import immutable_key, selected_key
 from penstock.types.time_domain import TimeDomain
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
@@ -47,7 +47,7 @@ class HarnessSubtask(LiveSubtask):
         subtask: int,
         *,
         blobs: Iterable[bytes],
-        make_backend: Callable[[], StateBackend],
+        make_backend: Callable[[], KeyedStateBackend],
         now_ms: Callable[[], int],
     ) -> None:
         """Begin with a snapshot.
@@ -79,7 +79,7 @@ class HarnessSubtask(LiveSubtask):
 
     def owns(self, spec: OperatorSpec, key: Any) -> bool:
         """Return whether the state of a key of an operator is here."""
-        return self._owns_group(spec, self._group_of(frozen(key)))
+        return self._owns_group(spec, self._group_of(immutable_key(key)))
 
     def read_state(self, spec: OperatorSpec, descriptor: Any, key: Any) -> Any:
         """Return what is committed in the state of a key.
@@ -88,7 +88,7 @@ class HarnessSubtask(LiveSubtask):
             PenstockError: As when a function asks for the state.
         """
         context = KeyContext()
-        context.key = frozen(key)
+        context.key = immutable_key(key)
         context.group = self._group_of(context.key)
         handles = self._handles(spec, context)
         kind = getattr(descriptor, "kind", StateKind.VALUE)
@@ -105,7 +105,7 @@ class HarnessSubtask(LiveSubtask):
     def keys(self, spec: OperatorSpec, descriptor: Any) -> list[Any]:
         """Return the keys that have an entry in a state, expired ones included."""
         table = self._committed(spec).table(spec.uid, descriptor.get_name(), descriptor.schema())
-        return [thawed(key) for group in table.groups() for key in table[group].keys()]  # noqa: SIM118 - a part is no dictionary
+        return [selected_key(key) for group in table.groups() for key in table[group].keys()]  # noqa: SIM118 - a part is no dictionary
 
     def timers(self, spec: OperatorSpec) -> Iterator[PendingTimer]:
         """Yield the pending timers of an operator."""
@@ -115,7 +115,7 @@ class HarnessSubtask(LiveSubtask):
             for group in table.groups():
                 for key in table[group].keys():  # noqa: SIM118 - a part is no dictionary
                     for timestamp in table[group].subkeys(key):
-                        yield PendingTimer(timestamp, thawed(key), domain)
+                        yield PendingTimer(timestamp, selected_key(key), domain)
 
     def _load(self) -> LevelProgram:
         return self._own if self._own.settings.parallelism == 1 else super()._load()

@@ -20,7 +20,7 @@ from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
 from penstock.testing.kept_results import with_values, without_kept
 from penstock.testing.live_run import run_live
-from penstock.testing.results import Results, SinkStage
+from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
 
 
@@ -113,7 +113,9 @@ class _Job:
 
     def run(self) -> Results:
         for run in self._plan.runs:
-            stage = SinkStage(self._results, self._sinks, [sink.uid for sink in self._plan.sinks])
+            stage = InProcessSinkStage(
+                self._results, self._sinks, [sink.uid for sink in self._plan.sinks]
+            )
             self._run_one(run, stage)
             if run.hands_over:
                 self._handed = HandOver(stage.report.watermarks, stage.report.memory)
@@ -121,7 +123,7 @@ class _Job:
             self._plan = with_values(self._plan, self._results)
         return without_kept(self._plan, self._results)
 
-    def _run_one(self, run: RunPlan, stage: SinkStage) -> None:
+    def _run_one(self, run: RunPlan, stage: InProcessSinkStage) -> None:
         programs = self._programs(run)
         if run.kind is RunKind.BATCH:
             run_batch(self._plan, run, programs, self._schedule, stage)

@@ -13,14 +13,14 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.live_subtask import LiveSubtask
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
 from penstock.testing.readings import Piece, splits_of
-from penstock.testing.results import SinkStage
+from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Failure, Schedule
 from penstock.wire import user_code
 from penstock.wire.canonical.key_groups import subtask_of
@@ -159,7 +159,7 @@ class _Level:
             for subtask in worker:
                 subtask.close()
 
-    def _make_backend(self, subtask: int) -> StateBackend:
+    def _make_backend(self, subtask: int) -> KeyedStateBackend:
         if self._files is None:
             return HashBackend()
         return LmdbBackend(self._files / str(subtask), f"in process/{subtask}")
@@ -190,7 +190,7 @@ def run_live(
     run: RunPlan,
     programs: tuple[LevelProgram, ...],
     schedule: Schedule,
-    sinks: SinkStage,
+    sinks: InProcessSinkStage,
     *,
     state: list[bytes],
     first_batch: int,

@@ -62,7 +62,7 @@ class Results:
         return self.records[found[0]]
 
 
-class SinkStage:
+class InProcessSinkStage:
     """Takes the output of the last level of one run: records, state and reports.
 
     Attributes:

@@ -139,8 +139,8 @@ def _by_kind(kind: Kind) -> _Content:
         content = kind.content
         return lambda _, value: content(value)
     if kind.is_ordered:
-        return lambda shapes, value: shapes.each(kind.parts(value))
-    return lambda shapes, value: shapes.in_any_order(kind.parts(value))
+        return lambda shapes, value: shapes.each(kind.components(value))
+    return lambda shapes, value: shapes.in_any_order(kind.components(value))
 
 
 _CONTENT: dict[type, _Content] = {

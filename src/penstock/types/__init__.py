@@ -1,4 +1,4 @@
-"""Rows, type information and times: the values of the system, without anything that runs."""
+"""Rows, type information and times. No module here reads or sends records."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Records as Arrow columns: schemas both ways, and building columns from records.
 
-Building trusts the declared forms as far as it must: a column whose values all have the
-declared class goes to pyarrow as it is (15 ns a value for the look at the classes), any other
-is coerced first, because pyarrow on its own takes 1.0 for an integer, a datetime for a date
-and bytes for text. Rows are stored without their kind.
+A column whose values all have the declared class goes to pyarrow unchanged; the check of the
+classes takes 15 ns a value. Any other column is coerced first, because pyarrow accepts 1.0 as
+an integer, a datetime as a date and bytes as text. The kind of a row is not stored.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def arrow_type(type_info: TypeInformation) -> pa.DataType:
     """Return the column type of `type_info`.
 
     Raises:
-        ArgumentError: The type, or one inside it, has no column form.
+        ArgumentError: The type, or a component of it, has no column type.
     """
     type_info = described(type_info)
     rule = _NESTED_ARROW.get(type(type_info))
@@ -113,7 +112,7 @@ def arrow_schema(type_info: TypeInformation) -> pa.Schema:
     """Return one column per field; the columns of a tuple are `f0`, `f1`, ...
 
     Raises:
-        ArgumentError: The records have no fields, or a field has no column form.
+        ArgumentError: The records have no fields, or a field has no column type.
     """
     type_info = described(type_info)
     if not isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
@@ -236,12 +235,12 @@ _CHECKED_BY_PYARROW: dict[str, frozenset[type]] = {
     "Double": frozenset({float}),
     "SqlDate": frozenset({date}),
 }
-"""Basic types to the classes of which pyarrow refuses what is wrong: it checks the ranges of
-integers, but makes infinity of a large float and UTC of a time zone."""
+"""Basic type to the class whose values pyarrow checks itself. It checks the ranges of integers.
+It does not refuse a float that is too large (infinity) or a time zone (UTC), so these are absent."""
 
 
 def _plain_form(type_info: TypeInformation) -> Callable[[Any], Any] | None:
-    """Return what turns declared forms into what pyarrow takes; None if it takes them."""
+    """Return a function from the declared form to a value that pyarrow accepts, None if it is one."""
     rule = _PLAIN_FORMS.get(type(type_info))
     return rule(type_info) if rule else None
 

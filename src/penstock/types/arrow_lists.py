@@ -1,4 +1,4 @@
-"""Arrow columns as Python lists, and the types their values have.
+"""Arrow columns as Python lists, and the types of their values.
 
 `columns_to_lists` gives every value in the declared form of `type_of_column`: structs become
 rows, maps dicts, timestamps datetimes. Measured per cell (pyarrow 26, CPython 3.11):
@@ -14,8 +14,9 @@ rows, maps dicts, timestamps datetimes. Measured per cell (pyarrow 26, CPython 3
     timestamps with zone      2350 ns   50 ns     epoch in UTC + timedelta64 .tolist()
     decimals                   490 ns  210 ns     to_numpy().tolist()
 
-Text with few distinct values gains more later than here: equal values are one object, which
-pickle writes once. Whether there are few is asked of the first 1,024 values (14 us).
+For text with few distinct values equal values are one object. Pickle writes one object once, so
+the exchange gains more by it than this module does. The first 1,024 values decide whether the
+distinct values are few (14 us).
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ def columns_to_lists(batch: pa.RecordBatch) -> list[list[Any]]:
     """
     lists: list[list[Any]] = []
     for field, column in zip(batch.schema, batch.columns, strict=True):
-        family = _family(field.name, field.type)
+        reader = _reader_of(field.name, field.type)
         try:
-            lists.append(family.read(column))
+            lists.append(reader.read(column))
         except (pa.ArrowInvalid, OverflowError) as refused:
             raise TypeMismatchError(
                 f"column {field.name!r} of type {field.type} holds a value that Python's "
@@ -66,20 +67,20 @@ def columns_to_lists(batch: pa.RecordBatch) -> list[list[Any]]:
 
 
 def type_of_column(name: str, arrow: pa.DataType) -> TypeInformation:
-    """Return the type of the values that `columns_to_lists` gives for such a column.
+    """Return the type of the values that `columns_to_lists` returns for a column of type `arrow`.
 
     Raises:
-        SourceError: No record can hold such values; names the column.
+        SourceError: No record can hold the values; the error names the column.
     """
-    return _family(name, arrow).type_of(arrow)
+    return _reader_of(name, arrow).type_of(arrow)
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
-    """Arrow types that are read in one way.
+class _ArrowReader:
+    """Reads the columns of some Arrow types.
 
     Attributes:
-        holds: Whether an Arrow type belongs to it.
+        holds: Whether it reads an Arrow type.
         read: Returns the values of a column.
         type_of: Returns the type of those values.
     """
@@ -89,10 +90,10 @@ class _Family:
     type_of: Callable[[pa.DataType], TypeInformation]
 
 
-def _family(name: str, arrow: pa.DataType) -> _Family:
-    for family in _FAMILIES:
-        if family.holds(arrow):
-            return family
+def _reader_of(name: str, arrow: pa.DataType) -> _ArrowReader:
+    for reader in _READERS:
+        if reader.holds(arrow):
+            return reader
     raise SourceError(
         f"column {name!r} has the type {arrow}, which no record can hold",
         hint="Leave the column out, or cast it where the data is written.",
@@ -100,7 +101,7 @@ def _family(name: str, arrow: pa.DataType) -> _Family:
 
 
 def _read(array: Any) -> list[Any]:
-    return _family("(nested)", array.type).read(array)
+    return _reader_of("(nested)", array.type).read(array)
 
 
 def _always(type_info: TypeInformation) -> Callable[[pa.DataType], TypeInformation]:
@@ -136,7 +137,7 @@ def _text(array: Any) -> list[Any]:
 
 
 def _indices(encoded: Any) -> Any:
-    # Nulls point behind the last entry, where the callers put a None.
+    # A null gets the index after the last entry; the callers append a None there.
     return encoded.indices.cast(pa.int64()).fill_null(len(encoded.dictionary)).to_numpy()
 
 
@@ -146,7 +147,7 @@ def _dictionary(array: Any) -> list[Any]:
 
 
 def _in_datetime_range(array: Any, per_day: int) -> None:
-    # NumPy would answer plain integers for times a datetime cannot hold.
+    # NumPy would return plain integers for times that a datetime cannot hold.
     extremes = pc.min_max(array).as_py()
     low, high = extremes["min"], extremes["max"]
     if low is not None and not (_FIRST_DAY * per_day <= low and high < (_LAST_DAY + 1) * per_day):
@@ -245,26 +246,26 @@ def _is_plain_timestamp(arrow: Any) -> bool:
     return bool(kinds.is_timestamp(arrow) and arrow.tz is None)
 
 
-_FAMILIES: tuple[_Family, ...] = (
-    _Family(_of_type(pa.int64(), pa.uint32()), _numbers, _always(Types.LONG())),
-    _Family(_of_type(pa.int32(), pa.uint16()), _numbers, _always(Types.INT())),
-    _Family(_is_text, _text, _always(Types.STRING())),
-    _Family(_of_type(pa.float64()), _numbers, _always(Types.DOUBLE())),
-    _Family(_of_type(pa.float32(), pa.float16()), _numbers, _always(Types.FLOAT())),
-    _Family(kinds.is_boolean, _pylist, _always(Types.BOOLEAN())),
-    _Family(_of_type(pa.int16(), pa.uint8()), _numbers, _always(Types.SHORT())),
-    _Family(_of_type(pa.int8()), _numbers, _always(Types.BYTE())),
-    _Family(_of_type(pa.uint64()), _numbers, _always(Types.BIG_INT())),
-    _Family(kinds.is_decimal, _objects, _always(Types.BIG_DEC())),
-    _Family(kinds.is_date, _dates, _always(Types.SQL_DATE())),
-    _Family(_is_plain_timestamp, _timestamps, _always(Types.SQL_TIMESTAMP())),
-    _Family(kinds.is_timestamp, _zoned_timestamps, _always(Types.TIMESTAMP_LTZ())),
-    _Family(kinds.is_time, _times, _always(Types.SQL_TIME())),
-    _Family(_is_binary, _pylist, _always(Types.PRIMITIVE_ARRAY(Types.BYTE()))),
-    _Family(kinds.is_dictionary, _dictionary, _dictionary_type),
-    _Family(kinds.is_struct, _structs, _struct_type),
-    _Family(kinds.is_map, _maps, _map_type),
-    _Family(_is_sequence, _sequences, _element_type),
-    _Family(kinds.is_null, _pylist, _always(Types.STRING())),
+_READERS: tuple[_ArrowReader, ...] = (
+    _ArrowReader(_of_type(pa.int64(), pa.uint32()), _numbers, _always(Types.LONG())),
+    _ArrowReader(_of_type(pa.int32(), pa.uint16()), _numbers, _always(Types.INT())),
+    _ArrowReader(_is_text, _text, _always(Types.STRING())),
+    _ArrowReader(_of_type(pa.float64()), _numbers, _always(Types.DOUBLE())),
+    _ArrowReader(_of_type(pa.float32(), pa.float16()), _numbers, _always(Types.FLOAT())),
+    _ArrowReader(kinds.is_boolean, _pylist, _always(Types.BOOLEAN())),
+    _ArrowReader(_of_type(pa.int16(), pa.uint8()), _numbers, _always(Types.SHORT())),
+    _ArrowReader(_of_type(pa.int8()), _numbers, _always(Types.BYTE())),
+    _ArrowReader(_of_type(pa.uint64()), _numbers, _always(Types.BIG_INT())),
+    _ArrowReader(kinds.is_decimal, _objects, _always(Types.BIG_DEC())),
+    _ArrowReader(kinds.is_date, _dates, _always(Types.SQL_DATE())),
+    _ArrowReader(_is_plain_timestamp, _timestamps, _always(Types.SQL_TIMESTAMP())),
+    _ArrowReader(kinds.is_timestamp, _zoned_timestamps, _always(Types.TIMESTAMP_LTZ())),
+    _ArrowReader(kinds.is_time, _times, _always(Types.SQL_TIME())),
+    _ArrowReader(_is_binary, _pylist, _always(Types.PRIMITIVE_ARRAY(Types.BYTE()))),
+    _ArrowReader(kinds.is_dictionary, _dictionary, _dictionary_type),
+    _ArrowReader(kinds.is_struct, _structs, _struct_type),
+    _ArrowReader(kinds.is_map, _maps, _map_type),
+    _ArrowReader(_is_sequence, _sequences, _element_type),
+    _ArrowReader(kinds.is_null, _pylist, _always(Types.STRING())),
 )
-"""Every readable Arrow type, the frequent ones first: a batch asks once per column."""
+"""A reader for every readable Arrow type; frequent types first, since columns search from the start."""

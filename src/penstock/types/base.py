@@ -1,16 +1,14 @@
-"""The root of all types: what it means to bring values to a declared form.
+"""The base class of types, and the coercion of values to their declared form.
 
 `coerce` gives a value its declared form: `int` for Long, `Row` with the declared names for
-Row, `tuple` for Tuple, and so on. It is idempotent, and a value that has its form already is
-returned itself. Nothing is lost in silence: a number out of range, a bool for a number, a
-fraction for an integer are errors. Float is the one exception, as its name says: values are
-rounded to 32 bits, once.
+Row, `tuple` for Tuple, and so on. It is idempotent. A value in the declared form is returned
+itself. A number out of range, a bool for a number and a fraction for an integer are errors. Only
+Float loses precision: it rounds values to 32 bits, once.
 
-`coerce_batch` is the same for many values. It looks at columns, not at records: the set of
-classes that occur, the minimum, the maximum. Only a batch with something unusual in it is
-walked value by value.
+`coerce_batch` coerces many values. It checks columns, not records: the set of classes, the
+minimum, the maximum. It walks a batch value by value only if one of these checks fails.
 
-Types are values: frozen, comparable, hashable, picklable, and impossible to build wrong.
+Types are frozen, comparable, hashable and picklable. Constructors refuse invalid types.
 """
 
 from __future__ import annotations
@@ -26,21 +24,21 @@ from penstock.types.value_serializer import StoredForm, ValueSerializer
 
 
 class TypeInformation(ABC, Generic[T_co]):
-    """The declared type of a stream, a key or a piece of state, whose values are `T_co`."""
+    """The declared type of a stream, a key or a state; its values are `T_co`."""
 
     __slots__ = ()
 
     @abstractmethod
     def coerce(self, value: Any) -> Any:
-        """Return `value` in the declared form, the same object if it has it already.
+        """Return `value` in the declared form, the same object if it has that form already.
 
         Raises:
-            ValueError: The value cannot be brought there; the text says why.
+            ValueError: The value cannot be coerced; the text says why.
         """
 
     @abstractmethod
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-        """Coerce a batch; for use by `coerce_batch` and by types that contain this one.
+        """Coerce a batch; `coerce_batch` and the types that contain this one call it.
 
         Args:
             values: The batch, which is not changed.
@@ -50,14 +48,13 @@ class TypeInformation(ABC, Generic[T_co]):
             `values` itself if every value has its form already, else a new sequence.
 
         Raises:
-            ValueError: Some value cannot be coerced; which one is not said.
+            ValueError: A value cannot be coerced; the error does not say which one.
         """
 
     def has_form(self, value: Any) -> bool:
-        """Return whether `value` is known at a glance to have the outward declared form.
+        """Return whether the class of `value`, and the names of a row, are the declared ones.
 
-        The outward form is the class and, of a row, the names. False is always safe: then
-        `coerce` decides.
+        The check does not read the fields. False is always safe: then `coerce` decides.
         """
         del value
         return False
@@ -66,7 +63,7 @@ class TypeInformation(ABC, Generic[T_co]):
         """Return the declared forms of `values`; the same list if nothing changes.
 
         Raises:
-            ValueError: As `coerce` for the first value it refuses.
+            ValueError: `coerce` refuses a value; the error is that of the first.
         """
         try:
             fitted = self.fit(values, set(map(type, values)))
@@ -85,11 +82,11 @@ class TypeInformation(ABC, Generic[T_co]):
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
         """Return how values are stored if `table.exec.enable-coded-rowdata` is on.
 
-        It is `create_serializer` unless a type has a form of variable length: rows, tuples and
-        maps do (CodedRowData 4.2), and lists and arrays of them.
+        Rows, tuples, maps, and lists and arrays of these are coded rows (CodedRowData 4.2). For
+        every other type it returns what `create_serializer` returns.
 
         Args:
-            config: As in `create_serializer`.
+            config: The job's execution configuration; no type here depends on it.
         """
         return self.create_serializer(config)
 

@@ -1,8 +1,8 @@
-"""The table of basic types: what each looks like in Python, and what can be turned into it.
+"""The table of basic types: the Python class of each, and the values that are coerced to it.
 
-A rule has two speeds. `coerce` takes one value of any class. `settle` takes a whole batch
-that is known to consist of the declared class only, and gives the same answer: most batches
-pass it unchanged, at 15 to 50 ns a value, without a Python call per value.
+A rule has two functions with equal results. `coerce` takes one value of any class. `settle` takes
+a batch whose values all have the declared class: most batches pass unchanged, at 15 to 50 ns a
+value, without a Python call per value.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _is_finite = methodcaller("is_finite")
 
 @dataclass(frozen=True, slots=True)
 class BasicRule:
-    """How one basic type is represented.
+    """The Python values of one basic type.
 
     Attributes:
-        python_class: Class of every value in the declared form, exactly.
-        coerce: Returns the declared form of a value; the same object if it has it already.
+        python_class: Exact class of every value in the declared form.
+        coerce: Returns the declared form of a value; the same object if it has that form already.
             Raises `ValueError` with the reason.
         settle: Given values of exactly `python_class`, returns their declared forms, or the
             same sequence if nothing changes, or None if some value is refused. None for
@@ -132,7 +132,7 @@ def _string(value: Any) -> str:
     if type(value) is str:
         return value
     if isinstance(value, str):
-        # Not `str(value)`: an enum that is a str would answer with its member name.
+        # Not `str(value)`: of an enum that is a str it returns the name of the member.
         return str.__str__(value)
     raise refusal(value, "a str")
 
@@ -161,7 +161,7 @@ def _decimals(values: Sequence[Decimal]) -> Sequence[Decimal] | None:
 
 
 def _date(value: Any) -> date:
-    # A datetime is a date to isinstance; taking it would drop the time of day in silence.
+    # `isinstance` takes a datetime for a date; coercing it would silently drop the time of day.
     if isinstance(value, datetime) or not isinstance(value, date):
         raise refusal(value, "a datetime.date")
     return value if type(value) is date else date(value.year, value.month, value.day)

@@ -18,7 +18,7 @@ _PRIMITIVES = frozenset({"Boolean", "Byte", "Short", "Integer", "Long", "Float",
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _SequenceTypeInfo(TypeInformation[Any]):
-    """What lists and arrays share: the declared form is a Python list.
+    """Base of the types of lists and arrays, whose declared form is a Python list.
 
     Attributes:
         element_type: Type of every element.
@@ -31,10 +31,10 @@ class _SequenceTypeInfo(TypeInformation[Any]):
     element_type: TypeInformation
 
     def __post_init__(self) -> None:
-        """Refuse elements the family cannot hold.
+        """Refuse an element type that the class does not allow.
 
         Raises:
-            ArgumentError: The element type is none, or not one of those allowed.
+            ArgumentError: The element type is no type, or the class does not allow it.
         """
         _check_type(self.label, self.element_type)
         allowed = self.allowed_elements
@@ -70,7 +70,7 @@ class _SequenceTypeInfo(TypeInformation[Any]):
         return coerce_one_by_one(self, values)
 
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return that values are stored as coded rows if their elements are."""
+        """Return a serializer of coded rows if the elements are coded rows."""
         return ValueSerializer(self, self.element_type.create_var_len_serializer(config).form)
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class PrimitiveArrayTypeInfo(_SequenceTypeInfo):
         return value if type(value) is bytes else bytes(value)
 
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-        """Look at the classes only where the elements are bytes."""
+        """Check classes only if the elements are bytes; else coerce as a list."""
         if not self.is_bytes:
             return _SequenceTypeInfo.fit(self, values, kinds)
         return values if kinds <= {bytes} else coerce_one_by_one(self, values)
@@ -143,7 +143,7 @@ class MapTypeInfo(TypeInformation[dict[Any, Any]]):
         """Refuse keys that Python cannot hash.
 
         Raises:
-            ArgumentError: A type is none, or the key type is a list, an array or a map.
+            ArgumentError: A type is no type, or the key type is a list, an array or a map.
         """
         _check_type("Map", self.key_type)
         _check_type("Map", self.value_type)
@@ -185,7 +185,7 @@ class MapTypeInfo(TypeInformation[dict[Any, Any]]):
         return coerce_one_by_one(self, values)
 
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return that values are stored as coded rows."""
+        """Return a serializer of coded rows."""
         return ValueSerializer(self, StoredForm.CODED)
 
     def __repr__(self) -> str:

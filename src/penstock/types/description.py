@@ -1,15 +1,15 @@
-"""Types as JSON: what is written next to stored values, so that later programs can read them.
+"""Types as JSON. State is stored with the description of its type, so that later programs read it.
 
     type                              description
     basic, e.g. Types.LONG()          its name, "Long"
-    Types.PICKLED_BYTE_ARRAY()        "Pickled"; so is an inferred type: it holds for nothing
+    Types.PICKLED_BYTE_ARRAY()        "Pickled"; so is an inferred type, which is not enforced
     Types.ROW_NAMED(["a"], [LONG])    {"row": [["a", "Long"]]}
     Types.TUPLE([LONG, STRING])       {"tuple": ["Long", "String"]}
     Types.LIST(LONG)                  {"list": "Long"}, and so for the three arrays
     Types.MAP(STRING, LONG)           {"map": ["String", "Long"]}
 
 A type has exactly one description, and two declared types never share one. Descriptions are stored for
-years: forms may be added here, never changed.
+years: descriptions may be added here, never changed.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Family:
-    """How the types of one class that have parts are described.
+class _DescriptionRule:
+    """How to describe the types of one class with component types, and to build them again.
 
     Attributes:
         tag: The only key of the description.
-        parts: Returns the description of the parts of a type.
-        build: Returns the type that has such parts.
+        components: Returns the description of the component types.
+        build: Returns the type of the described component types.
     """
 
     tag: str
-    parts: Callable[[Any], Any]
+    components: Callable[[Any], Any]
     build: Callable[[Any], TypeInformation]
 
 
@@ -61,22 +61,22 @@ def describe_type(type_info: TypeInformation) -> Any:
     {'row': [['size', 'Long']]}
 
     Raises:
-        ArgumentError: The type, or one inside it, is none of those the system has.
+        ArgumentError: The type, or a component type, is no type of `Types`.
     """
     leaf = _LEAVES.get(type(type_info))
     if leaf is not None:
         return leaf(type_info)
-    family = _FAMILIES.get(type(type_info))
-    if family is None:
+    rule = _RULES.get(type(type_info))
+    if rule is None:
         raise ArgumentError(
             f"{type_info!r} cannot be described, so nothing of that type can be stored",
             hint="Use one of the types that `Types` makes.",
         )
-    return {family.tag: family.parts(type_info)}
+    return {rule.tag: rule.components(type_info)}
 
 
 def type_of(description: Any) -> TypeInformation:
-    """Return the type that `describe_type` described so.
+    """Return the type that has this description.
 
     Raises:
         DecodeError: No type has this description.
@@ -94,10 +94,10 @@ def _type_of(description: Any) -> TypeInformation:
         if description in BASIC_RULES:
             return BasicTypeInfo(description)
     elif isinstance(description, dict) and len(description) == 1:
-        ((tag, parts),) = description.items()
-        family = _BY_TAG.get(tag)
-        if family is not None:
-            return family.build(parts)
+        ((tag, components),) = description.items()
+        rule = _BY_TAG.get(tag)
+        if rule is not None:
+            return rule.build(components)
     raise _unknown(description)
 
 
@@ -108,41 +108,41 @@ def _unknown(description: Any) -> DecodeError:
     )
 
 
-def _list_of(parts: Any, n_parts: int | None = None) -> list[Any]:
-    if not isinstance(parts, list) or n_parts not in {None, len(parts)}:
-        raise _unknown(parts)
-    return parts
+def _list_of(components: Any, n_components: int | None = None) -> list[Any]:
+    if not isinstance(components, list) or n_components not in {None, len(components)}:
+        raise _unknown(components)
+    return components
 
 
-def _row_parts(row: RowTypeInfo) -> list[list[Any]]:
+def _row_components(row: RowTypeInfo) -> list[list[Any]]:
     pairs = zip(row.field_names, row.field_types, strict=True)
     return [[name, describe_type(field)] for name, field in pairs]
 
 
-def _row_of(parts: Any) -> RowTypeInfo:
-    fields = [_list_of(field, _PAIR) for field in _list_of(parts)]
+def _row_of(components: Any) -> RowTypeInfo:
+    fields = [_list_of(field, _PAIR) for field in _list_of(components)]
     return RowTypeInfo([_type_of(field) for _, field in fields], [name for name, _ in fields])
 
 
-def _tuple_parts(tuple_type: TupleTypeInfo) -> list[Any]:
+def _tuple_components(tuple_type: TupleTypeInfo) -> list[Any]:
     return [describe_type(field) for field in tuple_type.field_types]
 
 
-def _tuple_of(parts: Any) -> TupleTypeInfo:
-    return TupleTypeInfo([_type_of(field) for field in _list_of(parts)])
+def _tuple_of(components: Any) -> TupleTypeInfo:
+    return TupleTypeInfo([_type_of(field) for field in _list_of(components)])
 
 
-def _map_parts(map_type: MapTypeInfo) -> list[Any]:
+def _map_components(map_type: MapTypeInfo) -> list[Any]:
     return [describe_type(map_type.key_type), describe_type(map_type.value_type)]
 
 
-def _map_of(parts: Any) -> MapTypeInfo:
-    key, value = _list_of(parts, _PAIR)
+def _map_of(components: Any) -> MapTypeInfo:
+    key, value = _list_of(components, _PAIR)
     return MapTypeInfo(_type_of(key), _type_of(value))
 
 
-def _sequences(tag: str, made: Callable[[TypeInformation], TypeInformation]) -> _Family:
-    return _Family(
+def _sequences(tag: str, made: Callable[[TypeInformation], TypeInformation]) -> _DescriptionRule:
+    return _DescriptionRule(
         tag,
         lambda sequence: describe_type(sequence.element_type),
         lambda element: made(_type_of(element)),
@@ -160,14 +160,14 @@ _LEAVES: dict[type, Callable[[TypeInformation], str]] = {
     InferredTypeInfo: lambda _: _PICKLED,
 }
 
-_FAMILIES: dict[type, _Family] = {
-    RowTypeInfo: _Family("row", _row_parts, _row_of),
-    TupleTypeInfo: _Family("tuple", _tuple_parts, _tuple_of),
+_RULES: dict[type, _DescriptionRule] = {
+    RowTypeInfo: _DescriptionRule("row", _row_components, _row_of),
+    TupleTypeInfo: _DescriptionRule("tuple", _tuple_components, _tuple_of),
     ListTypeInfo: _sequences("list", ListTypeInfo),
     BasicArrayTypeInfo: _sequences("basic_array", BasicArrayTypeInfo),
     ObjectArrayTypeInfo: _sequences("object_array", ObjectArrayTypeInfo),
     PrimitiveArrayTypeInfo: _sequences("primitive_array", PrimitiveArrayTypeInfo),
-    MapTypeInfo: _Family("map", _map_parts, _map_of),
+    MapTypeInfo: _DescriptionRule("map", _map_components, _map_of),
 }
 
-_BY_TAG: dict[Any, _Family] = {family.tag: family for family in _FAMILIES.values()}
+_BY_TAG: dict[Any, _DescriptionRule] = {rule.tag: rule for rule in _RULES.values()}

@@ -30,14 +30,13 @@ _PLAIN: dict[Any, TypeInformation] = {
 
 
 def type_of_annotation(annotation: Any) -> TypeInformation | None:
-    """Return the type that an annotation describes, or None if it describes none exactly.
+    """Return the type that an annotation describes, or None if it does not describe one exactly.
 
-    Known are int, float, str, bool, bytes, the datetime classes, Decimal, Instant,
-    `list[T]`, `dict[K, V]`, `tuple[A, B]`, and as rows with the same field names
-    dataclasses, named tuples and typed dicts. `T | None` is known as field, element or map
-    value of those that may hold None. Anything else makes the whole annotation unknown;
-    annotations that are still strings are unknown too, so resolve them first
-    (`typing.get_type_hints`).
+    The function knows int, float, str, bool, bytes, the datetime classes, Decimal, Instant,
+    `list[T]`, `dict[K, V]` and `tuple[A, B]`. Dataclasses, named tuples and typed dicts are rows
+    with the same field names. `T | None` is known where the type of the container allows None.
+    Any other annotation inside makes the whole annotation unknown. Strings are unknown, so resolve
+    them first (`typing.get_type_hints`).
     """
     return _type_of(annotation, ())
 
@@ -107,11 +106,11 @@ def _field_names(cls: type) -> list[str]:
 
 
 def type_of_elements(annotation: Any) -> TypeInformation | None:
-    """Return the type of what a function with this return annotation gives one by one.
+    """Return the type of the elements of a function with this return annotation, None if unknown.
 
-    Known are iterables, iterators, generators, lists, sets and `tuple[T, ...]`, all of them also
-    with `| None`. Elements may be said to be `T | tuple[OutputTag, V]`: what goes to a side output
-    does not count. None for anything `type_of_annotation` does not know.
+    The function knows iterables, iterators, generators, lists, sets and `tuple[T, ...]`, all of
+    them also with `| None`. Of elements `T | tuple[OutputTag, V]` it returns the type of `T`: the
+    tagged values go to a side output.
     """
     found = _present(annotation)
     origin, arguments = typing.get_origin(found), typing.get_args(found)

@@ -1,4 +1,4 @@
-"""The type a function's annotation describes, without enforcing it."""
+"""The type that a function's annotation describes. It is not enforced."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from penstock.types.scalars import PickledBytesTypeInfo
 
 @dataclass(frozen=True, slots=True, repr=False)
 class InferredTypeInfo(PickledBytesTypeInfo):
-    """Any Python object, moved by pickle, that is said to fit a type.
+    """Any Python object; an annotation describes its type.
 
-    Annotations may be wrong, and the program works all the same, so values are neither changed
-    nor checked: an object of the user's class stays one. Only what cannot do without a type, such
-    as a file with columns, brings values to `described`; a value that does not fit is an error
-    there.
+    Values are pickled, neither coerced nor checked: a program with a wrong annotation works, and an
+    object of the user's class keeps its class. A reader that needs a type, such as a file sink with
+    columns, coerces values to `described`; a value that does not fit is an error there.
 
     Attributes:
-        described: What the annotation says.
+        described: The type that the annotation describes.
     """
 
     described: TypeInformation
@@ -41,19 +40,19 @@ class InferredTypeInfo(PickledBytesTypeInfo):
 
 
 def described(type_info: TypeInformation) -> TypeInformation:
-    """Return what is known of values: the described type if it is inferred, else itself."""
+    """Return the described type of an inferred type, else the type itself."""
     return type_info.described if isinstance(type_info, InferredTypeInfo) else type_info
 
 
 def enforced(type_info: TypeInformation) -> TypeInformation:
-    """Return what holds for values: any object if the type is inferred, else itself."""
+    """Return the type that values certainly have: any object for an inferred type, else itself."""
     return PickledBytesTypeInfo() if isinstance(type_info, InferredTypeInfo) else type_info
 
 
 def common_type(types: list[TypeInformation]) -> TypeInformation | None:
-    """Return the type of records that come from streams of `types`, None if there is none.
+    """Return the type of a union of streams of `types`, None if they have none in common.
 
-    Streams of inferred types may always come together; what was inferred is kept if they agree.
+    Inferred types always have a common type; it is inferred too if they agree.
     """
     first = types[0]
     if all(other == first for other in types):

@@ -1,7 +1,6 @@
-"""Type information: every type of the system, from one place.
+"""All type information in one module.
 
-The rules of conversion are in `base`; the families are in `scalars`, `records` and
-`containers`.
+`base` defines coercion; `scalars`, `records` and `containers` define the types.
 """
 
 from __future__ import annotations

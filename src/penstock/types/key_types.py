@@ -1,10 +1,10 @@
-"""Declared types whose values cannot be keys, because they can be changed.
+"""Declared types whose values cannot be keys, because they are mutable.
 
     Map(…)                        a dict
-    List(Map(…)), Tuple(Map(…))   holds one
-    Row(tags: List(…))            a list is a key by value, alone or in tuples and lists, and not in a row
+    List(Map(…)), Tuple(Map(…))   contains a dict
+    Row(tags: List(…))            a list is a key by value, alone or in tuples and lists, not in a row
 
-Of a type nobody declared nothing is known: its keys are looked at when they come.
+If no type is declared, the exchange checks each key at run time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayT
 
 
 def no_key_in(type_info: TypeInformation) -> TypeInformation | None:
-    """Return the part of a type whose values make it one of no keys; None if none is known.
+    """Return the component of a type that makes its values unusable as keys; None if none does.
 
     Examples:
         >>> from penstock.types import Types
@@ -32,10 +32,10 @@ def no_key_in(type_info: TypeInformation) -> TypeInformation | None:
         >>> no_key_in(Types.LIST(Types.LONG())) is None
         True
     """
-    return _found(type_info, in_row=False)
+    return _unusable_component(type_info, in_row=False)
 
 
-def _found(type_info: TypeInformation, *, in_row: bool) -> TypeInformation | None:
+def _unusable_component(type_info: TypeInformation, *, in_row: bool) -> TypeInformation | None:
     inner: tuple[TypeInformation, ...] = ()
     if isinstance(type_info, MapTypeInfo):
         return type_info
@@ -46,8 +46,8 @@ def _found(type_info: TypeInformation, *, in_row: bool) -> TypeInformation | Non
     elif isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         inner = type_info.field_types
         in_row = in_row or isinstance(type_info, RowTypeInfo)
-    parts = (_found(part, in_row=in_row) for part in inner)
-    return next((part for part in parts if part is not None), None)
+    unusable = (_unusable_component(component, in_row=in_row) for component in inner)
+    return next((each for each in unusable if each is not None), None)
 
 
 def _is_bytes(type_info: TypeInformation) -> bool:

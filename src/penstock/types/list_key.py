@@ -1,10 +1,10 @@
-"""Lists as keys: by value, in a form that cannot be changed.
+"""Lists as keys: an immutable tuple stands for the list.
 
     [1, [2]]    ListKey((1, ListKey((2,))))
     (1, [2])    TupleKey((1, ListKey((2,))))
 
-As in Python no list equals a tuple. Functions are shown the lists again, made anew each time, so they
-can change what they are given without any effect on the state of the key.
+As in Python no list equals a tuple. User functions get new lists at each call. They may change
+these; the state of the key does not change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CHANGED_HINT = (
     "Return a frozen dataclass instead of another, a frozenset of a set, bytes of a bytearray, or a "
     "tuple of sorted items of a dict from the key selector."
 )
-"""What to do about a key that can be changed."""
+"""The hint of the error about a mutable key."""
 
 
 class ListKey(tuple[Any, ...]):
@@ -37,7 +37,7 @@ class ListKey(tuple[Any, ...]):
         """Return a hash that tuples of the same elements do not have.
 
         Raises:
-            KeyTypeError: An element can be changed, and is no list.
+            KeyTypeError: An element is mutable and no list.
         """
         try:
             return hash((ListKey, tuple.__hash__(self)))
@@ -49,7 +49,7 @@ class ListKey(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         """Return the text of the list."""
-        return repr(thawed(self))
+        return repr(selected_key(self))
 
 
 class TupleKey(tuple[Any, ...]):
@@ -59,27 +59,27 @@ class TupleKey(tuple[Any, ...]):
 
     def __repr__(self) -> str:
         """Return the text of the tuple with its lists."""
-        return repr(thawed(self))
+        return repr(selected_key(self))
 
 
-def frozen(key: Any) -> Any:
-    """Return `key` with lists as `ListKey`; `key` itself if no list is in it."""
+def immutable_key(key: Any) -> Any:
+    """Return `key` with each list as a `ListKey`; `key` itself if it contains no list."""
     kind = type(key)
     if kind is list:
-        return ListKey(map(frozen, key))
+        return ListKey(map(immutable_key, key))
     if kind is tuple:
-        parts = tuple(map(frozen, key))
+        parts = tuple(map(immutable_key, key))
         if _FROZEN.intersection(map(type, parts)):
             return TupleKey(parts)
     return key
 
 
-def thawed(key: Any) -> Any:
-    """Return what the key selector returned: with lists, which are new ones."""
+def selected_key(key: Any) -> Any:
+    """Return the key as the selector returned it, with new lists in place of each `ListKey`."""
     kind = type(key)
     if kind is ListKey:
-        return list(map(thawed, key))
-    return tuple(map(thawed, key)) if kind is TupleKey else key
+        return list(map(selected_key, key))
+    return tuple(map(selected_key, key)) if kind is TupleKey else key
 
 
 _FROZEN = frozenset({ListKey, TupleKey})

@@ -16,7 +16,7 @@ from penstock.types.types import Types
 class OutputTag(Generic[T]):
     """Names a side output. A process function yields `(tag, value)` to emit to it.
 
-    Tags are the same if their ids are; the type is that of the side stream.
+    Tags with equal ids are equal; the type is that of the side stream.
 
     Attributes:
         tag_id: Not blank; unique in the operator.

@@ -79,10 +79,10 @@ class RowTypeInfo(TypeInformation[Row]):
         return isinstance(value, Row) and names_of(value) == self.field_names
 
     def coerce(self, value: Any) -> Row:
-        """Return a row with the declared names, kind kept; fields are matched by name.
+        """Return a row with the declared names and the kind of `value`; fields are matched by name.
 
-        A row without names, a tuple and a list go by position. A dict may leave fields out,
-        which makes them None; other shapes may not. Unknown names are refused.
+        Fields of a row without names, a tuple and a list are matched by position. A field that a
+        dict lacks is None; any other record must have all fields. Unknown names are errors.
         """
         names = self.field_names
         values = record_values(value, names)
@@ -96,7 +96,7 @@ class RowTypeInfo(TypeInformation[Row]):
         return row
 
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-        """Coerce column by column; records of mixed shapes go one by one."""
+        """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
         lists = bulk_values(values, kinds, self.field_names, by_name=True)
@@ -110,7 +110,7 @@ class RowTypeInfo(TypeInformation[Row]):
         unchanged = same_objects(fitted, columns)
         if unchanged and only_rows(kinds) and schemas_of(values) == {self.field_names}:
             return values
-        # Copied also when unchanged: two rows must not share a list of values.
+        # Unchanged values are copied too: two rows must not share a list of values.
         rows = row_factory(self.field_names)(
             map(list, lists if unchanged else zip(*fitted, strict=True))
         )
@@ -121,7 +121,7 @@ class RowTypeInfo(TypeInformation[Row]):
         return rows
 
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return that values are stored as coded rows."""
+        """Return a serializer of coded rows."""
         return ValueSerializer(self, StoredForm.CODED)
 
     def __repr__(self) -> str:
@@ -152,7 +152,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Names for places that need some, such as columns: `f0`, `f1`, ..."""
+        """The names of columns: `f0`, `f1`, ..."""
         return _default_names(len(self.field_types))
 
     def get_field_types(self) -> list[TypeInformation]:
@@ -174,7 +174,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         return value if same and type(value) is tuple else coerced
 
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-        """Coerce column by column; records of mixed shapes go one by one."""
+        """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
         lists = bulk_values(values, kinds, self.field_names, by_name=False)
@@ -190,7 +190,7 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         return list(zip(*fitted, strict=True))
 
     def create_var_len_serializer(self, config: Any = None) -> ValueSerializer:
-        """Return that values are stored as coded rows."""
+        """Return a serializer of coded rows."""
         return ValueSerializer(self, StoredForm.CODED)
 
     def __repr__(self) -> str:

@@ -1,8 +1,8 @@
-"""`Row`, the record with optional field names, and the bulk paths around it.
+"""`Row`, the record with optional field names, and functions of batches of rows.
 
 A row is two references: a tuple of field names shared by all rows of a schema, and a list of
-values of its own. Sharing is what keeps pickles small: in a pickled list of rows the names
-are written once and referred to afterwards.
+values of its own. Sharing keeps pickles small: a pickled list of rows contains the names once and
+refers to them afterwards.
 
 Making rows, measured per row of three fields (CPython 3.11): a loop over `object.__new__`
 with three slot stores 69 ns, a comprehension over a function 82 ns, `map` over the slot
@@ -24,10 +24,10 @@ _MAX_SCHEMAS = 4096
 
 
 class RowKind(Enum):
-    """What a row says about a changelog."""
+    """The change that a row of a changelog describes."""
 
     INSERT = 0
-    """`+I`: a new row; the kind of every row that says nothing else."""
+    """`+I`: a new row; the default."""
 
     UPDATE_BEFORE = 1
     """`-U`: the former content of an updated row."""
@@ -68,7 +68,7 @@ class Row:
     >>> Person("Bob", 12)
     Row(name='Bob', age=12)
 
-    Without names, `in` looks through the values. Two named rows are equal if they have the
+    Without names, `in` searches the values. Two named rows are equal if they have the
     same kind and the same value for every name, whatever the order of the names. A row is
     mutable: it may be a key only while nobody changes it.
     """
@@ -271,9 +271,9 @@ _classes: dict[tuple[str, ...], type[Row]] = {}
 def _class_of(names: tuple[str, ...]) -> type[Row]:
     """Return the class of rows with these field names: a `Row` with a property per field.
 
-    One class, and one tuple of names, per schema, so that pickle's memo finds the tuple.
-    Bounded, because names may come from data: beyond the bound it is `Row` itself, whose
-    `__getattr__` gives the same answers.
+    One class, and one tuple of names, per schema, so that pickle's memo finds the tuple. The
+    number of classes is bounded, because names may come from data. Beyond the bound it returns
+    `Row`, whose `__getattr__` returns the same values.
     """
     found = _classes.get(names)
     if found is None:
@@ -307,8 +307,8 @@ def row_factory(
 ) -> Callable[[Iterable[list[Any]]], list[Row]]:
     """Return a function that makes INSERT rows of one schema from lists of values.
 
-    The lists are adopted, not copied, and their lengths are not checked: the caller gives
-    each list away and guarantees one value per name. None makes rows without names.
+    A row owns its list afterwards; the list is not copied, and its length is not checked. The
+    caller guarantees one value per name. None makes rows without names.
     """
     asked = None if field_names is None else tuple(field_names)
     made = Row if asked is None else _class_of(asked)
@@ -354,9 +354,9 @@ def only_rows(kinds: Iterable[type]) -> bool:
 
 
 def rows_of_one_schema(values: list[Any]) -> tuple[tuple[str, ...] | None] | None:
-    """Return, as a tuple of one, the field names all values share (None for no names).
+    """Return, in a tuple of one, the field names that all values share; names may be None.
 
-    None instead of a tuple: they are not all INSERT rows of one schema.
+    Returns None if the values are not all INSERT rows of one schema.
     """
     kinds = set(map(type, values))
     if len(kinds) != 1 or not only_rows(kinds):
@@ -380,12 +380,12 @@ def copy_flat_row(row: Row) -> Row:
 
 
 def is_row_class(kind: type) -> bool:
-    """Return whether a class is `Row` or one made for a schema, and no subclass of a user's."""
+    """Return whether a class is `Row` or one made for a schema, not a subclass of a user's."""
     return kind is Row or (issubclass(kind, Row) and kind._schema is not None)
 
 
 def row_like(row: Row, values: list[Any]) -> Row:
-    """Return a row with the names and the kind of `row` that adopts `values`."""
+    """Return a row with the names and the kind of `row` that owns `values`."""
     made = object.__new__(row.__class__)
     made._fields = row._fields
     made._values = values

@@ -1,4 +1,4 @@
-"""Types that have no parts: the basic ones, and any object as a pickle."""
+"""Types without component types: the basic types, and pickled objects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BasicType(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BasicTypeInfo(TypeInformation[T_co]):
-    """An indivisible type, one row of `BASIC_RULES`.
+    """A type without component types: one row of `BASIC_RULES`.
 
     Attributes:
         name: Key of the rule, e.g. `Long`; a `BasicType` may be given instead.
@@ -66,7 +66,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
         return BASIC_RULES[self.name].coerce(value)
 
     def fit(self, values: Sequence[Any], kinds: set[type]) -> Sequence[Any]:
-        """Look at classes and extremes; walk the values only if those are unusual."""
+        """Check classes and extremes; walk the values only if a check fails."""
         rule = BASIC_RULES[self.name]
         if not kinds:
             return values
@@ -142,7 +142,7 @@ class BasicTypeInfo(TypeInformation[T_co]):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PickledBytesTypeInfo(TypeInformation[Any]):
-    """Any Python object, moved by pickle; the type of everything nobody declared."""
+    """Any Python object, pickled; the type of a stream without a declared type."""
 
     def coerce(self, value: Any) -> Any:
         """Return `value`."""

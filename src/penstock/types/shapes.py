@@ -1,7 +1,7 @@
-"""Turning records of any accepted shape into one sequence of values per field.
+"""Records of any accepted shape become one sequence of values per field.
 
-Accepted are rows, tuples, lists, dicts, named tuples, dataclass instances and other objects with
-attributes. Whatever has names is taken by name, whatever has only positions by position.
+The accepted shapes are rows, tuples, lists, dicts, named tuples, dataclass instances and other
+objects with attributes. Fields with names are matched by name, others by position.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _POSITIONAL = {tuple, list}
 def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
     """Return the values of one record in the order of `names`.
 
-    A dict may leave names out, which reads as None; nothing else may, and unknown names are
-    refused everywhere but in an object of any class, which may have more attributes. A named
-    tuple whose names are others goes by position.
+    A name that a dict lacks is None; any other record must have all names. Unknown names are
+    errors, except of an object, which may have more attributes. The fields of a named tuple with
+    other names are matched by position.
 
     Raises:
-        ValueError: The record is no such thing, or its fields are not these.
+        ValueError: The record has no accepted shape, or other fields.
     """
     if isinstance(record, Row):
         schema = names_of(record)
@@ -49,10 +49,10 @@ def record_values(record: Any, names: tuple[str, ...]) -> Sequence[Any]:
 
 
 def tuple_values(record: Any, n_fields: int) -> Sequence[Any]:
-    """Return the values of one record that has positions: a tuple, list or row.
+    """Return the values of a tuple, list or row.
 
     Raises:
-        ValueError: The record is no such thing, or has another number of fields.
+        ValueError: The record is none of these, or has another number of fields.
     """
     if not isinstance(record, (tuple, list, Row)):
         raise refusal(record, "a tuple, list or Row")
@@ -64,10 +64,10 @@ def tuple_values(record: Any, n_fields: int) -> Sequence[Any]:
 def bulk_values(
     records: Sequence[Any], kinds: set[type], names: tuple[str, ...], *, by_name: bool
 ) -> Sequence[Sequence[Any]] | None:
-    """Return the values of every record, or None if the batch needs one look per record.
+    """Return the values of every record, or None if each record must be checked alone.
 
-    The answer, if there is one, equals `record_values` (`by_name`) or `tuple_values` of every
-    record. Rows give their own lists away: do not change what is returned.
+    The result equals `record_values` (`by_name`) or `tuple_values` of every record. It contains
+    the rows' own lists: do not change it.
 
     Args:
         records: The batch.
@@ -96,7 +96,7 @@ def _is_tuple_of(kind: type, names: tuple[str, ...]) -> bool:
 
 
 def _is_dataclass_of(kind: type, names: tuple[str, ...]) -> bool:
-    # Of one name, `attrgetter` would not answer a tuple.
+    # Of one name, `attrgetter` would not return a tuple.
     if not dataclasses.is_dataclass(kind) or len(names) == 1:
         return False
     own = [item.name for item in dataclasses.fields(kind)]
@@ -120,7 +120,7 @@ def _by_name(record: Any, fields: dict[str, Any], names: tuple[str, ...]) -> Seq
 
 
 def _attributes(record: Any, names: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return the fields of a dataclass instance, or those attributes of an object."""
+    """Return the fields of a dataclass instance, or the named attributes of an object."""
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
         return {item.name: getattr(record, item.name) for item in dataclasses.fields(record)}
     attributes = getattr(record, "__dict__", None)

@@ -1,7 +1,7 @@
 """Lengths of time and points in time, with PyFlink's names.
 
-All are immutable, hashable and ordered. Lengths take whole numbers: a fraction of a unit is
-written in the next smaller one.
+All are immutable, hashable and ordered. Lengths take whole numbers: express a fraction of a unit
+in a smaller unit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MILLIS_PER_SECOND = 1_000
 
 @dataclass(frozen=True, slots=True, order=True, init=False, repr=False)
 class Time:
-    """A length of time in milliseconds, as window assigners take it.
+    """A length of time in milliseconds; window assigners take it.
 
     >>> Time.seconds(5).to_milliseconds()
     5000
@@ -71,7 +71,7 @@ class Time:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Duration:
-    """A length of time in nanoseconds, as watermark strategies and time-to-live take it.
+    """A length of time in nanoseconds; watermark strategies and time-to-live take it.
 
     >>> Duration.of_seconds(5).to_millis()
     5000
@@ -83,7 +83,7 @@ class Duration:
     nanos: int
 
     def __post_init__(self) -> None:
-        """Refuse what is not a whole number.
+        """Refuse a length that is not a whole number.
 
         Raises:
             ArgumentError: `nanos` is not a whole number.
@@ -138,10 +138,10 @@ class Instant:
     nanos: int
 
     def __post_init__(self) -> None:
-        """Refuse what is no point in time, or not its only form.
+        """Refuse fractions, and nanoseconds that make a full second.
 
         Raises:
-            ArgumentError: A part is not a whole number, or `nanos` is out of range.
+            ArgumentError: A field is not a whole number, or `nanos` is out of range.
         """
         _whole("Instant", self.seconds)
         if not 0 <= _whole("Instant", self.nanos) < _NANOS_PER_SECOND:

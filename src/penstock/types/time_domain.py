@@ -1,4 +1,4 @@
-"""The two clocks a timer can follow."""
+"""The two time domains of timers."""
 
 from __future__ import annotations
 

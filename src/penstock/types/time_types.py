@@ -1,4 +1,4 @@
-"""The classes PyFlink has for types of time. All of them are basic types here.
+"""PyFlink's classes of types of time. All of them are basic types here.
 
 `isinstance(Types.SQL_DATE(), DateTypeInfo)` holds, and calling a class gives the basic type.
 """
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class _Alias(type):
-    """The class of names that stand for some of the basic types."""
+    """Metaclass of names whose instances are some of the basic types."""
 
     basic: tuple[str, ...]
 
@@ -41,7 +41,7 @@ class InstantTypeInfo(metaclass=_Alias):
         """Return `Types.INSTANT()`.
 
         Raises:
-            ArgumentError: `basic_type` is another one.
+            ArgumentError: `basic_type` is another type.
         """
         if basic_type is not BasicType.INSTANT:
             raise ArgumentError(
@@ -102,10 +102,10 @@ class SqlTimeTypeInfo(metaclass=_Alias):
 
 
 class LocalTimeTypeInfo(metaclass=_Alias):
-    """Java's local dates and times, which are the same Python classes as SQL's."""
+    """Java's local dates and times; their Python classes are those of SQL's."""
 
     class TimeType(Enum):
-        """Which of them."""
+        """One of Java's local dates and times."""
 
         LOCAL_DATE = 0
         LOCAL_TIME = 1
@@ -117,7 +117,7 @@ class LocalTimeTypeInfo(metaclass=_Alias):
         """Return the basic type whose values are those of `time_type`.
 
         Raises:
-            ArgumentError: `time_type` is none.
+            ArgumentError: `time_type` is no `TimeType`.
         """
         if not isinstance(time_type, cls.TimeType):
             raise ArgumentError(

@@ -1,8 +1,8 @@
 """Type parameters of the generic classes.
 
 Each has `Any` as its default, so that `DataStream` without parameters means `DataStream[Any]`:
-programs that say nothing about types check as they are, under `mypy --strict` too. Python 3.11
-knows no defaults, so at run time there are none.
+programs without type parameters pass `mypy --strict` too. Python 3.11 has no defaults of type
+parameters, so they exist for type checkers only.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ else:
     T2 = TypeVar("T2")
     """Records of the second."""
     T_co = TypeVar("T_co", covariant=True)
-    """Values that are only given out."""
+    """Values that are only returned."""
     IN = TypeVar("IN")
-    """What a function takes."""
+    """Inputs of a function."""
     IN_contra = TypeVar("IN_contra", contravariant=True)
     """The same in protocols."""
     IN1 = TypeVar("IN1")
-    """What a function takes from its first input."""
+    """First inputs of a function."""
     IN2 = TypeVar("IN2")
-    """What a function takes from its second input."""
+    """Second inputs of a function."""
     OUT = TypeVar("OUT")
-    """What a function gives."""
+    """Results of a function."""
     OUT_co = TypeVar("OUT_co", covariant=True)
     """The same in protocols."""
     ACC = TypeVar("ACC")

@@ -110,7 +110,7 @@ class Types:
 
     @staticmethod
     def PICKLED_BYTE_ARRAY() -> PickledBytesTypeInfo:
-        """Any Python object; what a stream has if nothing was declared."""
+        """Any Python object; the type of a stream without a declared type."""
         return PickledBytesTypeInfo()
 
     @staticmethod

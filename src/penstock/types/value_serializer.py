@@ -1,4 +1,4 @@
-"""How the values of a type are stored: what `create_serializer` and its sibling answer."""
+"""How the values of a type are stored: the results of `create_serializer` and its sibling."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 
 
 class StoredForm(Enum):
-    """What stored values look like."""
+    """The format of stored values."""
 
     PLAIN = "plain"
-    """Plain values in a pickle: rows as tuples, all else as it is."""
+    """Values in a pickle: rows as tuples, every other value unchanged."""
 
     CODED = "coded"
-    """Coded rows: fields behind tags, numbers of variable length (CodedRowData 4.2)."""
+    """Coded rows: a tag before each field, numbers of variable length (CodedRowData 4.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSerializer:
-    """Says how values of a type are stored; state backends do it.
+    """Names the format in which state backends store values of a type.
 
     Attributes:
         type_info: The type.
-        form: What its values look like in snapshots and in the change log.
+        form: Format of its values in snapshots and in the change log.
     """
 
     type_info: Any

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, overload
 
 from penstock.api.functions.callables import ToKey, ToSubtask
-from penstock.api.functions.function_classes import KeySelector
-from penstock.api.functions.function_classes import Partitioner as PartitionerFunction
+from penstock.api.functions.function_classes import KeySelector, Partitioner
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.api.streams.broadcast_streams import BroadcastStream
 from penstock.api.streams.stream_base import StreamBase
@@ -15,7 +14,7 @@ from penstock.api.user_code import bound_method
 from penstock.errors import CallSite
 from penstock.graph.logical import Partitioning
 from penstock.program.operators import PARTITION
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.types.type_parameters import K, T
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> sorted(collect(numbers.rebalance().map(lambda n: n + 1).set_parallelism(2)))
             [2, 3, 4, 5]
         """
-        return self._partitioned("rebalance", Partitioning(Partitioner.REBALANCE))
+        return self._partitioned("rebalance", Partitioning(StreamPartitioner.REBALANCE))
 
     def rescale(self) -> DataStream[T]:
         """Send records to a few subtasks of the next operator in turns.
@@ -49,7 +48,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> sorted(collect(numbers.rescale().map(lambda n: n + 1).set_parallelism(2)))
             [2, 3, 4, 5]
         """
-        return self._partitioned("rescale", Partitioning(Partitioner.RESCALE))
+        return self._partitioned("rescale", Partitioning(StreamPartitioner.RESCALE))
 
     def shuffle(self) -> DataStream[T]:
         """Send each record to a random subtask of the next operator.
@@ -61,7 +60,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> sorted(collect(numbers.shuffle().map(lambda n: n + 1).set_parallelism(2)))
             [2, 3, 4, 5]
         """
-        return self._partitioned("shuffle", Partitioning(Partitioner.SHUFFLE))
+        return self._partitioned("shuffle", Partitioning(StreamPartitioner.SHUFFLE))
 
     def forward(self) -> DataStream[T]:
         """Send records to the subtask of the same index, which is the default.
@@ -73,7 +72,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> collect(numbers.forward().map(lambda n: n + 1))
             [2, 3, 4, 5]
         """
-        return self._partitioned("forward", Partitioning(Partitioner.FORWARD))
+        return self._partitioned("forward", Partitioning(StreamPartitioner.FORWARD))
 
     def partition_custom(
         self, partitioner: ToSubtask[K], key_selector: ToKey[T, K]
@@ -97,10 +96,10 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> sorted(collect(partitioned.map(lambda n: n + 1).set_parallelism(2)))
             [2, 3, 4, 5]
         """
-        choose = bound_method(partitioner, PartitionerFunction, "partition", "partition_custom")
+        choose = bound_method(partitioner, Partitioner, "partition", "partition_custom")
         select = bound_method(key_selector, KeySelector, "get_key", "partition_custom")
         return self._partitioned(
-            "partition_custom", Partitioning(Partitioner.CUSTOM, choose, select)
+            "partition_custom", Partitioning(StreamPartitioner.CUSTOM, choose, select)
         )
 
     @overload
@@ -137,7 +136,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
             >>> sorted(collect(twice))
             [1, 1, 2, 2, 3, 3, 4, 4]
         """
-        everywhere = self._partitioned("broadcast", Partitioning(Partitioner.BROADCAST))
+        everywhere = self._partitioned("broadcast", Partitioning(StreamPartitioner.BROADCAST))
         if broadcast_state_descriptor is None:
             return everywhere
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)

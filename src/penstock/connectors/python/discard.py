@@ -29,7 +29,7 @@ class DiscardingSink(Sink):
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that does nothing."""
         del context
-        return _NothingCommitter()
+        return NothingCommitter()
 
 
 class _CountingWriter(SinkWriter):
@@ -46,9 +46,11 @@ class _CountingWriter(SinkWriter):
         self._record_count = 0
 
 
-class _NothingCommitter(Committer):
+class NothingCommitter(Committer):
+    """Commits nothing: the writers of its sink stage nothing."""
+
     def recover(self) -> None:
-        """Nothing is staged, so nothing is left over."""
+        """Do nothing: nothing is staged."""
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Nothing becomes visible."""
+        """Do nothing: nothing is staged."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from penstock.connectors.python.discard import NothingCommitter
 from penstock.errors import PenstockError, UserFunctionError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.user_failure import failure_as, short
@@ -69,7 +70,7 @@ class FunctionSink(Sink):
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer that does nothing."""
         del context
-        return _NothingCommitter()
+        return NothingCommitter()
 
 
 class _CallingWriter(SinkWriter):
@@ -132,11 +133,3 @@ class _CallingWriter(SinkWriter):
             context.origin,
             hint="Correct the function, or filter out the record before it.",
         )
-
-
-class _NothingCommitter(Committer):
-    def recover(self) -> None:
-        """Nothing is staged."""
-
-    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
-        """Everything is visible already."""

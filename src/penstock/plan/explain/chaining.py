@@ -7,20 +7,20 @@ from dataclasses import replace
 from penstock.graph.logical import Chaining
 from penstock.plan.physical import Decision, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 
-WORDS: dict[Partitioner, str] = {
-    Partitioner.HASH: "hash exchange",
-    Partitioner.FORWARD: "forward",
-    Partitioner.REBALANCE: "rebalance",
-    Partitioner.RESCALE: "rescale",
-    Partitioner.SHUFFLE: "shuffle",
-    Partitioner.BROADCAST: "broadcast",
-    Partitioner.GLOBAL: "to one subtask",
-    Partitioner.CUSTOM: "custom exchange",
-    Partitioner.NONE: "to the sink",
+WORDS: dict[StreamPartitioner, str] = {
+    StreamPartitioner.HASH: "hash exchange",
+    StreamPartitioner.FORWARD: "forward",
+    StreamPartitioner.REBALANCE: "rebalance",
+    StreamPartitioner.RESCALE: "rescale",
+    StreamPartitioner.SHUFFLE: "shuffle",
+    StreamPartitioner.BROADCAST: "broadcast",
+    StreamPartitioner.GLOBAL: "to one subtask",
+    StreamPartitioner.CUSTOM: "custom exchange",
+    StreamPartitioner.NONE: "to the sink",
 }
-"""Partitioner to what a plan calls it."""
+"""StreamPartitioner to what a plan calls it."""
 
 LOCAL = "in place"
 """What a plan calls a channel that is no exchange."""
@@ -58,11 +58,11 @@ def explain_channels(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
     target = plan.graph.node(channel.target_operator)
-    if channel.partitioner is Partitioner.HASH:
+    if channel.partitioner is StreamPartitioner.HASH:
         return f"{target.name!r} keeps state by key"
-    if channel.partitioner is Partitioner.REBALANCE and target.parallelism is not None:
+    if channel.partitioner is StreamPartitioner.REBALANCE and target.parallelism is not None:
         return f"{target.name!r} has parallelism {target.parallelism}"
-    if channel.partitioner is not Partitioner.FORWARD:
+    if channel.partitioner is not StreamPartitioner.FORWARD:
         return "the program asks for it"
     if target.kind.is_own and channel.source_level == 0:
         return f"{target.name!r} is told of watermarks, ends and attributes"

@@ -9,7 +9,7 @@ from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 
 
 def render_text(plan: PhysicalPlan) -> str:
@@ -131,7 +131,7 @@ def _targets(
 
 
 def _arrow(channel: ChannelSpec) -> str:
-    hashed = channel.partitioner is Partitioner.HASH
+    hashed = channel.partitioner is StreamPartitioner.HASH
     how = "hash by key" if hashed else channel.partitioner.name.lower()
     if channel.is_local:
         how = LOCAL

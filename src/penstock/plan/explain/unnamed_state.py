@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.operator_kind import State
+from penstock.program.operator_kind import StateUse
 from penstock.program.operator_spec import OperatorSpec
 
 _FUNCTIONS = "penstock.api."
@@ -41,9 +41,9 @@ def describe_unnamed_state(plan: PhysicalPlan) -> str | None:
 
 
 def _holds_state(operator: OperatorSpec) -> bool:
-    if operator.kind.state is State.IF_OPENED:
+    if operator.kind.state is StateUse.IF_OPENED:
         return operator.method is not None and _is_opened(operator.function)
-    return operator.kind.state is State.ALWAYS
+    return operator.kind.state is StateUse.ALWAYS
 
 
 def _is_opened(function: Any) -> bool:

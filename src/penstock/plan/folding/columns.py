@@ -25,7 +25,7 @@ from typing import Any
 from penstock.plan.physical import PhysicalPlan, SourcePlan
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import ColumnFold, Fold
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 from penstock.program.selected_field import field_position
 from penstock.types import RowTypeInfo, Types
@@ -38,7 +38,7 @@ def columns_folded(
     plan: PhysicalPlan, channel: ChannelSpec, fold: Fold
 ) -> tuple[tuple[int, ColumnFold], ...]:
     """Return the sources of a channel that may be folded as columns, and how."""
-    if channel.source_level != 0 or channel.partitioner is not Partitioner.HASH:
+    if channel.source_level != 0 or channel.partitioner is not StreamPartitioner.HASH:
         return ()
     feeding = {
         source

@@ -30,7 +30,7 @@ from penstock.plan.phases.operator_traits import Said, kept_by_source, said_by
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.operator_kind import Keeps
 from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.types.information import TypeInformation
 from penstock.types.values.declared_copying import declared_copier
 
@@ -67,7 +67,7 @@ def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttrib
 
 _DEEP = "deep copy of what can be changed"
 
-_BUCKETS = frozenset({Partitioner.HASH})
+_BUCKETS = frozenset({StreamPartitioner.HASH})
 """Channels that write a record later than they get it."""
 
 

@@ -6,7 +6,7 @@ from penstock.errors import GraphError
 from penstock.graph.logical import Node
 from penstock.plan.phases.edges import physical_inputs
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 
 
 def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
@@ -18,7 +18,7 @@ def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
     for node in plan.graph.nodes:
         for edge in physical_inputs(plan.graph, node):
             asked = edge.partitioning
-            if asked is None or asked.partitioner is not Partitioner.FORWARD:
+            if asked is None or asked.partitioner is not StreamPartitioner.FORWARD:
                 continue
             before, behind = (_subtasks(plan, end) for end in (edge.producer, node))
             if before != behind:

@@ -34,7 +34,7 @@ from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.operator_spec import OperatorSpec, SideOutput
 from penstock.program.operators import SIDE_OUTPUT, SINK, SOURCE, TIMESTAMPS
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.timestamps import TimestampSpec
 from penstock.types.information import TypeInformation
 
@@ -123,19 +123,19 @@ class _Assignment:
             ),
         )
 
-    def _exchange(self, edge: Edge, node: Node) -> Partitioner | None:
+    def _exchange(self, edge: Edge, node: Node) -> StreamPartitioner | None:
         """Return how an edge is exchanged, None if it need not be."""
         if edge.key_selector is not None:
-            return Partitioner.HASH
+            return StreamPartitioner.HASH
         if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
             return edge.partitioning.partitioner
         if node.kind.has_two_inputs:
-            return Partitioner.FORWARD
+            return StreamPartitioner.FORWARD
         if node.kind.is_own and self._levels[edge.producer.id] == 0:
-            return Partitioner.FORWARD
+            return StreamPartitioner.FORWARD
         if self._changes_subtasks(edge.producer, node):
-            return Partitioner.REBALANCE
-        return Partitioner.FORWARD if self._is_read_apart(node) else None
+            return StreamPartitioner.REBALANCE
+        return StreamPartitioner.FORWARD if self._is_read_apart(node) else None
 
     def _changes_subtasks(self, producer: Node, node: Node) -> bool:
         """Return whether a node has other subtasks than what it reads, and needs them."""
@@ -204,14 +204,14 @@ class _Assignment:
 
     def _channel(self, edge: Edge, node: Node) -> ChannelSpec:
         partitioning = edge.partitioning
-        custom = partitioning is not None and partitioning.partitioner is Partitioner.CUSTOM
+        custom = partitioning is not None and partitioning.partitioner is StreamPartitioner.CUSTOM
         assert partitioning is not None or not custom
         return ChannelSpec(
             id=len(self._channels),
             source_level=self._levels[edge.producer.id],
             target_level=self._levels[node.id],
             target_operator=node.id,
-            partitioner=self._exchange(edge, node) or Partitioner.FORWARD,
+            partitioner=self._exchange(edge, node) or StreamPartitioner.FORWARD,
             key_selector=partitioning.key_selector  # type: ignore[union-attr]
             if custom
             else edge.key_selector,
@@ -226,13 +226,13 @@ class _Assignment:
 
     def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
         asked = edge.partitioning
-        copies = asked is not None and asked.partitioner is Partitioner.BROADCAST
+        copies = asked is not None and asked.partitioner is StreamPartitioner.BROADCAST
         return ChannelSpec(
             id=len(self._channels),
             source_level=self._levels[edge.producer.id],
             target_level=SINK_LEVEL,
             target_operator=sink,
-            partitioner=Partitioner.BROADCAST if copies else Partitioner.NONE,
+            partitioner=StreamPartitioner.BROADCAST if copies else StreamPartitioner.NONE,
             key_selector=None,
             origin=edge.origin_node.origin,
             sources=sources_of(self._graph, edge.producer),
@@ -291,7 +291,7 @@ def _timestamps(node: Node) -> TimestampSpec | None:
     )
 
 
-_IN_PLACE = frozenset({Partitioner.FORWARD})
+_IN_PLACE = frozenset({StreamPartitioner.FORWARD})
 """What a user may ask for that needs no exchange."""
 
 

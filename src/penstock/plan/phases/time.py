@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
-from penstock.program.operator_kind import Time
+from penstock.program.operator_kind import TimeUse
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.run_settings import RunKind
 from penstock.program.timestamps import TimestampSpec
 
-_ANY_ORDER = frozenset({Time.IGNORES, Time.SHOWS, Time.ASSIGNS})
+_ANY_ORDER = frozenset({TimeUse.IGNORES, TimeUse.SHOWS, TimeUse.ASSIGNS})
 """Records are taken as they come."""
 
 _NO_STRATEGY = TimestampSpec(None, None)
@@ -176,11 +176,11 @@ def _flow(plan: PhysicalPlan) -> _Flow:
 
 
 def _makes_timestamps(op: OperatorSpec) -> bool:
-    if op.kind.time is Time.ASSIGNS:
+    if op.kind.time is TimeUse.ASSIGNS:
         return op.timestamps is not None and op.timestamps.assigner is not None
-    if op.kind.time is Time.TIMERS:
+    if op.kind.time is TimeUse.TIMERS:
         return _has_timers(op)
-    return op.kind.time is Time.OWN
+    return op.kind.time is TimeUse.OWN
 
 
 def _has_timers(op: OperatorSpec) -> bool:
@@ -191,16 +191,16 @@ def _has_timers(op: OperatorSpec) -> bool:
 
 def _passes_on(op: OperatorSpec) -> bool:
     """Return whether results may take the timestamps of records."""
-    return op.kind.time is not Time.OWN
+    return op.kind.time is not TimeUse.OWN
 
 
 def _looks(op: OperatorSpec, *, in_order: bool) -> bool:
     """Return whether the timestamps of records may matter to what an operator does."""
-    if op.kind.time is Time.ASSIGNS:
+    if op.kind.time is TimeUse.ASSIGNS:
         return op.timestamps != _NO_STRATEGY
-    if op.kind.time is Time.ORDERS:
+    if op.kind.time is TimeUse.ORDERS:
         return in_order
-    return op.kind.time is not Time.IGNORES
+    return op.kind.time is not TimeUse.IGNORES
 
 
 def _is_wanted(flow: _Flow, channel: ChannelSpec) -> bool:

@@ -26,7 +26,7 @@ from penstock.errors import KeyTypeError
 from penstock.metrics.task_clock import ENCODE, EXCHANGE
 from penstock.metrics.values import MetricValue
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.routing import RecordRoutes, destination_routes, record_routes
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.program.selected_field import getter_of, got
@@ -96,7 +96,7 @@ class ChannelWriter:
         self._is_bare = spec.time is not ChannelTime.FULL
         self._columns: ColumnBuckets | None = None
         is_live = settings.kind is RunKind.LIVE and spec.source_level == 0
-        if is_live and spec.partitioner is Partitioner.HASH and spec.key_selector is not None:
+        if is_live and spec.partitioner is StreamPartitioner.HASH and spec.key_selector is not None:
             self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
         self._fold = None if spec.fold is None else SenderFold(spec.fold)
         self._parts: PartBuckets | None = None

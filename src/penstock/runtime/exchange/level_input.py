@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.errors import StateError
 from penstock.program.level import LevelProgram
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
 from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
 from penstock.wire.frame import (
@@ -50,7 +50,7 @@ class LevelInput:
         self._targets = {
             spec.id: (
                 spec.target_operator,
-                spec.partitioner is not Partitioner.BROADCAST,
+                spec.partitioner is not StreamPartitioner.BROADCAST,
                 spec.target_input,
             )
             for spec in program.inputs

@@ -15,7 +15,7 @@ from typing import Any
 
 from penstock.errors import ArgumentError, PenstockError
 from penstock.program.channel import ChannelSpec
-from penstock.program.partitioning import Partitioner
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.routing import destination_routes, subtask_routes
 from penstock.program.run_settings import RunSettings
 from penstock.user_failure import failing_record, short, user_failure
@@ -150,13 +150,13 @@ def _split(routes: list[int], values: list[Any], stamps: list[int] | None) -> It
         yield route, some, None if stamps is None else [stamps[p] for p in positions]
 
 
-_PLACEMENTS: dict[Partitioner, Callable[[_Sender], Placement]] = {
-    Partitioner.FORWARD: _to_own,
-    Partitioner.NONE: _to_own,
-    Partitioner.GLOBAL: _to_first,
-    Partitioner.REBALANCE: _in_turns,
-    Partitioner.RESCALE: _to_near,
-    Partitioner.SHUFFLE: _at_random,
-    Partitioner.BROADCAST: _to_all,
-    Partitioner.CUSTOM: _as_told,
+_PLACEMENTS: dict[StreamPartitioner, Callable[[_Sender], Placement]] = {
+    StreamPartitioner.FORWARD: _to_own,
+    StreamPartitioner.NONE: _to_own,
+    StreamPartitioner.GLOBAL: _to_first,
+    StreamPartitioner.REBALANCE: _in_turns,
+    StreamPartitioner.RESCALE: _to_near,
+    StreamPartitioner.SHUFFLE: _at_random,
+    StreamPartitioner.BROADCAST: _to_all,
+    StreamPartitioner.CUSTOM: _as_told,
 }

@@ -14,7 +14,7 @@ from typing import Any
 
 from penstock.errors import UserFunctionError
 from penstock.program.channel import ChannelSpec
-from penstock.types.list_key import ListKey, TupleKey, frozen
+from penstock.types.list_key import ListKey, TupleKey, immutable_key
 from penstock.user_failure import raise_interrupt, short
 from penstock.wire.canonical.key_bytes import encode_key
 
@@ -39,7 +39,7 @@ def by_value(keys: list[Any]) -> list[Any]:
         hash(tuple(keys))
     except BaseException as cause:  # noqa: BLE001 - what has no hash is told with its record
         raise_interrupt(cause)
-        return [frozen(key) for key in keys]
+        return [immutable_key(key) for key in keys]
     return keys
 
 
@@ -74,7 +74,7 @@ class SelectorCheck:
         self._is_first = False
         for value, key in zip(values[asked], keys[asked], strict=True):
             try:
-                again = frozen(self._selector(value))
+                again = immutable_key(self._selector(value))
             except BaseException as cause:
                 raise_interrupt(cause)
                 raise self._unsteady(value, key, cause) from cause

@@ -10,7 +10,7 @@ from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.time.timeless import no_timestamp
 from penstock.state.handles.key_context import KeyContext
-from penstock.types.list_key import thawed
+from penstock.types.list_key import selected_key
 from penstock.types.time_domain import TimeDomain
 from penstock.wire.elements import MIN_TIMESTAMP
 
@@ -101,14 +101,14 @@ class ProcessContext:
 
     def get_current_key(self) -> Any:
         """Return the key of the record or timer."""
-        return None if self._keys is None else thawed(self._keys.key)
+        return None if self._keys is None else selected_key(self._keys.key)
 
     def time_domain(self) -> TimeDomain:
         """Return the domain of the firing timer."""
         return self.domain
 
 
-class BroadcastContext(ProcessContext):
+class InternalBroadcastContext(ProcessContext):
     """Context of functions of a broadcast connected stream."""
 
     __slots__ = ("_state", "_states")
@@ -148,7 +148,7 @@ class BroadcastContext(ProcessContext):
         return self._state(state_descriptor)
 
 
-class KeyedBroadcastContext(BroadcastContext):
+class InternalKeyedBroadcastContext(InternalBroadcastContext):
     """The same on the side that has a key, which reads broadcast state."""
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from penstock.errors import ArgumentError, UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.time.timers import PROCESSING_TABLE
 from penstock.runtime.time.timers import TABLE as TIMERS_STATE
-from penstock.state.backends.base import StateBackend, Table
+from penstock.state.backends.base import KeyedStateBackend, Table
 from penstock.state.backends.hash.parts import HashTable
 from penstock.state.handles.aggregating_state import TableAggregatingState
 from penstock.state.handles.broadcast_state import broadcast_state
@@ -59,7 +59,7 @@ class KeyedScope:
         sweeper: Removes expired values of the operator.
     """
 
-    store: StateBackend
+    store: KeyedStateBackend
     context: KeyContext
     group_of: Callable[[Any], int]
     now_ms: Callable[[], int] = wall_clock_ms

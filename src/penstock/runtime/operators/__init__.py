@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 
-from penstock.program.operator_kind import OperatorKind, State
+from penstock.program.operator_kind import OperatorKind, StateUse
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import CATALOGUE
 from penstock.program.run_settings import RunSettings
@@ -43,7 +43,7 @@ def make_operator(
     """Return the operator `spec` describes, not yet opened."""
     operator = operator_class(spec.kind)
     make: Callable[..., Operator] = operator
-    if spec.kind.state is State.NEVER:
+    if spec.kind.state is StateUse.NEVER:
         return make(spec, output, OperatorContext(spec, settings, subtask))
     scope = KeyedScope(state.backend, KeyContext(), state.group_of, state.now_ms)
     context = OperatorContext(spec, settings, subtask, scope)

@@ -17,7 +17,7 @@ from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.functions.process_context import (
-    BroadcastContext,
+    InternalBroadcastContext,
     ProcessContext,
     UnkeyedTimerService,
 )
@@ -71,8 +71,10 @@ class BroadcastProcessOperator(ApplyOperator):
     """Calls `process_element`, which reads broadcast state, and `process_broadcast_element`."""
 
     def _applications(self, spec: OperatorSpec) -> Sequence[Application]:
-        reading = BroadcastContext(self._timers, spec, self.context.get_read_only_broadcast_state)
-        writing = BroadcastContext(self._timers, spec, self.context.get_broadcast_state)
+        reading = InternalBroadcastContext(
+            self._timers, spec, self.context.get_read_only_broadcast_state
+        )
+        writing = InternalBroadcastContext(self._timers, spec, self.context.get_broadcast_state)
         function, made = spec.function, (spec.kind.returns, self.emission)
         return (
             Application(function.process_element, *made, reading),

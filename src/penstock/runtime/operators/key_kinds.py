@@ -24,7 +24,7 @@ from penstock.errors import StateMigrationError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.own_states import WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.log.blob import decode_blob, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.user_failure import short
@@ -42,7 +42,7 @@ class KindCheck:
     """
 
     def __init__(
-        self, spec: OperatorSpec, store: StateBackend, left_by: int | None, *, by_window: bool
+        self, spec: OperatorSpec, store: KeyedStateBackend, left_by: int | None, *, by_window: bool
     ) -> None:
         """Do nothing yet: the state may not be there.
 

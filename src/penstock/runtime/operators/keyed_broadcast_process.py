@@ -11,7 +11,10 @@ from typing import Any
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.functions.process_context import BroadcastContext, KeyedBroadcastContext
+from penstock.runtime.functions.process_context import (
+    InternalBroadcastContext,
+    InternalKeyedBroadcastContext,
+)
 from penstock.runtime.operators.application import Application
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
@@ -24,7 +27,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        self._context = KeyedBroadcastContext(
+        self._context = InternalKeyedBroadcastContext(
             self._timers,
             spec,
             context.get_read_only_broadcast_state,
@@ -35,7 +38,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
             spec.function.process_broadcast_element,
             spec.kind.returns,
             self.emission,
-            BroadcastContext(self._timers, spec, context.get_broadcast_state),
+            InternalBroadcastContext(self._timers, spec, context.get_broadcast_state),
             " of the broadcast input",
         )
 

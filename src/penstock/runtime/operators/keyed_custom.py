@@ -28,8 +28,8 @@ from penstock.runtime.operators.custom import (
     refuse_result,
 )
 from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
-from penstock.runtime.time.timers import TimerService
-from penstock.types.list_key import frozen, thawed
+from penstock.runtime.time.timers import InternalTimerService
+from penstock.types.list_key import immutable_key, selected_key
 from penstock.types.time_domain import TimeDomain
 from penstock.user_failure import short
 from penstock.wire import user_code
@@ -42,7 +42,7 @@ _HINT = "Set only keys of records that this object was given."
 class OperatorKeys:
     """Implements `StreamOperatorKeys` of the API: the current key, and the timers of keys."""
 
-    def __init__(self, operator: KeyedCustomOperator, timers: TimerService) -> None:
+    def __init__(self, operator: KeyedCustomOperator, timers: InternalTimerService) -> None:
         self._operator = operator
         self._timers = timers
 
@@ -52,13 +52,13 @@ class OperatorKeys:
         Raises:
             UnkeyedStateError: Its state is kept by another subtask.
         """
-        self._operator.set_current_key(frozen(key))
+        self._operator.set_current_key(immutable_key(key))
 
     def get_current_key(self) -> Any:
         """Return the current key."""
-        return thawed(self._operator.keys.key)
+        return selected_key(self._operator.keys.key)
 
-    def timer_service(self) -> TimerService:
+    def timer_service(self) -> InternalTimerService:
         """Return the timers of the current key."""
         return self._timers
 

@@ -12,7 +12,7 @@ from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.process_context import ProcessContext
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
 from penstock.runtime.operators.keyed_apply import KeyedApplyOperator
-from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.types.time_domain import TimeDomain
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -31,7 +31,7 @@ class KeyedProcessOperator(KeyedApplyOperator):
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        self._timers = TimerService(
+        self._timers = InternalTimerService(
             scope.store.timers(spec.uid, TABLE),
             scope.store.timers(spec.uid, PROCESSING_TABLE),
             scope.context,

@@ -25,7 +25,7 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.subtask_program import of_subtask
 from penstock.runtime.time.level_backlog import LevelBacklog
 from penstock.runtime.time.level_watermarks import LevelWatermarks
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.level_state import LevelState
 from penstock.state.log.blob import key_group_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
@@ -42,7 +42,7 @@ class LiveLevel:
         self,
         program: LevelProgram,
         subtask: int,
-        backend: StateBackend,
+        backend: KeyedStateBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
         clock: TaskClock | None = None,
     ) -> None:

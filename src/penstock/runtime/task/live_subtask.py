@@ -19,7 +19,7 @@ from penstock.errors import PenstockError
 from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.live_level import LiveLevel
-from penstock.state.backends.base import CopyUse, StateBackend
+from penstock.state.backends.base import CopyUse, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import MIN_COMPACT_BYTES, ChangeLog, LogStorage, Position
 from penstock.state.schema.evolution import wall_clock_ms
@@ -53,7 +53,7 @@ class LiveSubtask:
         program: bytes,
         subtask: int,
         *,
-        make_backend: Callable[[], StateBackend] = HashBackend,
+        make_backend: Callable[[], KeyedStateBackend] = HashBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
     ) -> None:
@@ -73,7 +73,7 @@ class LiveSubtask:
         self._make_backend = make_backend
         self._now_ms = now_ms
         self._min_compact_bytes = min_compact_bytes
-        self._backend: StateBackend | None = None
+        self._backend: KeyedStateBackend | None = None
         self._level: LiveLevel | None = None
         self._position: Position | None = None
         self._rewritten: tuple[int, ...] = ()
@@ -142,7 +142,7 @@ class LiveSubtask:
         if level is not None:
             level.close()
 
-    def _current(self, log: ChangeLog) -> tuple[LiveLevel, StateBackend]:
+    def _current(self, log: ChangeLog) -> tuple[LiveLevel, KeyedStateBackend]:
         """Return a level that has seen nothing the log does not know, and its backend."""
         unchanged = self._position is None and log.is_new
         if self._level is not None and not unchanged and log.missing_after(self._position) is None:
@@ -170,7 +170,9 @@ class LiveSubtask:
         except PenstockError as second:
             error.add_note(f"Closing after this failed as well: {second}")
 
-    def _append(self, level: LiveLevel, backend: StateBackend, log: ChangeLog) -> dict[str, int]:
+    def _append(
+        self, level: LiveLevel, backend: KeyedStateBackend, log: ChangeLog
+    ) -> dict[str, int]:
         """Write what changed, if anything did, and return what it cost."""
         memory = level.remember()
         changes = backend.drain()

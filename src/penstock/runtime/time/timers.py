@@ -31,7 +31,7 @@ Fire = Callable[[int], None]
 """Called with the timestamp while the current key is the timer's."""
 
 
-class TimerService:
+class InternalTimerService:
     """Implements `TimerService` of the API.
 
     Attributes:

@@ -19,7 +19,7 @@ from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.source_row import Resumed
+from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
 
@@ -128,7 +128,7 @@ def match_savepoint(
     for source, record in records.items():
         _check_kinds(plan, source, record)
     run = _run_that_goes_on(plan, records)
-    going_on: dict[tuple[int, int], Resumed] = {}
+    going_on: dict[tuple[int, int], ResumedPart] = {}
     read: Files = {}
     for source, record in records.items():
         read |= {(source, int(part)): PinnedFiles.from_json(f) for part, f in record.read.items()}
@@ -137,7 +137,7 @@ def match_savepoint(
         resumed = row_of(plan.source(source).parts[record.part]).resume(record.position)
         if resumed is None and not ignore_positions:
             raise _cannot_go_on(plan, source, record)
-        going_on[source, record.part] = resumed or Resumed()
+        going_on[source, record.part] = resumed or ResumedPart()
     return Restored(
         savepoint=str(path),
         run=run.index,

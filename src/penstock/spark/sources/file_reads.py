@@ -35,7 +35,7 @@ from penstock.spark.sources.source_row import (
     Pinning,
     Position,
     Progress,
-    Resumed,
+    ResumedPart,
     StreamReading,
 )
 
@@ -168,15 +168,15 @@ def position_of_files(reading: StreamReading) -> Position:
     return {}, reading.files()
 
 
-def resume_pinned(position: Mapping[str, Any]) -> Resumed:
+def resume_pinned(position: Mapping[str, Any]) -> ResumedPart:
     """Return the files that are left."""
-    return Resumed(left=PinnedFiles.from_json(position["left"]))
+    return ResumedPart(left=PinnedFiles.from_json(position["left"]))
 
 
-def resume_files(position: Mapping[str, Any]) -> Resumed:
+def resume_files(position: Mapping[str, Any]) -> ResumedPart:
     """Return nothing: files that were read are left out, and all others are read."""
     del position
-    return Resumed()
+    return ResumedPart()
 
 
 def has_nothing_new(progress: Progress) -> bool:

@@ -14,7 +14,7 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.spark.sources.file_paths import escaped
 from penstock.spark.sources.file_reads import stream_options
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.sources.source_row import Position, Resumed, StreamReading
+from penstock.spark.sources.source_row import Position, ResumedPart, StreamReading
 
 
 def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
@@ -74,9 +74,9 @@ def position_of_streams(reading: StreamReading) -> Position:
     return {"offsets": reading.offsets[first : first + reading.streams]}, {}
 
 
-def resume_written(position: Mapping[str, Any]) -> Resumed | None:
+def resume_written(position: Mapping[str, Any]) -> ResumedPart | None:
     """Return that nothing is left to read; else it cannot go on."""
-    return None if position["rows_left"] else Resumed(is_read=True)
+    return None if position["rows_left"] else ResumedPart(is_read=True)
 
 
 def resume_streams(position: Mapping[str, Any]) -> None:

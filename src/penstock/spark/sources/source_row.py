@@ -102,7 +102,7 @@ Position = tuple[dict[str, Any], dict[str, tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed:
+class ResumedPart:
     """Where a part of a source goes on; by default that needs no word.
 
     Attributes:
@@ -198,6 +198,6 @@ class SourceRow:
     is_value: Callable[[Any], bool]
     streams: Callable[[Any], list[Any]]
     position: Callable[[StreamReading], Position]
-    resume: Callable[[Mapping[str, Any]], Resumed | None]
+    resume: Callable[[Mapping[str, Any]], ResumedPart | None]
     is_complete: Callable[[Progress], bool]
     files: FileStream | None = None

@@ -12,7 +12,7 @@ from penstock.spark.sources.source_row import (
     Pinning,
     Position,
     Progress,
-    Resumed,
+    ResumedPart,
     StreamReading,
 )
 
@@ -48,9 +48,9 @@ def position_of_splits(reading: StreamReading) -> Position:
     return {"splits": [[position, end] for position, (_, end) in zip(at, splits, strict=True)]}, {}
 
 
-def resume_splits(position: Mapping[str, Any]) -> Resumed:
+def resume_splits(position: Mapping[str, Any]) -> ResumedPart:
     """Return the splits from their positions on."""
-    return Resumed(splits=[(at, end) for at, end in position["splits"]])
+    return ResumedPart(splits=[(at, end) for at, end in position["splits"]])
 
 
 def are_at_their_ends(progress: Progress) -> bool:

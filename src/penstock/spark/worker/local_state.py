@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 
@@ -46,7 +46,7 @@ class LocalCopies:
     run: str
     digest: str
 
-    def factory(self, level: int, subtask: int) -> Callable[[], StateBackend]:
+    def factory(self, level: int, subtask: int) -> Callable[[], KeyedStateBackend]:
         """Return what makes the backend of one subtask, in the worker that calls it.
 
         Files that earlier attempts of the run left for the subtask are removed.

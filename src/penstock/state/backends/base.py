@@ -143,7 +143,7 @@ class TimerTable(Protocol):
         """Return the timestamp of the earliest timer, None if there is none."""
 
 
-class StateBackend(Protocol):
+class KeyedStateBackend(Protocol):
     """The keyed state of one subtask, and its local copy between micro-batches.
 
     Attributes:

@@ -10,7 +10,7 @@ from penstock.state.handles.parts import Parts
 from penstock.state.schema.declared_form import Form
 
 
-class Aggregation(Protocol):
+class AccumulatorFunction(Protocol):
     """The aggregate function of the user, as the state calls it."""
 
     def create_accumulator(self) -> Any:
@@ -32,7 +32,7 @@ class TableAggregatingState:
         self,
         table: Table,
         context: KeyContext,
-        aggregation: Aggregation,
+        aggregation: AccumulatorFunction,
         form: Form | None = None,
     ) -> None:
         """Make the handle.

@@ -1,1 +1,1 @@
-"""Values of every kind: how they are taken apart, put together again, and copied."""
+"""Kinds of values: their components, and their copies."""

@@ -1,17 +1,17 @@
-"""Copies of records, so that one function cannot see what another does to them.
+"""Copies of records. A function that changes a record then does not change that of another.
 
-Values that nobody can change are never copied, and come back themselves:
+Immutable values are not copied; the copy is the value itself:
 
     atoms                         numbers, text, bytes, dates, None, …: `ATOMS`
-    a tuple of atoms              itself
+    a tuple of atoms              the tuple itself
     a flat container of atoms     copied in one step: list, dict, set, Row, object of a plain class
-    one container inside another  copied level by level, while each has one container in it
-    everything else               what an exchange does: written as a pickle and read back; what
-                                  cannot be pickled is copied by `copy.deepcopy`
+    one container inside another  copied container by container, while each contains one container
+    every other value             pickled and unpickled, as in an exchange; a value that cannot be
+                                  pickled is copied by `copy.deepcopy`
 
-Two references to one object inside a record stay two references to one object, as they do in an
-exchange: that is why values with several containers in them go through a pickle. It is also the
-cheapest way (CPython 3.11, a dict of 20 numbers): checked flat copy 0.46 us, pickle 2.3 us,
+Two references to one object inside a record stay two references to one object, as in an exchange.
+Therefore a value that contains several containers is pickled. Pickling is cheaper than `deepcopy`,
+which would also keep them (CPython 3.11, a dict of 20 numbers): checked flat copy 0.46 us, pickle 2.3 us,
 `deepcopy` 5.7 us; three levels of dicts and lists: pickle 0.95 us, `deepcopy` 2.4 us.
 """
 
@@ -37,13 +37,13 @@ from penstock.types.values.kinds import KINDS, itself, kind_of
 from penstock.user_failure import raise_interrupt, words_of
 
 Copier = Callable[[Any], Any]
-"""Takes a value and returns it, or a copy if somebody could change it."""
+"""Returns an immutable value itself, and a copy of any other."""
 
 BatchCopier = Callable[[list[Any]], list[Any]]
-"""The same for a batch; returns the list itself if nothing in it can be changed."""
+"""The same for a batch; returns the list itself if all values are immutable."""
 
 ATOMS = frozenset(cls for cls, kind in KINDS.items() if kind.is_final)
-"""Exact classes whose values nobody can change."""
+"""Exact classes whose values are immutable."""
 
 _ATOMS_AND_TUPLES = ATOMS | {tuple}
 _MAX_DEPTH = 4
@@ -51,15 +51,15 @@ _are_atoms = ATOMS.issuperset
 
 
 class _TooDeepError(Exception):
-    """Containers are nested too deeply to copy them level by level."""
+    """Containers are nested too deeply to copy them one by one."""
 
 
 def copy_value(value: Any, depth: int = 0) -> Any:
-    """Return a copy of any value; the value itself if nobody can change it.
+    """Return a copy of any value; the value itself if it is immutable.
 
     Args:
-        value: What to copy.
-        depth: How many containers it is inside of.
+        value: The value.
+        depth: Number of containers around it.
 
     Raises:
         UserCodeError: It can neither be pickled nor copied.
@@ -76,7 +76,7 @@ def copy_value(value: Any, depth: int = 0) -> Any:
 
 
 def copy_batch(values: list[Any]) -> list[Any]:
-    """Return copies of all values, which need not be alike; looks at columns, not at records.
+    """Return copies of all values, of any classes; it checks columns, not records.
 
     Raises:
         UserCodeError: A value can neither be pickled nor copied.
@@ -97,7 +97,7 @@ def copy_batch(values: list[Any]) -> list[Any]:
 
 
 def copy_flat_rows(rows: list[Row]) -> list[Row]:
-    """Return copies of rows whose fields nobody can change."""
+    """Return copies of rows whose fields are immutable."""
     shared = rows_of_one_schema(rows)
     lists = map(list.copy, rows_to_values(rows))
     if shared is not None:
@@ -106,14 +106,14 @@ def copy_flat_rows(rows: list[Row]) -> list[Row]:
 
 
 def gives_one_object_again(values: list[Any]) -> bool:
-    """Return whether some object that can be changed is among `values` more than once."""
+    """Return whether a mutable object is among `values` more than once."""
     if set(map(type, values)) <= _ATOMS_AND_TUPLES:
         return False
     return len(set(map(id, values))) < len(values)
 
 
 def is_immutable(value: Any) -> bool:
-    """Return whether `copy_value` gives the value itself back, at a glance."""
+    """Return whether `copy_value` certainly returns the value itself; it does not look deeper."""
     kind = type(value)
     return kind in ATOMS or (kind is tuple and _are_atoms(map(type, value)))
 
@@ -139,42 +139,42 @@ def _deep_copy(value: Any) -> Any:
         ) from cause
 
 
-def _has_several(parts: Iterable[Any]) -> bool:
-    return sum(type(part) not in ATOMS for part in parts) > 1
+def _has_several(components: Iterable[Any]) -> bool:
+    return sum(type(component) not in ATOMS for component in components) > 1
 
 
 @lru_cache(maxsize=1024)
 def _copier_of(cls: Hashable) -> Callable[[Any, int], Any]:
-    """Return what copies instances of a class, given the depth they are at."""
+    """Return the function from (instance of a class, its depth) to a copy."""
     assert isinstance(cls, type)
     kind = kind_of(cls)
-    # Names of their own, because they are looked up for every value.
+    # Local names: a closure reads them faster than attributes, and does so for every value.
     held, flat, rebuilt = kind.held, kind.flat, kind.rebuilt
     if held is None or flat is None or rebuilt is None:
         return _through_pickle
 
     def copied(value: Any, depth: int) -> Any:
-        parts = held(value)
-        if _are_atoms(map(type, parts)):
+        components = held(value)
+        if _are_atoms(map(type, components)):
             return flat(value)
         if depth == _MAX_DEPTH:  # perhaps it contains itself
             raise _TooDeepError
-        if _has_several(parts):
+        if _has_several(components):
             return _through_pickle(value)
-        return rebuilt(value, [copy_value(part, depth + 1) for part in parts])
+        return rebuilt(value, [copy_value(component, depth + 1) for component in components])
 
     return copied
 
 
 def _at_once(cls: type) -> Callable[[list[Any]], list[Any] | None]:
-    """Return what copies a batch of a class; it returns None if there are containers in it."""
+    """Return the copier of batches of a class; it returns None for a batch that contains containers."""
     held, flat = KINDS[cls].held, KINDS[cls].flat
     assert held is not None
     assert flat is not None
 
     def copied(values: list[Any]) -> list[Any] | None:
-        parts = values if held is itself else map(held, values)
-        if not _are_atoms(map(type, chain.from_iterable(parts))):
+        components = values if held is itself else map(held, values)
+        if not _are_atoms(map(type, chain.from_iterable(components))):
             return None
         return values if flat is itself else list(map(flat, values))
 
@@ -184,4 +184,4 @@ def _at_once(cls: type) -> Callable[[list[Any]], list[Any] | None]:
 _AT_ONCE: dict[type, Callable[[list[Any]], list[Any] | None]] = {
     cls: _at_once(cls) for cls in (dict, list, tuple)
 }
-"""Exact class to what copies a batch of it, column by column and not value by value."""
+"""Exact class to the copier of a batch of its values, which checks columns, not values."""

@@ -1,4 +1,4 @@
-"""Copies of records whose type is declared: made for the type, so nothing has to be looked at."""
+"""Copies of records of a declared type. The copier is made for the type and checks no classes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from penstock.types.values.kinds import itself
 
 
 def declared_copier(type_info: TypeInformation) -> Copier | None:
-    """Return what copies a value in the declared form; None if nobody can change one.
+    """Return the copier of values in the declared form; None if they are immutable.
 
-    Rows and tuples are copied field by field. An annotation counts as far as it says that values
-    cannot be changed; what it describes else is not relied on.
+    It copies rows and tuples field by field. Of an inferred type it uses only that values are
+    immutable, because the type is not enforced.
     """
     make: Callable[[Any], Copier | None] = _COPIERS.get(type(type_info), _any_object)
     return make(type_info)
 
 
 def batch_copier(type_info: TypeInformation) -> BatchCopier | None:
-    """Return what copies a batch of values in the declared form; None as `declared_copier`."""
+    """Return the copier of batches in the declared form; None if the values are immutable."""
     copier = declared_copier(type_info)
     if copier is None:
         return None
@@ -50,9 +50,9 @@ def batch_copier(type_info: TypeInformation) -> BatchCopier | None:
 
 
 def emission_copier(type_info: TypeInformation) -> Copier | None:
-    """Return what copies a value before it is brought to the declared form; None as above.
+    """Return the copier of values that are not coerced yet; None if they are immutable.
 
-    What becomes a tuple may be a list now, and that can be changed.
+    A value that is coerced to a tuple may be a list before, which is mutable.
     """
     copier = declared_copier(type_info)
     if copier is not None:
@@ -69,7 +69,7 @@ def _flat_row(row: Any) -> Any:
 
 
 def _always_atoms(_: TypeInformation) -> None:
-    """Values cannot be changed."""
+    """Return None: the values are immutable."""
 
 
 def _any_object(_: TypeInformation) -> Copier:
@@ -139,4 +139,4 @@ _COPIERS: dict[type, Callable[[Any], Copier | None]] = {
     ObjectArrayTypeInfo: _list,
     MapTypeInfo: _map,
 }
-"""Class of a type to what makes its copier. Total over our types (tested)."""
+"""Class of a type to the function that makes its copier. Total over our types (tested)."""

@@ -1,21 +1,21 @@
-"""What kinds of values there are, how each is taken apart, and how it is put together again.
+"""The kinds of values: the components of each, and how to build a value of them.
 
-A row per class. What is done with any value follows from it:
+The table has one row per class. These modules read it:
 
     copy               `penstock.types.values.copying`          held, flat, rebuilt
-    digest             `penstock.wire.canonical.record_digest`  content; mark and parts
-    equality, strict   `penstock.testing.shapes`                content; parts, both behind the class
-    key as bytes,      `penstock.wire.canonical.key_forms`      parts. Other content: for a key 1, 1.0
-    hash of a key                                               and True are one, and a class is none
+    digest             `penstock.wire.canonical.record_digest`  content; mark and components
+    strict equality    `penstock.testing.shapes`                class, then content or components
+    key as bytes,      `penstock.wire.canonical.key_forms`      components; not content: the keys 1,
+    hash of a key                                               1.0 and True are equal
 
-    an atom            content says all there is           int, str, date
-    a container        its parts do, in order or in any    list, dict, Row; named tuples are tuples
-    an object          its attributes do                   of a plain class, such as a dataclass
+    an atom            its content determines it           int, str, date
+    a container        its components determine it         list, dict, Row; named tuples are tuples
+    an object          its attributes determine it         an instance of a plain class (dataclass)
     of another class   nothing is known of it              it is copied as a pickle
 
-Other questions are asked elsewhere. Copies and digests by a declared type look at the type, and at no value
-(`declared_copying`, `typed_digest`). The size of a record counts objects, the digest of code follows functions:
-of this they share `slot_names`. A list as a key becomes a tuple and comes back (`penstock.types.list_key`).
+Copies and digests by a declared type use the type instead (`declared_copying`, `typed_digest`). The
+size of a record and the digest of code share only `slot_names` with this table. `list_key` turns a
+list that is a key into a tuple and back.
 """
 
 from __future__ import annotations
@@ -47,21 +47,22 @@ _HEAP_TYPE = 1 << 9
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What is known of the values of one class.
+    """The facts about the values of one class.
 
     Attributes:
-        mark: What its bytes begin with if it is a container; empty for others.
-        parts: Value to all that makes it up. A method of the class, so no subclass hides anything.
-        held: Value to what of it a copy has to look at; None if it is copied as a pickle.
-        flat: Copies a value that holds nothing but what nobody can change.
-        rebuilt: (value, copies of what it holds) to a value like it.
-        is_ordered: The order of the parts is content.
-        content: Value to bytes that say all there is of it, of an atom; None if there are none.
-        is_final: Nobody can change one.
+        mark: First bytes of the digest of a container; empty for others.
+        components: Value to all of its components. It is a method of the class and not of the
+            value, because a subclass may override the method and hide components.
+        held: Value to the components that a copy may have to copy; None if values are pickled.
+        flat: Copies a value whose components are all immutable.
+        rebuilt: (value, copies of the held components) to a value like it.
+        is_ordered: The order of the components matters.
+        content: Of an atom: value to bytes that determine it; None if there are no such bytes.
+        is_final: Values are immutable.
     """
 
     mark: bytes = b""
-    parts: Callable[[Any], Iterable[Any]] = tuple
+    components: Callable[[Any], Iterable[Any]] = tuple
     held: Callable[[Any], Collection[Any]] | None = None
     flat: Callable[[Any], Any] | None = None
     rebuilt: Callable[[Any, list[Any]], Any] | None = None
@@ -83,16 +84,16 @@ def _double(value: float) -> bytes:
     return b"fnan" if isnan(value) else b"f" + pack(">d", value)
 
 
-def _parts_of_row(row: Row) -> tuple[Any, ...]:
+def _row_components(row: Row) -> tuple[Any, ...]:
     return (row.get_row_kind().short_string, repr(names_of(row)), *row)
 
 
 def _made(cls: Callable[[list[Any]], Any]) -> Callable[[Any, list[Any]], Any]:
-    return lambda _, parts: cls(parts)
+    return lambda _, components: cls(components)
 
 
-def _dict_like(value: Any, parts: list[Any]) -> dict[Any, Any]:
-    return dict(zip(value, parts, strict=True))
+def _dict_like(value: Any, components: list[Any]) -> dict[Any, Any]:
+    return dict(zip(value, components, strict=True))
 
 
 def _object_with(value: Any, attributes: dict[str, Any]) -> Any:
@@ -110,9 +111,9 @@ KINDS: dict[type, Kind] = {
     bytes: _atom(lambda value: b"".join((b"b", value))),
     bytearray: Kind(content=lambda value: b"y" + bytes(value)),
     tuple: Kind(b"t", tuple.__iter__, itself, itself, _made(tuple)),
-    list: Kind(b"l", list.__iter__, itself, list.copy, lambda _, parts: parts),
-    Row: Kind(b"r", _parts_of_row, values_of_row, copy_flat_row, row_like),
-    # Keys of a dict are taken for what they must be: unchangeable.
+    list: Kind(b"l", list.__iter__, itself, list.copy, lambda _, components: components),
+    Row: Kind(b"r", _row_components, values_of_row, copy_flat_row, row_like),
+    # Only the values of a dict are copied: its keys are hashable, so they are taken as immutable.
     dict: Kind(b"d", dict.items, dict.values, dict.copy, _dict_like, is_ordered=False),
     set: Kind(b"e", set.__iter__, itself, set.copy, _made(set), is_ordered=False),
     frozenset: Kind(b"z", frozenset.__iter__, itself, itself, _made(frozenset), is_ordered=False),
@@ -130,12 +131,12 @@ KINDS: dict[type, Kind] = {
 OBJECT = Kind(
     held=lambda value: value.__dict__.values(),
     flat=lambda value: _object_with(value, value.__dict__),
-    rebuilt=lambda value, parts: _object_with(value, _dict_like(value.__dict__, parts)),
+    rebuilt=lambda value, components: _object_with(value, _dict_like(value.__dict__, components)),
 )
-"""The kind of objects that are their `__dict__`."""
+"""The kind of objects whose `__dict__` determines them."""
 
 OTHER = Kind()
-"""The kind of which nothing is known."""
+"""The kind of all other values."""
 
 
 def kind_of(cls: type) -> Kind:
@@ -148,7 +149,7 @@ def kind_of(cls: type) -> Kind:
 
 
 def _is_plain(cls: type) -> bool:
-    """Return whether instances are their `__dict__`, and copied by nothing but the default."""
+    """Return whether `__dict__` determines the instances, and no method customizes copies of them."""
     given = ("__reduce__", "__reduce_ex__", "__getstate__", "__new__")
     own = ("__setstate__", "__getnewargs__", "__getnewargs_ex__", "__copy__", "__deepcopy__")
     return (

@@ -1,7 +1,7 @@
 """What may be a key: a row per class, with its bytes and its hash.
 
 Equality is Python's: for a key 1, 1.0 and True are one, which have other content as records
-(`penstock.types.values.kinds`). So an atom has forms of its own here; a key with parts is taken apart as any value is.
+(`penstock.types.values.kinds`). So an atom has forms of its own here; a key with components is taken apart as any value is.
 Of a class without a row it is found out once which one it has (`penstock.wire.canonical.key_classes`).
 
 Bytes are equal exactly if keys are: `penstock.wire.canonical.key_bytes` shows them. The hash is older and equal
@@ -117,9 +117,9 @@ def _form_of(cls: Any) -> KeyForm:
 
 
 def _combined(values: Iterable[Any]) -> int:
-    parts = tuple(values)
-    mixed = 0x345678 + len(parts)
-    for part in parts:
+    components = tuple(values)
+    mixed = 0x345678 + len(components)
+    for part in components:
         mixed = ((mixed ^ stable_hash(part)) * GOLDEN) & MASK
     return mixed
 
@@ -143,10 +143,10 @@ def _check_decimal(key: Decimal) -> None:
         )
 
 
-def _pieces(parts: Iterable[bytes]) -> bytes:
+def _pieces(components: Iterable[bytes]) -> bytes:
     """Join byte strings so that they can be told apart: each behind its length."""
     joined: list[bytes] = []
-    for part in parts:
+    for part in components:
         size = len(part)
         joined.append(_SHORT[size] if size < _LONG_PIECE else pack_small(_LONG_PIECE, size))
         joined.append(part)
@@ -154,18 +154,19 @@ def _pieces(parts: Iterable[bytes]) -> bytes:
 
 
 def _in_order(tag: bytes, of: type, *salt: str) -> KeyForm:
-    parts = KINDS[of].parts
-    hashed = (lambda key: (*salt, *parts(key))) if salt else parts
+    components = KINDS[of].components
+    hashed = (lambda key: (*salt, *components(key))) if salt else components
     return KeyForm(
-        lambda key: tag + _pieces(map(bytes_of, parts(key))), lambda key: _combined(hashed(key))
+        lambda key: tag + _pieces(map(bytes_of, components(key))),
+        lambda key: _combined(hashed(key)),
     )
 
 
 def _in_any_order(tag: bytes, of: type) -> KeyForm:
-    parts = KINDS[of].parts
+    components = KINDS[of].components
     return KeyForm(
-        lambda key: tag + _pieces(sorted(map(bytes_of, parts(key)))),
-        lambda key: sum(map(stable_hash, parts(key))) & MASK,
+        lambda key: tag + _pieces(sorted(map(bytes_of, components(key)))),
+        lambda key: sum(map(stable_hash, components(key))) & MASK,
     )
 
 

@@ -94,17 +94,18 @@ def _items(values: Iterable[Any]) -> bytes:
     return repr(list(map(_content, values))).encode()
 
 
-def _container(kind: Kind, parts: Callable[[Any], Iterable[Any]]) -> _Describe:
+def _container(kind: Kind, components: Callable[[Any], Iterable[Any]]) -> _Describe:
     mark, in_order = kind.mark, list if kind.is_ordered else sorted
-    return lambda value: mark + repr(in_order(map(_content, parts(value)))).encode()
+    return lambda value: mark + repr(in_order(map(_content, components(value)))).encode()
 
 
 _ATOMS = {cls: kind.content for cls, kind in KINDS.items() if kind.content is not None}
 _CONTAINERS = {cls: kind for cls, kind in KINDS.items() if kind.mark and cls is not Row}
-_EXACT = _ATOMS | {cls: _container(kind, kind.parts) for cls, kind in _CONTAINERS.items()}
+_EXACT = _ATOMS | {cls: _container(kind, kind.components) for cls, kind in _CONTAINERS.items()}
 """Class to what describes its instances; those of subclasses behind the name of their class."""
 
-# A subclass is asked for its parts by its own method. It always was, and digests stay for ever.
+# A subclass is asked for its components by its own method. It always was, and digests stay for ever.
 _OF_SUBCLASS = _ATOMS | {
-    cls: _container(kind, methodcaller(kind.parts.__name__)) for cls, kind in _CONTAINERS.items()
+    cls: _container(kind, methodcaller(kind.components.__name__))
+    for cls, kind in _CONTAINERS.items()
 }

@@ -38,7 +38,7 @@ from penstock.types import (
 from penstock.types.row import names_of
 from penstock.wire.coded_rows.encoders import is_repeated
 from penstock.wire.coded_rows.leaves import NAMES, leaf_of
-from penstock.wire.coded_rows.source import Source, indented
+from penstock.wire.coded_rows.source_text import SourceText, indented
 from penstock.wire.coded_rows.wire import (
     Namespace,
     WireType,
@@ -88,7 +88,7 @@ class DecoderSource:
 
     def __init__(self, *, tuples_hold_none: bool = False) -> None:
         self._tuples_hold_none = tuples_hold_none
-        self.source = Source(_NAMES)
+        self.source = SourceText(_NAMES)
 
     def message(self, type_info: TypeInformation) -> str:
         """Return the name of the function that reads a message as a value of a type."""

@@ -36,7 +36,7 @@ from typing import Any
 from penstock.errors import KeyTypeError
 from penstock.types import MapTypeInfo, RowKind, RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.wire.coded_rows.leaves import NAMES, leaf_of
-from penstock.wire.coded_rows.source import Source, indented
+from penstock.wire.coded_rows.source_text import SourceText, indented
 from penstock.wire.coded_rows.wire import (
     HEADS,
     KIND_NUMBER,
@@ -66,7 +66,9 @@ class EncoderSource:
     def __init__(self, *, is_key: bool, lenient: bool = False) -> None:
         self._is_key = is_key
         self._text_arguments = "'utf-8', 'surrogatepass'" if lenient else ""
-        self.source = Source(NAMES | {"varint": varint, "INSERT": RowKind.INSERT, "KINDS": _KINDS})
+        self.source = SourceText(
+            NAMES | {"varint": varint, "INSERT": RowKind.INSERT, "KINDS": _KINDS}
+        )
 
     def entry(self, type_info: TypeInformation, lenient: Callable[[Any], bytes]) -> str:
         """Return the name of the function that writes any value of a type as a message.

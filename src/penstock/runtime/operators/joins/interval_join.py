@@ -24,7 +24,7 @@ from penstock.runtime.flow.side_outputs import send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.joins.interval_buffer import IntervalBuffer
-from penstock.runtime.operators.joins.join_context import JoinContext
+from penstock.runtime.operators.joins.join_context import InternalJoinContext
 from penstock.runtime.operators.joins.two_sides import lists_by_key
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.user_failure import short
@@ -62,7 +62,7 @@ class IntervalJoinOperator(KeyedOperator):
             (interval.lower, interval.upper),
             (-interval.upper, -interval.lower),
         )
-        self._context = JoinContext(self.emission.copy)
+        self._context = InternalJoinContext(self.emission.copy)
         self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
 
     def collector(self, number: int) -> Collect:

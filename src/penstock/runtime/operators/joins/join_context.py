@@ -9,7 +9,7 @@ from penstock.errors import ArgumentError
 from penstock.types.output_tag import OutputTag
 
 
-class JoinContext:
+class InternalJoinContext:
     """Implements `ProcessJoinFunction.Context`.
 
     Attributes:

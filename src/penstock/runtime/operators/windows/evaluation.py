@@ -11,8 +11,8 @@ from penstock.program.window_operation import Evaluation
 from penstock.program.windows import Window
 from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
-from penstock.runtime.time.timers import TimerService
-from penstock.types.list_key import thawed
+from penstock.runtime.time.timers import InternalTimerService
+from penstock.types.list_key import selected_key
 
 
 class FunctionContext:
@@ -24,7 +24,7 @@ class FunctionContext:
 
     def __init__(
         self,
-        timers: TimerService,
+        timers: InternalTimerService,
         window_states: Callable[[], ScopedStates],
         global_states: Any,
     ) -> None:
@@ -80,7 +80,7 @@ class WindowCall:
     def __call__(self, key: Any, window: Window, elements: Any) -> Iterable[Any]:
         """Return the results for a window; they may be made one by one while they are read."""
         self._context.current = window
-        produced = self._call(self._function, thawed(key), self._context, elements)
+        produced = self._call(self._function, selected_key(key), self._context, elements)
         return () if produced is None else self._emission.of(produced)
 
     def clear(self, window: Window) -> None:

@@ -13,7 +13,10 @@ from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.lists import StampedContents
 from penstock.runtime.operators.windows.merging import MergingWindows
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
-from penstock.runtime.operators.windows.trigger_context import AssignerContext, TriggerContext
+from penstock.runtime.operators.windows.trigger_context import (
+    AssignerContext,
+    InternalTriggerContext,
+)
 from penstock.state.backends.base import ABSENT
 
 
@@ -30,7 +33,7 @@ class GeneralEngine:
         self._lateness = window.allowed_lateness if self._by_event_time else 0
         self._merging = MergingWindows(host) if window.is_merging else None
         states = ScopedStates(host.spec, host.scope, WINDOW_TRIGGER_PREFIX)
-        self._trigger_context = TriggerContext(host.timers, states, host.context)
+        self._trigger_context = InternalTriggerContext(host.timers, states, host.context)
         self._assigner_context = AssignerContext(host.timers, host.context)
         timers = host.timers
         self._register_cleanup, self._delete_cleanup = (

@@ -15,7 +15,7 @@ from penstock.program.windows import Window
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.functions.state_handles import KeyedScope
 from penstock.runtime.operators.windows.evaluation import WindowCall
-from penstock.runtime.time.timers import TimerService
+from penstock.runtime.time.timers import InternalTimerService
 from penstock.state.handles.key_context import KeyContext
 
 _AT_ONCE = 4096
@@ -48,7 +48,7 @@ class WindowHost:
     keys: KeyContext
     scope: KeyedScope
     context: OperatorContext
-    timers: TimerService
+    timers: InternalTimerService
     call: WindowCall
     send: Callable[[list[Any], int], None]
     failed: Failed

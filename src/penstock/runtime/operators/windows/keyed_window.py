@@ -47,7 +47,7 @@ from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
 from penstock.runtime.operators.windows.in_parts import Parts, in_parts
 from penstock.runtime.operators.windows.panes import PaneEngine
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
-from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, TimerService
+from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.state.handles.key_context import KeyContext
 from penstock.user_failure import short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
@@ -76,7 +76,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         if self._fold is not None and Place.SENDER in self.folding.places:
             self._fold = self._fold.of_accumulators()  # that is what comes
         self._space = KeyContext()
-        self._timers = TimerService(
+        self._timers = InternalTimerService(
             scope.store.timers(spec.uid, TABLE),
             scope.store.timers(spec.uid, PROCESSING_TABLE),
             self._space,

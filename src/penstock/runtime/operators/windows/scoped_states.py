@@ -9,14 +9,14 @@ from typing import Any, cast
 from penstock.errors import StateError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
-from penstock.state.backends.base import ABSENT, StateBackend, Table
+from penstock.state.backends.base import ABSENT, KeyedStateBackend, Table
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 
 
 class _PrefixedStore:
     """A store in which the names of states begin with a prefix."""
 
-    def __init__(self, store: StateBackend, prefix: str) -> None:
+    def __init__(self, store: KeyedStateBackend, prefix: str) -> None:
         self._store = store
         self._prefix = prefix
 
@@ -37,7 +37,7 @@ class ScopedStates:
         self._store = _PrefixedStore(scope.store, prefix)
         self._space = scope.context
         self._uid = spec.uid
-        prefixed = replace(scope, store=cast("StateBackend", self._store))
+        prefixed = replace(scope, store=cast("KeyedStateBackend", self._store))
         self._handles = StateHandles(spec, prefixed)
         self._found: dict[str, tuple[Any, Any]] = {}
 

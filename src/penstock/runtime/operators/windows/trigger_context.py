@@ -6,10 +6,10 @@ from typing import Any
 
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
-from penstock.runtime.time.timers import TimerService
+from penstock.runtime.time.timers import InternalTimerService
 
 
-class TriggerContext:
+class InternalTriggerContext:
     """Implements `TriggerContext` and `OnMergeContext` of the API, for the current window.
 
     Attributes:
@@ -17,7 +17,7 @@ class TriggerContext:
     """
 
     def __init__(
-        self, timers: TimerService, states: ScopedStates, context: OperatorContext
+        self, timers: InternalTimerService, states: ScopedStates, context: OperatorContext
     ) -> None:
         self._states = states
         self.merged: list[Any] = []
@@ -42,7 +42,7 @@ class TriggerContext:
 class AssignerContext:
     """Implements `WindowAssignerContext` of the API."""
 
-    def __init__(self, timers: TimerService, context: OperatorContext) -> None:
+    def __init__(self, timers: InternalTimerService, context: OperatorContext) -> None:
         self._context = context
         self.get_current_processing_time = timers.current_processing_time
 

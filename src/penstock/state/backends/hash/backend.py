@@ -37,7 +37,7 @@ Address = tuple[str, str]
 
 
 class HashBackend:
-    """Implements `StateBackend` with dictionaries.
+    """Implements `KeyedStateBackend` with dictionaries.
 
     Attributes:
         format: How entries are written; set it before the first table.

@@ -37,7 +37,7 @@ from penstock.types.description import describe_type
 
 
 class LmdbBackend:
-    """Implements `StateBackend` with an LMDB file.
+    """Implements `KeyedStateBackend` with an LMDB file.
 
     Args:
         directory: Where the copy is kept; made if it is missing. One per subtask: all processes

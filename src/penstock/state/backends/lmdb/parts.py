@@ -15,7 +15,7 @@ from penstock.state.backends.lmdb.format import nested_prefix
 from penstock.state.schema.key_coder import Coders
 
 
-class Source(Protocol):
+class EntrySource(Protocol):
     """The stored entries of a table, as values.
 
     Attributes:
@@ -77,7 +77,7 @@ class LmdbSinglePart:
 
     __slots__ = ("_changed", "_source", "_values")
 
-    def __init__(self, source: Source, prefix: bytes) -> None:
+    def __init__(self, source: EntrySource, prefix: bytes) -> None:
         self._source = source
         self._values = _Fetched(source.fetch, source.coders.keys.encode, prefix)
         self._changed: set[Any] = set()
@@ -160,7 +160,7 @@ class LmdbNestedPart:
 
     __slots__ = ("_changed", "_encode", "_encode_subkey", "_inner", "_prefix", "_source")
 
-    def __init__(self, source: Source, prefix: bytes) -> None:
+    def __init__(self, source: EntrySource, prefix: bytes) -> None:
         self._source = source
         self._encode = source.coders.keys.encode
         self._encode_subkey = source.coders.subkeys.encode

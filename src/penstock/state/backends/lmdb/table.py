@@ -164,7 +164,7 @@ class LmdbTable:
         for key, subkey in zip(section.removed, section.removed_subkeys or (), strict=True):
             part.remove(key, subkey)
 
-    # What parts read from: `lmdb_parts.Source`.
+    # The methods of `lmdb.parts.EntrySource`.
 
     def fetch(self, raw: bytes) -> Any:
         """Return one stored value, `ABSENT` if there is none.

@@ -12,7 +12,7 @@ from penstock.wire.coded_rows.wire import Namespace
 _numbers = count(1)
 
 
-class Source:
+class SourceText:
     """The functions of one codec.
 
     Attributes:
