@@ -1,9 +1,8 @@
 """Every error Penstock raises on purpose: one root, one code per failure.
 
-An error carries what is wrong (`problem`), what to do about it (`hint`) and, when an
-operator of the user's program is at fault, the line that created it (`origin`). Errors cross
-from a Python worker to the driver as text inside a Spark exception; `to_wire` and
-`from_wire` keep them intact on the way.
+An error names the problem (`problem`), what to do about it (`hint`) and the line that created the
+operator at fault, if one is (`origin`). A Python worker sends errors to the driver as text inside
+a Spark exception; `to_wire` and `from_wire` encode and decode them.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 
 
 def encodable(text: str) -> str:
-    r"""Return text that every encoding of Unicode takes: half a character as its escape.
+    r"""Return text that every encoding of Unicode accepts: a lone surrogate becomes its escape.
 
-    A record, a message or the name of a file may have a lone surrogate. A worker that cannot encode
-    its error never tells it, and whoever waits for it waits for ever.
+    A record, a message or the name of a file may contain a lone surrogate. A worker that cannot
+    encode its error does not send it, and the driver would wait for ever.
 
     Examples:
         >>> encodable("cut \ud83d")
@@ -41,7 +40,7 @@ def encodable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Where user code asked for something, e.g. `job.py:41 in build`."""
+    """A line of the user's code, e.g. `job.py:41 in build`."""
 
     filename: str
     lineno: int
@@ -63,7 +62,7 @@ class CallSite:
 
     @classmethod
     def of_definition(cls, function: Any) -> CallSite | None:
-        """Return where a function or method was defined, None if it was not in Python."""
+        """Return the line that defines a function or method, None if it is not defined in Python."""
         code = getattr(function, "__code__", None)
         return None if code is None else cls(code.co_filename, code.co_firstlineno, code.co_name)
 
@@ -76,7 +75,7 @@ class PenstockError(Exception):
         problem: What is wrong, with the offending values.
         hint: What to do about it, in the imperative.
         origin: The user's line that created the operator at fault, when there is one.
-        details: Where it came from, at length: what Spark said. None if there is no more to say.
+        details: The text of Spark's error that led to it, None if there is none.
     """
 
     code: ClassVar[str] = "PENSTOCK"
@@ -96,7 +95,10 @@ class PenstockError(Exception):
         self.details: str | None = None
 
     def _render_traceback_(self) -> list[str]:
-        """Return what a notebook shows: the frames of the program, and the error (IPython asks)."""
+        """Return the lines that a notebook shows: the program's frames, and the error.
+
+        IPython calls this method.
+        """
         frames = [
             frame
             for frame in traceback.extract_tb(self.__traceback__)
@@ -143,9 +145,9 @@ class PenstockError(Exception):
 
 
 def _with_names_of_cells(text: str) -> str:
-    """Return text that names cells as their notebook does: the file of a cell says nothing.
+    """Return text in which the number of a cell replaces its temporary file name.
 
-    Only IPython asks for it, so it is there.
+    It imports IPython, because only IPython calls it.
     """
     notebook = sys.modules.get("IPython")
     shell = None if notebook is None else notebook.get_ipython()
@@ -159,7 +161,7 @@ def _with_names_of_cells(text: str) -> str:
 
 
 def without_wire(text: str) -> str:
-    """Return `text` without what `to_wire` put in."""
+    """Return `text` without the markers of `to_wire`."""
     return _WIRE.sub("", text)
 
 
@@ -167,7 +169,7 @@ def without_wire(text: str) -> str:
 def did_you_mean(name: str, names: tuple[str, ...]) -> str:
     """Return the question whether the nearest of `names` was meant, empty if none is near.
 
-    Cached, because `getattr(row, name, default)` asks it of every record.
+    Cached, because `getattr(row, name, default)` calls it once per record.
 
     Examples:
         >>> did_you_mean("cariers", ("day", "carrier"))
@@ -222,19 +224,19 @@ class EmptyGraphError(GraphError):
 
 
 class WatermarkUnsupportedError(PenstockError):
-    """A watermark came up in a job that was planned to run without them."""
+    """A watermark appeared in a job that was planned to run without watermarks."""
 
     code = "TIME_NO_WATERMARKS"
 
 
 class TimestampUnsupportedError(PenstockError):
-    """The timestamp of a record was asked for in a job that was planned to run without them."""
+    """A function read the timestamp of a record in a job that was planned without timestamps."""
 
     code = "TIME_NO_TIMESTAMPS"
 
 
 class UnboundedBatchError(GraphError):
-    """BATCH mode was asked of a program with an unbounded source."""
+    """BATCH mode was set for a program with an unbounded source."""
 
     code = "GRAPH_UNBOUNDED_BATCH"
 
@@ -261,7 +263,7 @@ class DecodeError(PenstockError, ValueError):
     """Bytes do not follow the declared layout.
 
     Attributes:
-        position: Offset of the first byte that does not, where it is known.
+        position: Offset of the first wrong byte, None if it is unknown.
     """
 
     code = "SERDE_DECODE"
@@ -300,7 +302,7 @@ class SourceError(PenstockError):
 
 
 class HistoryChangedError(SourceError):
-    """History is no longer what it was when its positions were pinned."""
+    """History has changed since its positions were pinned."""
 
     code = "SOURCE_HISTORY_CHANGED"
 

@@ -1,12 +1,12 @@
-"""Named places at which a test can make something break.
+"""Failpoints: named places in the code at which a test injects a failure.
 
-The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms a place: the *nth* time
-(from 1) a process passes it, `action` happens; several are separated by commas. The workers of
-a job inherit it.
+The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms a failpoint: the *nth* time
+(from 1) that a process passes it, `action` happens. Commas separate several failpoints. The
+workers of a job inherit the variable.
 
     kill            this process gets SIGKILL
     freeze          this process gets SIGSTOP, and goes on when somebody sends SIGCONT
-    kill-executor   the nearest JVM above this process gets it as well: in a worker, its executor
+    kill-executor   the nearest JVM among its parents gets SIGKILL too: in a worker, its executor
     raise           `JobFailedError`
     disk-full       `OSError` with ENOSPC, as the write that would come next could raise it
 
@@ -32,7 +32,7 @@ _passed: Counter[str] = Counter()
 
 
 def failpoint(name: str) -> None:
-    """Have the accident that the environment arms for `name`.
+    """Inject the failure that the environment arms for `name`, if it arms one.
 
     Raises:
         JobFailedError: The armed action is `raise`.

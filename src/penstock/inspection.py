@@ -1,4 +1,4 @@
-"""Looking into the state of a job from outside: what its checkpoint or a savepoint holds.
+"""Reading the state of a job from its checkpoint or a savepoint.
 
 >>> from penstock.inspection import read_state, read_state_names
 >>> read_state_names("/checkpoints/visits").show()                  # doctest: +SKIP

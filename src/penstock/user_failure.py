@@ -1,13 +1,13 @@
-"""What a callable of the user's raised, as one of our errors: operator, record and the user's line.
+"""Exceptions of the user's callables as our errors, with operator, record and the user's line.
 
-A callable may raise anything. Whoever calls one catches `BaseException` and asks here, because each
-of these is a failure of the callable like any other:
+A callable may raise any exception. Its caller catches `BaseException` and calls this module, because
+each of these is a failure of the callable like any other:
 
-    StopIteration       ends a loop that runs in C (`list(map(f, values))`) as if no record were
-                        left; so the loops around callables are comprehensions, which let it through
-    RuntimeError        is what a StopIteration becomes that leaves a generator: its cause is shown
+    StopIteration       silently ends a loop that runs in C (`list(map(f, values))`); the loops
+                        around callables are comprehensions, which propagate it
+    RuntimeError        replaces a StopIteration that leaves a generator; the error shows its cause
     GeneratorExit       closes a generator of ours
-    SystemExit          ends a worker; often without a word of its own
+    SystemExit          ends a worker, often without a message
     KeyboardInterrupt   is an error if the callable raised it, and an interrupt if a signal did
 
 Texts are made whatever `__str__` and `__repr__` do, and can always be encoded.
@@ -38,12 +38,12 @@ E = TypeVar("E", bound=PenstockError)
 
 
 def failing_record(values: list[Any], position: Iterator[Any]) -> str:
-    """Return which record of a batch failed, as text.
+    """Return the text of the record of a batch that failed.
 
     Args:
         values: The batch.
-        position: The iterator over `values` that was being consumed: what is left of it tells
-            which record failed, at no cost per record.
+        position: The iterator over `values` that was consumed. The number of its remaining values
+            gives the index of the record. Counting the records instead would cost time per record.
     """
     index = len(values) - length_hint(position) - 1
     record = short(values[index]) if 0 <= index < len(values) else "unknown"
@@ -53,16 +53,16 @@ def failing_record(values: list[Any], position: Iterator[Any]) -> str:
 def user_failure(
     subject: str, where: str, cause: BaseException, created: CallSite | None
 ) -> UserFunctionError:
-    """Return the error for a user function that raised.
+    """Return the error about a user function that raised.
 
     Args:
-        subject: Whose function it is, e.g. `operator 'totals'`.
-        where: On what it failed.
-        cause: What it raised; its innermost line in the user's files becomes the origin.
+        subject: The owner of the function, e.g. `operator 'totals'`.
+        where: The record or call that failed.
+        cause: The exception; its innermost line in the user's files becomes the origin.
         created: The user's line that created the operator.
 
     Raises:
-        KeyboardInterrupt: It is no failure: a signal interrupted the function.
+        KeyboardInterrupt: A signal interrupted the function.
     """
     hint = "Correct the function or filter out the record before it."
     if created:
@@ -73,17 +73,17 @@ def user_failure(
 def failure_as(
     made: type[E], failed: str, cause: BaseException, created: CallSite | None, *, hint: str
 ) -> E:
-    """Return an error of the class that is proper where a user's callable raised.
+    """Return an error of a class about a user's callable that raised.
 
     Args:
-        made: The class.
-        failed: What failed on what.
-        cause: What was raised; its innermost line in the user's files becomes the origin.
-        created: The user's line that created what failed.
+        made: The class of the error.
+        failed: The callable, and the record or call that failed.
+        cause: The exception; its innermost line in the user's files becomes the origin.
+        created: The user's line that created the callable's operator, source or sink.
         hint: What to do about it.
 
     Raises:
-        KeyboardInterrupt: It is no failure: a signal interrupted the callable.
+        KeyboardInterrupt: A signal interrupted the callable.
     """
     raise_interrupt(cause)
     frames, site = _frames(cause)
@@ -98,16 +98,16 @@ def failure_as(
 def failing_as(
     made: type[PenstockError], failed: str, created: CallSite | None, *, hint: str
 ) -> Iterator[None]:
-    """Make what a user's callable raises in the block an error of ours; ours go through.
+    """Turn an exception of a user's callable in the block into our error; propagate our errors.
 
     Args:
-        made: Its class.
-        failed: What failed on what.
-        created: The user's line that created what failed.
+        made: The class of the error.
+        failed: The callable, and the record or call that failed.
+        created: The user's line that created the callable's operator, source or sink.
         hint: What to do about it.
 
     Raises:
-        PenstockError: The block raised something.
+        PenstockError: The block raised an exception.
     """
     try:
         yield
@@ -120,12 +120,12 @@ def failing_as(
 def placed(
     cause: PenstockError, subject: str, where: str, created: CallSite | None
 ) -> PenstockError:
-    """Return an error of ours that does not say where it happened, saying it.
+    """Return our error with the operator, the record and the user's line added.
 
     Args:
         cause: The error, without an origin.
-        subject: Whose function raised it.
-        where: On what.
+        subject: The owner of the function that raised it.
+        where: The record or call that failed.
         created: The user's line that created the operator.
     """
     _, site = _frames(cause)
@@ -135,10 +135,10 @@ def placed(
 
 
 def is_interrupt(cause: BaseException) -> bool:
-    """Return whether a signal interrupted a callable, and not the callable itself.
+    """Return whether a signal raised an exception, and not the callable itself.
 
-    A signal's exception comes up between two instructions or in C; a program's in a `raise`. Our
-    own handler of SIGTERM raises as well, so what this package raises is an interrupt, too.
+    A signal's exception appears between two instructions or in C, the callable's at a `raise`. Our
+    handler of SIGTERM uses `raise`, so an exception that this package raises is an interrupt too.
     """
     if not isinstance(cause, KeyboardInterrupt):
         return False
@@ -152,18 +152,18 @@ def is_interrupt(cause: BaseException) -> bool:
 
 
 def raise_interrupt(cause: BaseException) -> None:
-    """Raise what was raised again, if it is an interrupt: for those who look into it themselves."""
+    """Raise the exception again if it is an interrupt; callers that handle others call this first."""
     if is_interrupt(cause):
         raise cause
 
 
 def has_user_frame(cause: BaseException) -> bool:
-    """Return whether code of the user's was running when something was raised."""
+    """Return whether code of the user's is in the traceback."""
     return _frames(cause)[1] is not None
 
 
 def words_of(cause: BaseException) -> str:
-    """Return the class of what was raised, and its message if it has one."""
+    """Return the class of an exception, and its message if it has one."""
     try:
         words = "".join(traceback.format_exception_only(cause)).strip()
     except BaseException:  # noqa: BLE001 - attributes of the exception are the user's code as well
@@ -182,9 +182,9 @@ def short(value: Any) -> str:
 
 
 def _frames(cause: BaseException) -> tuple[list[traceback.FrameSummary], CallSite | None]:
-    """Return the frames to show, from the user's first one on, and the user's last one.
+    """Return the frames from the user's first one on, and the user's last frame.
 
-    Where all frames are of libraries they are shown, and none of them is the user's.
+    If all frames are those of libraries, it returns all of them, and None.
     """
     frames = [frame for frame in _extracted(cause) if not frame.filename.startswith(_PACKAGE)]
     own = [
@@ -199,7 +199,7 @@ def _frames(cause: BaseException) -> tuple[list[traceback.FrameSummary], CallSit
 
 
 def _extracted(cause: BaseException) -> list[traceback.FrameSummary]:
-    """Return all frames; of a generator that a StopIteration ended, also those inside of it."""
+    """Return all frames; if a StopIteration ended a generator, also the frames inside of it."""
     frames = list(traceback.extract_tb(cause.__traceback__))
     ended = cause.__cause__
     if isinstance(cause, RuntimeError) and isinstance(ended, (StopIteration, StopAsyncIteration)):

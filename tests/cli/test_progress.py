@@ -12,15 +12,15 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from penstock.cli.above import AboveDisplay
+from penstock.cli.display_stream import DisplayAwareStream
 from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
 from penstock.metrics.listener import (
     BatchProgress,
-    BehindLooked,
     JobEnded,
     JobEvents,
     MetricsReported,
     MicroBatch,
+    PendingInputMeasured,
     Resumed,
     RunFinished,
     RunStarted,
@@ -129,10 +129,10 @@ def test_the_last_line_says_what_is_behind_by_then(plain, left, shown):
     terminal = Terminal()
     drawn = TerminalProgress(terminal_console(terminal))
     for each in (progress, drawn):
-        each.on_event(BehindLooked(None, 1, None))
+        each.on_event(PendingInputMeasured(None, 1, None))
         each.on_event(LIVE)
         each.on_event(replace(micro_batch(1), files_behind=1))
-        each.on_event(BehindLooked(None, left, None))
+        each.on_event(PendingInputMeasured(None, left, None))
         each.close()
     for last in (lines()[-1], screen(terminal.getvalue())[-1]):
         assert last.startswith("live: micro-batch 1,")
@@ -278,7 +278,7 @@ def test_streams_are_put_back(monkeypatch):
     monkeypatch.setattr(sys, "stdout", file)
     with job_progress(terminal_console(file)):
         inside: object = sys.stdout
-    assert isinstance(inside, AboveDisplay)
+    assert isinstance(inside, DisplayAwareStream)
     assert inside.isatty()
     assert inside.rich_proxied_file is sys.stdout is file
 

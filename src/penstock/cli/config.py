@@ -24,7 +24,7 @@ def config() -> None:
 
 
 def option_table() -> Table:
-    """Return the table of all options and of the prefixes that are passed on."""
+    """Return the table of all options and of the prefixes of Spark's and Flink's options."""
     table = Table(title="Options", title_justify="left", title_style="bold", show_lines=True)
     table.add_column("key", overflow="fold", style="cyan", ratio=4)
     table.add_column("default", overflow="fold", ratio=2)

@@ -20,10 +20,10 @@ CHECKOUT = Path(__file__).parents[3]
 """The checkout, if the package is in one: `src/penstock/cli` is three folders below it."""
 
 DEMO = Path("examples", "demo")
-"""Where a checkout has the demo."""
+"""Folder of the demo in a checkout."""
 
 RUN_DEMO = "examples.demo.command:run_demo"
-"""What runs the demo. A name, because it is no part of the package."""
+"""The module that runs the demo. It is imported by name, because it is not in the package."""
 
 
 def demo(
@@ -58,7 +58,7 @@ def demo(
         with importable(CHECKOUT), job_progress(console, plain=verbose):
             run_demo: Callable[..., int] = resolve_name(RUN_DEMO)
             return run_demo(
-                # Absolute: Spark's processes have directories of their own.
+                # Absolute: Spark's processes have other working directories.
                 data_dir.absolute(),
                 compare=compare,
                 parallelism=parallelism,

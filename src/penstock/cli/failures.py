@@ -1,4 +1,4 @@
-"""How a command ends: every outcome becomes text on stderr and an exit status."""
+"""The end of a command: text on stderr, and an exit status."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def exit_status(
     verbose: bool,
     advice: Callable[[KeyboardInterrupt], str] = resume_advice,
 ) -> int:
-    """Call `action` and return the exit status, reporting what it raises.
+    """Call `action`, report its exception, and return the exit status.
 
     Args:
         action: Returns an exit status.
-        console: Where reports go.
+        console: Receives reports.
         verbose: Whether to show whole tracebacks, of Penstock's own errors too.
-        advice: What to tell the user after Ctrl-C or SIGTERM.
+        advice: Text for the user after Ctrl-C or SIGTERM.
 
     Returns:
         The status of `action`; 1 after an error, 130 after Ctrl-C, 143 after SIGTERM.
@@ -44,15 +44,15 @@ def exit_status(
         try:
             return action()
         except KeyboardInterrupt as interrupt:
-            _say(console, Text(advice(interrupt), style="yellow"))
+            _write(console, Text(advice(interrupt), style="yellow"))
             return received.exit_status
         except PenstockError as error:
             if verbose:
-                _say(console, Text(_behind(error)))
-            _say(console, error_text(error, with_notes=not verbose or error.details is None))
+                _write(console, Text(_causes(error)))
+            _write(console, error_text(error, with_notes=not verbose or error.details is None))
         except Exception as error:  # noqa: BLE001 - the program's own error, shown as it is
             whole = "".join(traceback.format_exception(error))
-            _say(console, Text((whole if verbose else trimmed_traceback(error)).rstrip("\n")))
+            _write(console, Text((whole if verbose else trimmed_traceback(error)).rstrip("\n")))
         return FAILED
 
 
@@ -65,10 +65,10 @@ def error_text(error: PenstockError, *, with_notes: bool = True) -> Text:
     return text
 
 
-def _behind(error: PenstockError) -> str:
-    """Return what led to an error, without the error itself: Spark's text, causes, frames.
+def _causes(error: PenstockError) -> str:
+    """Return Spark's text, the causes and the frames of an error, without the error itself.
 
-    Where it was raised in another thread, its text is in what led to it as well.
+    If the error was raised in another thread, the causes contain its text too.
     """
     whole = "".join(traceback.format_exception(error))
     told = "".join(traceback.format_exception_only(error))
@@ -80,7 +80,7 @@ def _behind(error: PenstockError) -> str:
 def trimmed_traceback(error: BaseException) -> str:
     """Return Python's traceback without the frames of Penstock and of `runpy`.
 
-    When the error came out of Penstock, a last line says how to see the frames left out.
+    If Penstock raised the error, a last line names the option that shows the hidden frames.
     """
     report = traceback.TracebackException.from_exception(error)
     inside = _is_hidden(report.stack[-1]) and not all(map(_is_hidden, report.stack))
@@ -92,9 +92,9 @@ def trimmed_traceback(error: BaseException) -> str:
 
 
 def _with_guess(text: str, error: BaseException) -> str:
-    """Return a traceback with the attribute that was probably meant, as Python itself prints it.
+    """Return a traceback with the attribute that was probably meant, as Python prints it.
 
-    Its module `traceback`, which leaves out frames, guesses from Python 3.12 on.
+    The module `traceback`, which can leave out frames, adds the guess from Python 3.12 on.
     """
     if not isinstance(error, AttributeError) or error.name is None or "Did you mean" in text:
         return text
@@ -117,6 +117,6 @@ def _chain(report: traceback.TracebackException) -> Iterator[traceback.Traceback
         pending += [other for other in inner if other is not None]
 
 
-def _say(console: Console, text: Text) -> None:
+def _write(console: Console, text: Text) -> None:
     # Not wrapped: paths and values must be found and copied whole.
     console.print(text, soft_wrap=True)

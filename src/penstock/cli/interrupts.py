@@ -1,4 +1,4 @@
-"""Being stopped: Ctrl-C and SIGTERM end a job the same way."""
+"""Ctrl-C and SIGTERM. Both stop a job in the same way."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from penstock.config.options import CHECKPOINT_DIR
 
 @dataclass(slots=True)
 class StopSignal:
-    """Which signal stopped the process.
+    """The signal that stopped the process.
 
     Attributes:
-        number: The signal; SIGINT until another one arrives.
+        number: The signal; SIGINT until SIGTERM arrives.
     """
 
     number: int = signal.SIGINT
@@ -47,9 +47,9 @@ def sigterm_as_interrupt() -> Iterator[StopSignal]:
 
 
 def resume_advice(interrupt: KeyboardInterrupt) -> str:
-    """Return what to tell the user after their program was stopped.
+    """Return the text for a user whose program was stopped.
 
-    The configuration is that of the environment the interrupt passed on its way out.
+    The configuration is that of the environment in the frames of the interrupt's traceback.
     """
     if _configuration_of(interrupt).get_string(CHECKPOINT_DIR.key, None) is not None:
         return "stopped; start the same command again to resume"

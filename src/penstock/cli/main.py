@@ -19,7 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="markdown",
-    # What a program raises is reported by `penstock.cli.failures`, once.
+    # `penstock.cli.failures` reports exceptions; typer would report them a second time.
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,4 +1,4 @@
-"""`penstock plan`: what a program would do, without starting Spark."""
+"""`penstock plan`: the plan of a program, without starting Spark."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from penstock.plan.physical import PhysicalPlan
 
 
 class PlanForm(Enum):
-    """How a plan is written."""
+    """The format of a printed plan."""
 
     TEXT = 0
-    """For reading: runs, levels, sinks and the reason of each decision."""
+    """Text: runs, levels, sinks and the reason of each decision."""
 
     MERMAID = 1
     """A Mermaid flowchart."""
@@ -51,11 +51,11 @@ RENDERERS: dict[PlanForm, Callable[[PhysicalPlan], str]] = {
     PlanForm.MERMAID: render_mermaid,
     PlanForm.JSON: execution_plan_json,
 }
-"""Form to what writes it."""
+"""Format to the function that writes it."""
 
 
 class NoJobError(PenstockError):
-    """A program that was to be planned ended without executing a job."""
+    """A program that `penstock plan` ran did not execute a job."""
 
     code = "CLI_NO_JOB"
 

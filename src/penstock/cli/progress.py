@@ -1,6 +1,6 @@
-"""Progress of jobs on stderr: a live display on a terminal, plain lines elsewhere.
+"""The progress of jobs on stderr: a live display on a terminal, plain lines elsewhere.
 
-Events come from the thread that drives a job, which need not be the main one.
+The thread of a job publishes its events; it need not be the main thread.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.spinner import Spinner
 from rich.text import Text
 
-from penstock.cli.above import AboveDisplay
+from penstock.cli.display_stream import DisplayAwareStream
 from penstock.cli.wording import metric_parts, sentence
 from penstock.metrics.listener import (
     BatchProgress,
-    BehindLooked,
     JobEnded,
     JobEvent,
     JobListener,
     LogListener,
     MetricsReported,
     MicroBatch,
+    PendingInputMeasured,
     RunFinished,
     RunStarted,
     set_listeners,
@@ -44,10 +44,10 @@ _REFRESH_PER_SECOND = 4
 
 
 class PlainProgress(JobListener):
-    """One line per event; progress within a run at most every ten seconds, and its last state.
+    """Writes one line per event; progress within a run at most every ten seconds, and its last state.
 
-    Metrics are shown at the end of a run, one per line, if at all. While several jobs run, the lines of
-    each begin with its name.
+    At the end of a run it writes metrics, one per line, if it shows metrics. While several jobs run,
+    the lines of each begin with its name.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class PlainProgress(JobListener):
         self._lock = threading.RLock()
 
     def on_event(self, event: JobEvent) -> None:
-        """Write the event, or hold it back if it is one of many."""
+        """Write the event, or delay it if it is one of many."""
         with self._lock:
             job = self._jobs.get(event.job_id)
             if job is None:
@@ -76,14 +76,14 @@ class PlainProgress(JobListener):
                 del self._jobs[event.job_id]
 
     def close(self) -> None:
-        """Write the last micro-batches that were held back."""
+        """Write the last micro-batches that were delayed."""
         with self._lock:
             for job in self._jobs.values():
                 job.close()
 
 
 class _PlainJob:
-    """The lines of one job."""
+    """Writes the lines of one job."""
 
     def __init__(
         self,
@@ -108,22 +108,22 @@ class _PlainJob:
             return
         self._label = label
         if isinstance(event, BatchProgress) and not event.total_tasks:
-            return  # Spark has not planned tasks yet: 0 of 0 says nothing
+            return  # Spark has not planned tasks yet: a line with 0 of 0 tasks would be useless
         if isinstance(event, BatchProgress | MicroBatch):
             self._throttle(event)
             return
         if isinstance(event, MetricsReported):
             self._metrics = event
             return
-        if isinstance(event, BehindLooked):
-            # What was told last is no longer so; the last line is to be right.
-            self._held = _as_looked(self._held or self._told, event)
+        if isinstance(event, PendingInputMeasured):
+            # The last line is out of date; `close` writes the corrected one.
+            self._held = _with_pending(self._held or self._told, event)
             return
         self.close()
         self._told = None
         if isinstance(event, RunStarted):
             self._run = event.name
-            # A batch run that is done before the first line is due needs none.
+            # A batch run that ends before its first line is due gets no line.
             wait = LINE_INTERVAL_SECONDS if event.kind == _BATCH else 0.0
             self._next_line_at = self._clock() + wait
         self._write(event)
@@ -158,10 +158,10 @@ class _PlainJob:
 
 
 class TerminalProgress(JobListener):
-    """A bar while a batch run goes on, one line in place while a live run does.
+    """Draws a bar during a batch run, and updates one line during a live run.
 
-    What is over stays as lines above: starts, summaries, the switch. There is one display: of the job that
-    began a run first. The others write lines above it, which begin with their names.
+    Starts, summaries and the switch are permanent lines before the display. There is one display: that of
+    the job that began a run first. Other jobs write lines that begin with their names.
     """
 
     def __init__(self, console: Console) -> None:
@@ -180,7 +180,7 @@ class TerminalProgress(JobListener):
         return self._bar is not None or self._line is not None
 
     def on_event(self, event: JobEvent) -> None:
-        """Update the display, or write the event above it."""
+        """Update the display, or write a permanent line."""
         with self._lock:
             if isinstance(event, RunStarted) and self._job_id is None:
                 self._job_id = event.job_id
@@ -199,18 +199,18 @@ class TerminalProgress(JobListener):
             self._move_bar(event)
         elif isinstance(event, MicroBatch):
             self._move_line(event)
-        elif isinstance(event, BehindLooked):
-            looked = _as_looked(self._last, event)
+        elif isinstance(event, PendingInputMeasured):
+            looked = _with_pending(self._last, event)
             if looked is not None:
                 self._move_line(looked)
         elif not isinstance(event, MetricsReported):
             if isinstance(event, RunFinished):
-                self._last = None  # the summary says it all
+                self._last = None  # the summary contains it
                 self.close()
             self._write(event, style="bold")
 
     def close(self) -> None:
-        """Remove the display; the last state of a live run stays as a line."""
+        """Remove the display; write the last state of a live run as a permanent line."""
         with self._lock:
             bar, line, last = self._bar, self._line, self._last
             self._bar = self._line = self._last = None
@@ -273,8 +273,8 @@ class TerminalProgress(JobListener):
         self._console.print(Text(sentence(event, self._run), style=style), soft_wrap=True)
 
 
-def _as_looked(event: MicroBatch | None, looked: BehindLooked) -> MicroBatch | None:
-    """Return a micro-batch with what is behind now."""
+def _with_pending(event: MicroBatch | None, looked: PendingInputMeasured) -> MicroBatch | None:
+    """Return a micro-batch with the measured pending input."""
     if event is None:
         return None
     return replace(
@@ -291,8 +291,8 @@ def job_progress(
 ) -> Iterator[None]:
     """Show the progress of every job of this process.
 
-    On a terminal, `sys.stdout` and `sys.stderr` are replaced meanwhile, so that what a program
-    prints and the display do not mix.
+    On a terminal it replaces `sys.stdout` and `sys.stderr`, so that the output of a program and the
+    display do not mix.
 
     Args:
         console: Writes to stderr.
@@ -307,7 +307,7 @@ def job_progress(
     with ExitStack() as stack:
         for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
             if stream.isatty():
-                above = AboveDisplay(stream, console, lambda: progress.is_drawn)
+                above = DisplayAwareStream(stream, console, lambda: progress.is_drawn)
                 stack.callback(above.flush)
                 stack.enter_context(redirect(cast("TextIO", above)))
         stack.enter_context(_listening(progress))

@@ -1,4 +1,4 @@
-"""`penstock run`: a program with settings from the command line, and its progress."""
+"""`penstock run`: runs a program with settings of the command line, and shows its progress."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _duration(text: str) -> timedelta:
 def _take(
     job_dir: Path, target: Path | None, console: Console, *, stop: bool, limit: timedelta | None
 ) -> tuple[Path, tuple[str, ...]]:
-    """Return the savepoint, and the operators without a uid whose state is in it."""
+    """Request a savepoint; return it, and the operators without a uid whose state is in it."""
     job = ObservedJob.at(job_dir)
     ended = job.ended()
     if ended is not None:
@@ -111,7 +111,7 @@ def _take(
 
 
 class _Waiting:
-    """Waits for the answer to one request, saying what for."""
+    """Waits for the result of one request, and reports the state of the job."""
 
     def __init__(self, job: ObservedJob, console: Console) -> None:
         self._job = job
@@ -125,7 +125,7 @@ class _Waiting:
         """Return the savepoint, once it is complete, and the operators without a uid in it.
 
         Raises:
-            SavepointError: It cannot be taken, the driver is gone, or the time is over.
+            SavepointError: The savepoint cannot be taken, the driver has ended, or the time is over.
         """
         request = self._requests.submit(target, stop=stop)
         begun = time.monotonic()
@@ -135,7 +135,7 @@ class _Waiting:
                 now = time.monotonic()
                 if now >= look_at:  # before the answer: what is waited for is always said
                     look_at = now + _LOOK_SECONDS
-                    self._look(request.id)
+                    self._report_job(request.id)
                 answer = self._requests.answer(request.id)
                 if isinstance(answer, Path):
                     return answer, self._requests.unnamed_state(request.id)
@@ -147,8 +147,8 @@ class _Waiting:
         finally:
             self._requests.withdraw(request.id)
 
-    def _look(self, request_id: str) -> None:
-        """Say what the job is doing, or that nobody runs it any more."""
+    def _report_job(self, request_id: str) -> None:
+        """Report the state of the job, or that no driver runs it."""
         if not self._job.is_running() and self._requests.answer(request_id) is None:
             raise SavepointError(
                 f"the driver of job {self._job.name!r} ended before it took the savepoint",
@@ -156,14 +156,14 @@ class _Waiting:
             )
         run = self._job.run_without_savepoint()
         if run is None:
-            self._say("waiting for the micro-batch that carries the savepoint")
+            self._report("waiting for the micro-batch that carries the savepoint")
         else:
-            self._say(
+            self._report(
                 f"the job is in its {run}, which cannot give a savepoint before "
                 "it is done; waiting for the live run"
             )
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if text != self._said:
             self._said = text
             self._console.print(Text(text, style="dim"), soft_wrap=True)

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 _ENVIRONMENT = ("PYTHONPATH", "PYSPARK_PYTHON")
-"""What is put back when a program has ended."""
+"""Attributes of `sys` that are restored after a program has ended."""
 
 SPARK_LOG_LEVEL = "spark.log.level"
 """Spark's own setting, off unless someone sets it."""
@@ -39,7 +39,7 @@ ScriptArguments = Annotated[
         help="Arguments of the program; those that start with a dash follow `--`.",
     ),
 ]
-"""What follows the program."""
+"""The arguments after the program."""
 
 Definitions = Annotated[
     list[str] | None,
@@ -51,7 +51,7 @@ Definitions = Annotated[
         "`penstock config` lists the options.",
     ),
 ]
-"""Settings from the command line."""
+"""Settings of the command line."""
 
 Verbose = Annotated[
     bool,
@@ -61,7 +61,7 @@ Verbose = Annotated[
         help="Show whole tracebacks and Spark's log, and progress as plain lines.",
     ),
 ]
-"""Whether everything is shown."""
+"""Whether to show all details."""
 
 
 def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
@@ -84,7 +84,7 @@ def parse_definitions(definitions: Sequence[str] | None) -> dict[str, str]:
 
 
 def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, str]:
-    """Return what the command line sets: the definitions, and what `--verbose` stands for.
+    """Return the settings of the command line: the definitions, and those that `--verbose` implies.
 
     Raises:
         BadParameter: See `parse_definitions`.
@@ -95,10 +95,10 @@ def settings(definitions: Sequence[str] | None, *, verbose: bool) -> dict[str, s
 
 @contextlib.contextmanager
 def importable(directory: Path) -> Iterator[None]:
-    """Let this process and Spark's Python workers import what is in a directory, for a while.
+    """Let this process and Spark's Python workers import modules of a directory inside the context.
 
-    The workers have the interpreter of this process, also in a session that the program makes itself,
-    unless PYSPARK_PYTHON says another.
+    The workers run the interpreter of this process, also in a session that the program makes itself,
+    unless PYSPARK_PYTHON names another.
     """
     path, variables = list(sys.path), {name: os.environ.get(name) for name in _ENVIRONMENT}
     sys.path.insert(0, str(directory))
@@ -123,7 +123,7 @@ def run_script(path: Path, arguments: Sequence[str] | None) -> None:
     the program's directory too, so a program may consist of several modules; see `importable`.
 
     Raises:
-        BaseException: Whatever the program raises, `SystemExit` included.
+        BaseException: The program raised it, `SystemExit` included.
     """
     kept = sys.argv
     sys.argv = [str(path), *(arguments or ())]

@@ -1,4 +1,4 @@
-"""`penstock state`: what is in the state of a checkpoint or savepoint."""
+"""`penstock state`: the state in a checkpoint or savepoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from penstock.config.overrides import set_process_overrides
 READ_STATE = "penstock.spark.inspect.state_reader:read_state"
 READ_NAMES = "penstock.spark.inspect.state_reader:read_state_names"
 DIFFERENCES = "penstock.spark.inspect.state_diff:state_differences"
-"""What reads state. Names, because importing Spark takes longer than printing a help text."""
+"""The functions that read state. They are imported by name when a command needs them: importing
+Spark takes longer than printing a help text."""
 
 _PIPE_WIDTH = 200
 _SOLE_KEYS = ("key_group", "last_access_ms")

@@ -15,11 +15,11 @@ from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.listener import (
     AdmissionChanged,
     BatchProgress,
-    BehindLooked,
     JobEnded,
     JobEvent,
     MetricsReported,
     MicroBatch,
+    PendingInputMeasured,
     Repeating,
     Restarting,
     Resumed,
@@ -40,8 +40,8 @@ from penstock.metrics.values import (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _FEW_DAYS = 2 * _DAY
-_FEW = 10  # fewer per second are told with a decimal
-_NO_LAG_SECONDS = 200 * 365 * _DAY  # beyond: a watermark that stands for "nothing" or "the end"
+_FEW = 10  # lower rates have a decimal
+_NO_LAG_SECONDS = 200 * 365 * _DAY  # outside: a watermark that stands for "nothing" or "the end"
 
 
 @singledispatch
@@ -49,8 +49,8 @@ def sentence(event: JobEvent, run: str) -> str:
     """Return one line about `event`, without a line break.
 
     Args:
-        event: What happened.
-        run: Name of the run it belongs to.
+        event: The event.
+        run: Name of the event's run.
     """
     return f"{run}: {event}"
 
@@ -76,10 +76,10 @@ def _(event: MicroBatch, run: str) -> str:
     ]
     if event.lag_ms is not None and abs(event.lag_ms) < _NO_LAG_SECONDS * 1000:
         parts.append(f"lag {human_duration(event.lag_ms / 1000)}")
-    return f"{run}: {', '.join([*parts, *_behind(event)])}"
+    return f"{run}: {', '.join([*parts, *_pending(event)])}"
 
 
-def _behind(event: MicroBatch | BehindLooked) -> Iterator[str]:
+def _pending(event: MicroBatch | PendingInputMeasured) -> Iterator[str]:
     if event.records_behind:
         yield f"{records(event.records_behind)} behind"
     if event.files_behind:
@@ -89,8 +89,8 @@ def _behind(event: MicroBatch | BehindLooked) -> Iterator[str]:
 
 
 @sentence.register
-def _(event: BehindLooked, run: str) -> str:
-    return f"{run}: {', '.join(_behind(event)) or 'not behind'}"
+def _(event: PendingInputMeasured, run: str) -> str:
+    return f"{run}: {', '.join(_pending(event)) or 'not behind'}"
 
 
 @sentence.register
@@ -143,7 +143,7 @@ def _(event: SavepointTaken, run: str) -> str:
 
 
 def unnamed_state(uids: Sequence[str]) -> str:
-    """Return what to say of operators whose state is in a savepoint and that have no uid."""
+    """Return the warning about operators without a uid whose state is in a savepoint."""
     names = ", ".join(uids)
     return (
         f"without a uid, and known by their places in the program alone: {names}; set a uid on each"
@@ -161,7 +161,7 @@ def _(event: SavepointFailed, run: str) -> str:
 
 
 def metric_parts(event: MetricsReported) -> list[str]:
-    """Return one text per metric, in order of name; what state cost and where time went come last."""
+    """Return one text per metric, in order of name; metrics of state and times come last."""
     parts = [f"{name} {_measured(event.metrics[name])}" for name in sorted(event.metrics)]
     parts += [f"state.{name} {count:,}" for name, count in sorted(event.state.items())]
     return parts + [f"seconds.{name} {spent:.2f}" for name, spent in sorted(event.seconds.items())]
@@ -244,7 +244,7 @@ def human_duration(seconds: float) -> str:
 def instant(epoch_ms: int) -> str:
     """Return a time in UTC; milliseconds only if there are any.
 
-    Times no calendar has, such as the watermark after the last record, are words.
+    A time outside the calendar, such as the watermark after the last record, is a phrase.
 
     >>> instant(1_383_263_940_000)
     '2013-10-31T23:59:00Z'

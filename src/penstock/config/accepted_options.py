@@ -1,4 +1,4 @@
-"""Flink's settings that programs make and read back, and that change nothing here."""
+"""Flink's options without effect. Programs may set them and read them back."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def _accepted(
     """Declare an option without effect.
 
     Args:
-        key: Flink's.
-        parse: Of its type.
-        default: Flink's.
-        instead: What holds here, as a sentence.
-        fallback_keys: As of any option.
-        check: As of any option.
+        key: Flink's key.
+        parse: Parser of its type.
+        default: Flink's default.
+        instead: A sentence about the behaviour of Penstock.
+        fallback_keys: See `ConfigOption`.
+        check: See `ConfigOption`.
     """
     description = f"Accepted, without effect: {instead}"
     return ConfigOption(key, parse, default, description, check, fallback_keys)
@@ -240,7 +240,7 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "table.exec.mini-batch.": f"{_NOTHING}tables are Spark's.",
     "table.optimizer.": f"{_NOTHING}tables are Spark's.",
 }
-"""Prefixes of Flink's keys that are accepted, with what happens to them."""
+"""Prefix of Flink's keys that are accepted to a sentence about their effect."""
 
 MISSED_PREFIXES = ("metrics.reporter", "python.profile.")
-"""Those whose effect somebody would wait for: a job that has such settings says that it ignores them."""
+"""Prefixes whose effect a user would expect: a job logs that it ignores such settings."""

@@ -1,4 +1,4 @@
-"""Options about the backlog of sources, beside its checkpoint interval."""
+"""Options of the backlog of sources, except its checkpoint interval."""
 
 from __future__ import annotations
 

@@ -6,15 +6,15 @@ from enum import Enum
 
 
 class CheckpointingMode(Enum):
-    """The guarantee asked for."""
+    """The guarantee that the program asks for."""
 
     EXACTLY_ONCE = 0
     AT_LEAST_ONCE = 1
-    """Accepted; what happens is exactly once all the same."""
+    """Accepted; the job is exactly once all the same."""
 
 
 class ExternalizedCheckpointRetention(Enum):
-    """What shall become of checkpoints when the job is cancelled.
+    """Whether a cancelled job retains its checkpoints.
 
     Accepted: a directory that `execution.checkpointing.dir` names is always kept.
     """

@@ -43,11 +43,11 @@ _SECRET_WORDS = (
     *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),
     *("account.key", "apikey", "api-key", "service-key", "auth-params", "basic-auth", "jaas"),
 )
-"""What names of keys have in them whose values are not shown, as with Flink and Spark."""
+"""Parts of the names of keys whose values are hidden; those of Flink and Spark."""
 
 
 class _Found(NamedTuple):
-    """A stored value and where it came from."""
+    """A stored value, and the name of its layer."""
 
     layer: str
     key: str
@@ -80,7 +80,7 @@ class Configuration:
 
     @staticmethod
     def from_dict(map: Mapping[str, object]) -> Configuration:  # noqa: A002 - PyFlink's name
-        """Return a configuration in which the program has set what `map` holds.
+        """Return a configuration whose program layer has the values of `map`.
 
         Raises:
             ConfigError: A value has a type that `set` refuses.
@@ -91,10 +91,10 @@ class Configuration:
         return made
 
     def layered(self, name: str, values: Mapping[str, str]) -> Configuration:
-        """Return a copy in which `values` win over all that is set, now and later.
+        """Return a copy in which `values` override all other values, those set later too.
 
         Args:
-            name: Where the values come from, as error messages shall say it.
+            name: Name of the layer, for error messages.
             values: Key to text.
         """
         made = Configuration(self)
@@ -106,8 +106,8 @@ class Configuration:
 
         Args:
             key: A key, or the option itself.
-            value: A string, which is read when the option is, or a number, boolean, `timedelta` of
-                whole milliseconds, or enum member.
+            value: A string, which `get` parses, or a number, boolean, `timedelta` of whole
+                milliseconds, or enum member.
 
         Raises:
             ConfigError: `value` is of another type; None is, too.
@@ -196,8 +196,8 @@ class Configuration:
         """Return the elements of a list in text.
 
         Args:
-            value: `a;b`; or as YAML writes it, `[a, b]` or a line `- a` for each.
-            standard_yaml: Whether lists may be those of YAML.
+            value: `a;b`, or YAML: `[a, b]`, or one line `- a` per element.
+            standard_yaml: Whether YAML is allowed.
 
         >>> Configuration.parse_list_value("a;b"), Configuration.parse_list_value("['a', 'b']")
         (['a', 'b'], ['a', 'b'])
@@ -236,7 +236,7 @@ class Configuration:
     def remove_config(self, key: str) -> bool:
         """Remove `key` from every layer of this object and return whether it was there.
 
-        A process override stays: the command line is not the program's to change.
+        Process overrides stay: the program must not change the command line's values.
         """
         held = key in self._program or any(key in values for _, values in self._upper)
         self._program.pop(key, None)
@@ -256,7 +256,7 @@ class Configuration:
         return self.to_dict().keys()
 
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
-        """Set everything `other` holds, process overrides excepted, and return this one.
+        """Set all values of `other` except process overrides, and return this configuration.
 
         Args:
             other: Is not changed.
@@ -272,7 +272,7 @@ class Configuration:
     def add_all_to_dict(self, target_dict: dict[str, Any]) -> None:
         """Write every key that is set into `target_dict`: numbers, booleans and bytes as such.
 
-        What is not decided by the program, or was set as text, is text.
+        A value that the program did not set, or set as text, is text.
         """
         for key, text in self.to_dict().items():
             is_own = self._program.get(key) == text
@@ -298,11 +298,11 @@ class Configuration:
                 )
 
     def __eq__(self, other: object) -> bool:
-        """Return whether both decide every key alike, wherever the values come from."""
+        """Return whether both have the same value for every key, from whatever layer."""
         return isinstance(other, Configuration) and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        """Return a hash of what is set now, as PyFlink does: it changes with the next setting."""
+        """Return a hash of the current values, as PyFlink does; it changes with the next setting."""
         return hash(frozenset(self.to_dict().items()))
 
     def __str__(self) -> str:
@@ -345,7 +345,7 @@ class Configuration:
 
 
 def is_secret(key: str) -> bool:
-    """Return whether the value of a key is one that nobody else may see, by its name."""
+    """Return whether the name of a key says that its value is secret."""
     return any(word in key.lower() for word in _SECRET_WORDS)
 
 

@@ -1,4 +1,4 @@
-"""How a job treats the records of its sources."""
+"""The execution mode of a job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class RuntimeExecutionMode(Enum):
-    """When results become visible. Never what they finally are."""
+    """Decides when results become visible, never what the final results are."""
 
     STREAMING = 0
     """Records are processed as they arrive; bounded and unbounded sources are allowed."""

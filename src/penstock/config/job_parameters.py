@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from penstock.config.configuration import Configuration
 
 JOB_PARAMETERS = "pipeline.global-job-parameters"
-"""The key of Flink's map form, `a:1,b:2`; a parameter of its own has a key below it."""
+"""The key of Flink's map `a:1,b:2`. A single parameter has the key `<this key>.<name>`."""
 
 
 def job_parameters(configuration: Configuration) -> dict[str, str]:
-    """Return the parameters, from both forms; a key of its own wins.
+    """Return the parameters of the map and of single keys; a single key overrides the map.
 
     >>> job_parameters(Configuration().set_string("pipeline.global-job-parameters.day", "monday"))
     {'day': 'monday'}
@@ -27,9 +27,9 @@ def job_parameters(configuration: Configuration) -> dict[str, str]:
 
 
 def set_job_parameters(configuration: Configuration, parameters: Mapping[str, object]) -> None:
-    """Replace all parameters; values that are not text become it.
+    """Replace all parameters; other values than strings are converted to text.
 
-    A process override stays.
+    Process overrides stay.
     """
     for key in tuple(configuration.key_set()):
         if key == JOB_PARAMETERS or key.startswith(f"{JOB_PARAMETERS}."):

@@ -1,4 +1,4 @@
-"""The declaration of one setting: the only place where its key is written."""
+"""The declaration of an option. Its key stands nowhere else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Limit(Generic[T_contra]):
 
     Attributes:
         requirement: Completes "the value …": `must be 1 or more`.
-        holds: Whether a value meets it.
+        holds: Whether a value meets the requirement.
     """
 
     requirement: str
@@ -64,8 +64,8 @@ class Rule:
     """A condition on several options together.
 
     Attributes:
-        options: What is looked at.
-        requirement: The condition in words, with the keys in it.
+        options: The options.
+        requirement: The condition in words, with the keys.
         holds: Takes the values in the order of `options`.
     """
 
@@ -82,11 +82,11 @@ def between(minimum: int, maximum: int) -> Limit[int]:
 
 
 def one_of(*names: str) -> Limit[str]:
-    """Return the limit to the strings `names`."""
+    """Return the limit that allows only the strings `names`."""
     return Limit(f"must be one of {', '.join(names)}", lambda value: value in names)
 
 
 NOT_BLANK: Limit[str | None] = Limit(
     "must not be blank", lambda value: value is None or bool(value.strip())
 )
-"""Refuses text that has nothing in it; None is allowed."""
+"""Refuses empty and blank text; allows None."""

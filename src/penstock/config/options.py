@@ -1,4 +1,4 @@
-"""Every setting Penstock knows. Keys are Flink's wherever Flink has the setting."""
+"""All options of Penstock. An option that Flink has too has Flink's key."""
 
 from __future__ import annotations
 
@@ -301,7 +301,7 @@ RULES: tuple[Rule, ...] = (
         holds=lambda initial, maximum: initial <= maximum,
     ),
 )
-"""What must hold between options."""
+"""Conditions on several options together."""
 
 OPEN_PREFIXES: dict[str, str] = {
     "spark.": "Passed to Spark as they are, `spark.master` for example.",
@@ -311,4 +311,4 @@ OPEN_PREFIXES: dict[str, str] = {
     ),
     **ACCEPTED_PREFIXES,
 }
-"""Prefixes of keys that are not declared here, with what happens to them."""
+"""Prefix of keys that are not declared here to a sentence about their effect."""

@@ -1,7 +1,7 @@
-"""Settings that win over whatever a program sets, for everything in this process.
+"""Settings that override those of the program, in every `Configuration` of this process.
 
-`penstock run job.py -D key=value` starts the program it is given unchanged; this is how the
-values reach the `Configuration` that the program makes.
+`penstock run job.py -D key=value` does not change the program. The program makes its own
+`Configuration`, so the values of the command line are process-wide.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ _layers: dict[str, dict[str, str]] = {}
 
 
 def set_process_overrides(layer_name: str, values: Mapping[str, str]) -> None:
-    """Make `values` win in every `Configuration`, also in those that already exist.
+    """Let `values` override those of every `Configuration`, existing ones too.
 
     Args:
-        layer_name: Where the values come from, as error messages shall say it: `cli`. An
-            earlier call with the same name is replaced; a new name wins over older ones.
+        layer_name: Name of the layer for error messages, e.g. `cli`. A call with the same name
+            replaces the layer; a new layer overrides older ones.
         values: Key to text; empty removes the layer.
     """
     _layers.pop(layer_name, None)
@@ -25,5 +25,5 @@ def set_process_overrides(layer_name: str, values: Mapping[str, str]) -> None:
 
 
 def process_overrides() -> tuple[tuple[str, Mapping[str, str]], ...]:
-    """Return the layers with their names; later ones win."""
+    """Return the layers by name; a later one overrides earlier ones."""
     return tuple(_layers.items())

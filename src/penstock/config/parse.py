@@ -1,8 +1,7 @@
-"""Reading option values from text, and writing them back.
+"""Parsers of option values, and their inverse.
 
-Values are stored as text, whoever set them, so the command line, a file and the program
-share one form. For every value `v` that `to_text` accepts and that an option may hold,
-`parse(to_text(v)) == v`.
+A configuration stores text, so the command line, a file and the program have one format. For every
+value `v` that `to_text` and the option accept, `parse(to_text(v)) == v`.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ class Parser(Generic[T_co]):
     """Turns the text form of an option into its value.
 
     Attributes:
-        type_name: What the reference page calls the type.
-        read: Does the work; raises `ConfigError` for text it cannot read.
+        type_name: Name of the type on the reference page.
+        read: Returns the value; raises `ConfigError` for other text.
     """
 
     type_name: str
@@ -206,7 +205,7 @@ def parse_list(text: str) -> list[str]:
 
 
 def parse_str(text: str) -> str:
-    """Return `text` as it is."""
+    """Return `text` unchanged."""
     return text
 
 

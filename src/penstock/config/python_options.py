@@ -1,4 +1,4 @@
-"""What the workers need beside the program: Flink's `python.*` keys that have an effect."""
+"""Options of Python workers: Flink's `python.*` keys that have an effect."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The reference page of all options, made from their declarations.
+"""The reference page of all options, generated from their declarations.
 
-`python -m penstock.config.reference` prints it; `docs/configuration.md` is that output, which a
-test compares.
+`python -m penstock.config.reference` prints it. A test compares `docs/configuration.md` with it.
 """
 
 from __future__ import annotations

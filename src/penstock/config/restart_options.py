@@ -1,4 +1,4 @@
-"""What happens after a failure: Flink's `restart-strategy` keys."""
+"""Options of restarts after a failure: Flink's `restart-strategy` keys."""
 
 from __future__ import annotations
 

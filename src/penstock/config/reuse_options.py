@@ -1,4 +1,4 @@
-"""Options about records that chained operators share."""
+"""Options of record objects that chained operators share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options about what stored state looks like."""
+"""Options of the format of stored state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connectors of PyFlink that wrap Java libraries: not here, and what to use instead."""
+"""Connectors of PyFlink that Penstock lacks, because they wrap Java libraries, and their alternatives."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ INSTEAD: dict[str, str] = {
     "formats.orc": "Read ORC files with FileSource(path, 'orc').",
     "formats.parquet": "Use FileSource.parquet and FileSink.parquet.",
 }
-"""Module of PyFlink to what does its job here."""
+"""Module of PyFlink to its alternative."""
 
 _OLD_NAMES = """\
 kafka FlinkKafkaConsumer FlinkKafkaProducer KafkaRecordDeserializationSchema KafkaSource Semantic
@@ -39,11 +39,11 @@ rabbitmq RMQConnectionConfig RMQSink RMQSource
 OLD_PLACES: dict[str, str] = {
     name: module for module, *names in map(str.split, _OLD_NAMES.splitlines()) for name in names
 }
-"""Name that `pyflink.datastream.connectors` has of a module, for old programs, to the module."""
+"""Name in `pyflink.datastream.connectors`, which old programs import, to its module."""
 
 
 def absent(module: str) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module that has none of PyFlink's names."""
+    """Return the `__getattr__` of a module whose PyFlink names are all missing."""
 
     def refuse(name: str) -> object:
         if name.startswith("__"):
@@ -57,11 +57,11 @@ def absent(module: str) -> Callable[[str], object]:
 
 
 def absent_here(name: str) -> object:
-    """Be the `__getattr__` of `datastream.connectors`.
+    """Raise the error about a missing name; the `__getattr__` of `datastream.connectors`.
 
     Raises:
         MissingConnectorError: PyFlink has the name there.
-        AttributeError: It has not.
+        AttributeError: PyFlink does not have the name there.
     """
     if name in OLD_PLACES:
         return absent(OLD_PLACES[name])(name)

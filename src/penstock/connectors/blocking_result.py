@@ -1,10 +1,10 @@
-"""The stored output of a finished region of a job, read by the next region (FLIP-331 §5.3).
+"""The stored results of a bounded region of a job. The next region reads them (FLIP-331 §5.3).
 
-An operator that emits only at the end of its input may be connected with a stream that never
-ends. Then the planner divides the job in two regions: the first one ends with a `ResultSink`, the
-second one begins with a `ResultSource`. Files are those of `connectors.cache`, of (record,
-timestamp or None) pairs, below `<checkpoint directory>/results/<sink>`; `files.json` beside them
-names those that count. They stay as long as the checkpoint directory: a restart reads them again.
+An operator that emits only at the end of its input may be connected with an unbounded stream. Then
+the planner divides the job in two regions: the first one ends with a `ResultSink`, the second one
+begins with a `ResultSource`. The results are (record, timestamp or None) pairs in files of
+`connectors.cache`, below `<checkpoint directory>/results/<sink>`; `files.json` beside them names
+the committed files. They stay in the checkpoint directory, since a restart reads them again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _directory(scratch: Path, result: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ResultSink(Sink):
-    """Keeps (record, timestamp) pairs in files.
+    """Writes (record, timestamp) pairs into files.
 
     Attributes:
         result: Names the result within the job; safe in a file name.
@@ -48,16 +48,16 @@ class ResultSink(Sink):
         return open_cache_file(_directory(context.scratch, self.result), context)
 
     def create_committer(self, context: SinkContext) -> Committer:
-        """Return a committer that writes down which files count."""
+        """Return a committer that records the committed files."""
         return _ResultCommitter(_directory(context.scratch, self.result), context)
 
     def describe(self) -> str:
-        """Return what becomes of it."""
+        """Return a phrase for plans."""
         return "kept for the live part of the job"
 
 
 class _ResultCommitter(Committer):
-    """Names the files of the one epoch there is, and deletes all others."""
+    """Records the files of the only epoch, and deletes all others."""
 
     def __init__(self, directory: Path, context: SinkContext) -> None:
         self._directory = directory
@@ -73,7 +73,7 @@ class _ResultCommitter(Committer):
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         if _named_files(self._directory) is not None:
-            return  # computed again; `recover` deletes what it left
+            return  # the epoch was computed again; `recover` deletes the new files
         files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
         named = [asdict(file) | {"path": Path(file.path).name} for file in files]
         with sink_errors(self._directory, "keep results", self._context.origin):
@@ -82,7 +82,7 @@ class _ResultCommitter(Committer):
 
 
 def _named_files(directory: Path) -> tuple[CacheFile, ...] | None:
-    """Return the files that count, None if none do yet."""
+    """Return the committed files, None before the commit."""
     path = directory / _FILES
     if not path.exists():
         return None
@@ -99,14 +99,14 @@ def _named_files(directory: Path) -> tuple[CacheFile, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ResultSource(SplitSource):
-    """Reads what a `ResultSink` kept.
+    """Reads the files of a `ResultSink`.
 
     Attributes:
         result: Names the result within the job.
-        producer: Name of the operator whose results they are.
+        producer: Name of the operator that emitted the results.
         type_info: Type of the records.
-        files: Where they are; None as long as they are not computed.
-        values: The pairs themselves, where nothing is written (runs in this process).
+        files: The files; None before they are committed.
+        values: The pairs, of a run in this process, which writes no files.
     """
 
     result: str
@@ -123,7 +123,7 @@ class ResultSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Only results of bounded regions are kept."""
+        """Whether the source ends; the results of a bounded region always do."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any]:
@@ -131,7 +131,7 @@ class ResultSource(SplitSource):
         return self.type_info
 
     def found_in(self, scratch: Path) -> ResultSource:
-        """Return the source with the files that are kept below a checkpoint directory."""
+        """Return the source with the committed files of a checkpoint directory."""
         return replace(self, files=_named_files(_directory(scratch, self.result)))
 
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
@@ -155,7 +155,7 @@ class ResultSource(SplitSource):
         return values, [MIN_TIMESTAMP if stamp is None else stamp for _, stamp in pairs]
 
     def describe(self) -> str:
-        """Return whose results they are."""
+        """Return the operator that emitted the results."""
         return f"the results of {self.producer}"
 
     def _pairs(self, split: int, start: int, end: int) -> Sequence[tuple[Any, int | None]]:
@@ -173,6 +173,6 @@ class ResultSource(SplitSource):
         return CacheSource(-1, Types.PICKLED_BYTE_ARRAY(), self.files)
 
 
-def with_kept(part: Source, kept: Callable[[ResultSource], ResultSource]) -> Source:
-    """Return a part of a source with what is kept by now, if it reads results; others as they are."""
+def with_stored_result(part: Source, kept: Callable[[ResultSource], ResultSource]) -> Source:
+    """Return a source of results with its committed files; any other source unchanged."""
     return kept(part) if isinstance(part, ResultSource) else part

@@ -1,11 +1,11 @@
 """Files for the records of a stream, between the jobs of one program: `DataStream.cache`.
 
 A cache file is a sequence of blocks, each the pickle (protocol 5) of a list of `BLOCK_RECORDS`
-records, the last of fewer. Its handle knows where each block begins, so record `n` is found
-without reading what is before block `n // BLOCK_RECORDS`.
+records, the last of fewer. Its handle has the offset of each block, so a reader of record `n`
+starts at block `n // BLOCK_RECORDS`.
 
-Workers write and read the files, so the directory must be one that the driver and all workers
-see under the same name; on a single host any is.
+Workers write and read the files, so the driver and all workers must see the directory under the
+same name; on a single host any directory will do.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class CacheFile:
     """Handle of one file.
 
     Attributes:
-        path: Where it is.
+        path: Path of the file.
         subtask: Index of the task that wrote it.
-        record_count: Records in it.
-        offsets: Where each block begins.
+        record_count: Number of its records.
+        offsets: Offset of each block.
     """
 
     path: str
@@ -46,7 +46,7 @@ class CacheFile:
 
 
 _committed: dict[str, dict[str, tuple[CacheFile, ...]]] = {}
-"""Directory to epoch to files, of the caches this process fills."""
+"""Directory to epoch to files, of the caches that this process fills."""
 
 
 def take_files(directory: str) -> tuple[CacheFile, ...]:
@@ -60,7 +60,7 @@ class CacheSink(Sink):
     """Writes records into cache files; `take_files` gives their handles in the driver.
 
     Attributes:
-        directory: Of the files; exists.
+        directory: Directory of the files; it exists.
     """
 
     directory: str
@@ -77,7 +77,7 @@ class CacheSink(Sink):
 
 
 def open_cache_file(directory: Path, context: SinkContext) -> SinkWriter:
-    """Return a writer of one cache file; what it prepares is its handle, if there are records."""
+    """Return a writer of one cache file. Its committable is the handle, if there are records."""
     return _CacheWriter(directory, context)
 
 
@@ -113,7 +113,7 @@ class _CacheWriter(SinkWriter):
             return
         with sink_errors(self._path.parent, "remove a cache file", self._context.origin):
             self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; nobody needs these bytes.
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -139,7 +139,7 @@ class _CacheWriter(SinkWriter):
 
 
 class _CacheCommitter(Committer):
-    """Keeps the handles of every epoch; what nobody committed is deleted."""
+    """Stores the handles of every epoch, and deletes files that are not committed."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -164,9 +164,9 @@ class CacheSource(SplitSource):
     """Reads the records of a cached stream.
 
     Attributes:
-        stream: Id of the node whose records are cached; of the program that holds the source.
-        type_info: Their type.
-        files: Where they are; None until a job has computed them.
+        stream: Id of the node whose records are cached, in the program of the source.
+        type_info: Type of the records.
+        files: The files; None until a job has computed them.
     """
 
     stream: int
@@ -180,7 +180,7 @@ class CacheSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Only bounded streams are cached."""
+        """Whether the source ends; cached streams are bounded."""
         return True
 
     def get_produced_type(self) -> TypeInformation[Any]:
@@ -228,5 +228,5 @@ class CacheSource(SplitSource):
 
 
 def cache_of(source: Source | None) -> CacheSource | None:
-    """Return a source as one of a cached stream, None if it reads something else."""
+    """Return the source if it reads a cached stream, else None."""
     return source if isinstance(source, CacheSource) else None

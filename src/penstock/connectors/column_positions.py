@@ -1,11 +1,10 @@
-"""Columns of a DataFrame by their positions, whatever they are called.
+"""Columns of a DataFrame by position, whatever their names.
 
-Spark reads a name wherever it takes one: `a.b` is the field `b` of a struct `a` if there is one,
-`*` is all columns, `_metadata` may be the file of a row. Two columns may have the same name, or
-names that only their case tells apart. `DataFrame.mapInArrow` resolves the names of all columns
-once more by itself, so escaping them where we write a name would not be enough. Renaming by
-position resolves nothing: this is the only place where columns get names for Spark, and workers
-give them their own names back.
+Spark parses every name: `a.b` is the field `b` of a struct `a` if there is one, `*` is all columns,
+`_metadata` may be the file of a row. Two columns may have the same name, or names that differ only
+by case. Escaping the names that we write would not be enough, because `DataFrame.mapInArrow`
+resolves the names of all columns again. Renaming by position resolves no name: this module gives all
+columns new names for Spark, and workers restore the original names.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ def by_position(dataframe: Any) -> Any:
 
 
 def chosen(dataframe: Any, names: Sequence[str]) -> Any:
-    """Return the columns of these names, exactly as they are written, in this order.
+    """Return the columns with exactly these names, in this order.
 
     Args:
-        dataframe: Of Spark.
-        names: Each the name of one of its columns.
+        dataframe: A Spark DataFrame.
+        names: Names of its columns.
     """
     columns = list(dataframe.columns)
     positions = map(columns.index, names)
@@ -49,7 +48,7 @@ def repeated(names: Iterable[str]) -> str | None:
 
 
 def case_twins(type_info: RowTypeInfo) -> tuple[str, str] | None:
-    """Return two field names of a row, or of a row inside, that differ only by case.
+    """Return two field names of a row, or of a row in it, that differ only by case.
 
     Examples:
         >>> from penstock.types import Types

@@ -1,4 +1,4 @@
-"""How often a record may reach a sink."""
+"""The delivery guarantee of sinks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from enum import Enum
 
 
 class DeliveryGuarantee(Enum):
-    """How often a record may reach a sink when tasks fail and are repeated."""
+    """The guarantee of a sink whose tasks fail and are repeated."""
 
     EXACTLY_ONCE = "exactly-once"
-    """It is there once: a `Sink` with a committer, such as `FileSink`."""
+    """Each record is visible once: a `Sink` with a committer, such as `FileSink`."""
 
     AT_LEAST_ONCE = "at-least-once"
-    """It may be there more than once: a function passed to `add_sink`."""
+    """Each record is written once or more: a function passed to `add_sink`."""
 
     NONE = "none"
-    """Nothing."""
+    """No guarantee."""

@@ -1,4 +1,4 @@
-"""Operating system errors as sink errors: which path, and what to do about it."""
+"""Operating system errors as sink errors, with the path and a hint."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def sink_errors(path: Path, doing: str, origin: CallSite | None) -> Iterator[Non
     """Turn an `OSError` inside the block into a `SinkError`.
 
     Args:
-        path: What the sink was configured with; the error's own path is added.
-        doing: What was tried, e.g. `commit epoch live-7`.
+        path: Configured path of the sink; the error's own path is added.
+        doing: The action, e.g. `commit epoch live-7`.
         origin: The user's line that created the sink.
 
     Raises:

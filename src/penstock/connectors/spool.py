@@ -1,12 +1,12 @@
-"""Values on their way from tasks to the driver, in one file per task and epoch.
+"""Spool files move values from tasks to the driver, one file per task and epoch.
 
 A spool file is a sequence of chunks, each an 8-byte little-endian length and a pickle
-(protocol 5) of a list of values. At most `CHUNK_VALUES` values are in memory at a time on
-either side. Files are below `<scratch>/spool/<sink_id>`; what nobody delivered is deleted
-when the job starts again.
+(protocol 5) of a list of values. Writer and reader have at most `CHUNK_VALUES` values in memory.
+Files are below `<scratch>/spool/<sink_id>`. When the job starts again, it deletes the files that
+were not delivered.
 
-Delivery is exactly once as long as the driver lives. A driver that dies between delivering
-an epoch and recording it delivers that epoch again when the job is resumed.
+Delivery is exactly once while the driver runs. If a driver ends between delivering an epoch and
+recording it, the resumed job delivers that epoch again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
 from penstock.user_failure import raise_interrupt, words_of
 
 CHUNK_VALUES = 2048
-"""Most values in a chunk."""
+"""Greatest number of values in a chunk."""
 
 _LENGTH = struct.Struct("<Q")
 
@@ -48,7 +48,7 @@ class SpooledValues:
 
 
 def spool_directory(context: SinkContext) -> Path:
-    """Return where the spool files of a sink are."""
+    """Return the directory of the spool files of a sink."""
     return context.scratch / "spool" / context.sink_id
 
 
@@ -56,8 +56,8 @@ class SpoolWriter(SinkWriter):
     """Pickles values into one spool file, made on the first value.
 
     Args:
-        context: Where the writer runs.
-        convert: Applied to each list of values before it is pickled; None keeps them.
+        context: Context of the writer.
+        convert: Converts each list of values before it is pickled; None does not convert.
     """
 
     def __init__(
@@ -109,7 +109,7 @@ class SpoolWriter(SinkWriter):
             return
         with self._os_errors("remove a spool file"):
             self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; nobody needs these bytes.
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -144,7 +144,7 @@ class SpoolCommitter(Committer):
         self._delivered_epoch: str | None = None
 
     def recover(self) -> None:
-        """Delete what was spooled and not delivered.
+        """Delete spool files that were not delivered.
 
         Raises:
             SinkError: The scratch directory cannot be created or written.

@@ -1,1 +1,1 @@
-"""The user's program as a value: nodes, and the contracts of sources and sinks."""
+"""The graph of the user's program: nodes, and the contracts of sources and sinks."""

@@ -1,7 +1,7 @@
-"""Where the backlog of a source ends, if it is not a hybrid source: at a position or a timestamp.
+"""The end of the backlog of a source that is no hybrid source: a position or a timestamp.
 
-The source is read as two parts: what is before the end, and the rest. Both are positions of the
-same splits, so nothing is read twice, and the end is decided once per job.
+The job reads the source as two parts: the positions before the end, and the positions from it on.
+Both are ranges of the same splits, so no record is read twice. The end is decided once per job.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from penstock.graph.endpoints import Source, SplitSource
 from penstock.types.information import TypeInformation
 
 Cut = tuple[int, int, int | None]
-"""Of a split: where it starts, the first position that is not backlog, where it ends."""
+"""Start of a split, its first position that is not backlog, its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogEnd:
-    """Where backlog ends; exactly one of the two is set.
+    """The end of a backlog; exactly one of the two attributes is set.
 
     Attributes:
         positions: Position per split, or one for all splits.
@@ -46,10 +46,10 @@ class BacklogEnd:
     def cuts(self, source: SplitSource, parallelism: int) -> tuple[Cut, ...]:
         """Return the splits of a source, each with the first position that is not backlog.
 
-        Asks the source for its splits, which may have grown when it is asked again.
+        It calls `splits` of the source. The splits may be longer at the next call.
 
         Raises:
-            SourceError: There are positions for another number of splits, or see `position`.
+            SourceError: The number of positions is not the number of splits, or see `position`.
         """
         splits = source.exact_splits(parallelism)
         wanted = len(self.positions or ())
@@ -73,13 +73,13 @@ class BacklogEnd:
 
 @dataclass(frozen=True, slots=True)
 class SplitSourcePart(SplitSource):
-    """What a source has before the end of its backlog, or from there on.
+    """The part of a source before the end of its backlog, or the part from there on.
 
     Attributes:
         source: The source.
-        end: Where its backlog ends.
-        is_backlog: The part before that.
-        decided: Splits and cuts, once they are decided for a job; both parts have the same.
+        end: End of its backlog.
+        is_backlog: Whether it is the part before the end.
+        decided: Splits and cuts that are decided for the job, equal in both parts; None before.
     """
 
     source: SplitSource
@@ -91,7 +91,7 @@ class SplitSourcePart(SplitSource):
 
     @property
     def records_per_second(self) -> int | None:  # type: ignore[override]
-        """The limit of the source in live runs."""
+        """The rate limit of the source in live runs."""
         return self.source.records_per_second
 
     @property
@@ -106,7 +106,7 @@ class SplitSourcePart(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Backlog always ends."""
+        """Whether the part ends; backlog always does."""
         return self.is_backlog or self.source.is_bounded
 
     def get_produced_type(self) -> TypeInformation:
@@ -136,6 +136,6 @@ class SplitSourcePart(SplitSource):
         return f"{self.source.describe()} {how} {self.end.describe()}"
 
 
-def part_of_two(source: Source) -> SplitSourcePart | None:
-    """Return a source as the part of one that is cut in two, None if it is whole."""
+def as_split_part(source: Source) -> SplitSourcePart | None:
+    """Return the source if it is one part of a source whose backlog has an end, else None."""
     return source if isinstance(source, SplitSourcePart) else None

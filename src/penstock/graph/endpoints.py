@@ -1,13 +1,12 @@
-"""What a job reads and writes: the contracts of sources and sinks.
+"""The contracts of sources and sinks.
 
 A source or sink object is a *description*: picklable, without open files, shared by all
-subtasks. What runs is made from it: a sink makes one `SinkWriter` per task and one
-`Committer` in the driver.
+subtasks. A sink makes one `SinkWriter` per task, and one `Committer` in the driver.
 
-Exactly once is a two-phase protocol. Writers stage; nothing they stage is visible. When all
-tasks of an epoch (a batch run, or one micro-batch) have succeeded, the driver hands what they
-prepared to `Committer.commit`, which makes all of it visible and may be called again for the
-same epoch after a crash.
+Exactly once is a two-phase protocol. Writers stage data, which is invisible. When all tasks of an
+epoch (a batch run, or one micro-batch) have succeeded, the driver passes their committables to
+`Committer.commit`, which makes all data of the epoch visible. After a crash the driver may call
+`commit` for the same epoch again.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ _READING = frozenset({"read", "read_timestamped"})
 
 
 class Source(ABC):
-    """Something records are read from."""
+    """A source of records."""
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `collection`."""
 
     has_declared_form: ClassVar[bool] = True
-    """Whether every record has the form of `get_produced_type` already. If not, and if that
-    type is declared, records are brought to it when they are read."""
+    """Whether every record has the declared form of `get_produced_type`. If not, and if that type
+    is declared, the reader coerces the records."""
 
     makes_records_anew: ClassVar[bool] = False
-    """Whether no record is one that the source keeps, or gives again. Such records are not copied
-    for those who may change them (FLIP-329). A class that overrides how records are read does not
-    inherit the promise."""
+    """Whether the source neither stores a record object nor returns it again. Such records are not
+    copied for operators that may change them (FLIP-329). A class that overrides how records are
+    read does not inherit the promise."""
 
     is_internal: ClassVar[bool] = False
-    """Whether Penstock puts the source into a program by itself, so that nobody can give it a uid."""
+    """Whether Penstock adds the source to a program by itself, so that it has no uid of the user's."""
 
     gives_results: ClassVar[bool] = False
-    """Whether it gives what the bounded region of the job gave (FLIP-331): backlog, as long as it
-    is read."""
+    """Whether it reads the results of the bounded region of the job (FLIP-331). All of them are
+    backlog."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Withdraw the promise about records from a class that reads them in its own way."""
+        """Withdraw the promise about records from a class that overrides how they are read."""
         super().__init_subclass__(**options)
         own = vars(cls).keys()
         if own & _READING and "makes_records_anew" not in own:
@@ -69,7 +68,7 @@ class Source(ABC):
 
     @property
     def record_function(self) -> Callable[..., Any] | None:
-        """The user's function that makes the records, if nothing else decides whether they are new."""
+        """The user's function that makes the records; its attributes say whether it stores them."""
         return None
 
     @property
@@ -79,7 +78,7 @@ class Source(ABC):
 
     @abstractmethod
     def get_produced_type(self) -> TypeInformation:
-        """Return the type of the records; `PICKLED_BYTE_ARRAY` when nothing is known."""
+        """Return the type of the records; `PICKLED_BYTE_ARRAY` if it is unknown."""
 
     def describe(self) -> str:
         """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
@@ -112,8 +111,8 @@ class SplitSource(Source):
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return `[start, end)` positions per split; `end` None is unbounded.
 
-        Called once per job, in the driver. The answer is pinned with the job, so it may
-        depend on `parallelism` but not on the time of the call.
+        Called once per job, in the driver. The job records the result, so it may depend on
+        `parallelism` but not on the time of the call.
         """
 
     @abstractmethod
@@ -121,7 +120,7 @@ class SplitSource(Source):
         """Return the records at positions `[start, end)` of `split`, in order.
 
         Called in a worker with a few thousand positions at a time. Must return exactly
-        `end - start` records, the same ones whenever it is asked again.
+        `end - start` records, the same ones at every call.
         """
 
     def read_timestamped(
@@ -129,8 +128,8 @@ class SplitSource(Source):
     ) -> tuple[Sequence[Any], Sequence[int] | None]:
         """Return the records at `[start, end)` and, if the source knows them, their timestamps.
 
-        This is what the engine calls. Override it to attach event time (epoch milliseconds,
-        one per record); `read` may then return the first half of it. A timestamp assigner
+        The engine calls this method. Override it to attach event time (epoch milliseconds,
+        one per record); `read` may then return only the records. A timestamp assigner
         gets the timestamp as `record_timestamp` and may replace it.
         """
         return self.read(split, start, end), None
@@ -139,8 +138,8 @@ class SplitSource(Source):
         """Return the first position in `[start, end)` whose record is not before a timestamp.
 
         Called in the driver, once per split of a source whose backlog ends at a timestamp. The
-        default reads records from the start until it finds one, without end if there is none in
-        a split without end; override it if the source can look a timestamp up.
+        default reads records from the start until it finds one. It never returns if an unbounded
+        split has none. Override it if the source has an index of timestamps.
 
         Raises:
             SourceError: Records have no timestamps.
@@ -163,7 +162,7 @@ class SplitSource(Source):
 
     @final
     def exact_splits(self, parallelism: int) -> list[tuple[int, int | None]]:
-        """Return `splits(parallelism)` as Python's integers; for whoever runs the source.
+        """Return `splits(parallelism)` as Python's integers; the engine calls this method.
 
         Raises:
             SourceError: It failed, or did not return pairs of positions.
@@ -174,7 +173,7 @@ class SplitSource(Source):
 
     @final
     def exact_position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
-        """Return `position_at(…)` as Python's integer; for whoever runs the source.
+        """Return `position_at(…)` as Python's integer; the engine calls this method.
 
         Raises:
             SourceError: It failed, or did not return a position.
@@ -204,7 +203,7 @@ class SplitSource(Source):
         return failing_as(SourceError, failed, None, hint="Correct the source.")
 
     def _described(self) -> str:
-        """Return `describe()`; of a source that cannot even do that, the name of its class."""
+        """Return `describe()`, or the name of the class if that raises."""
         try:
             return self.describe()
         except BaseException as cause:  # noqa: BLE001 - what it is told in must not hide a failure
@@ -213,12 +212,12 @@ class SplitSource(Source):
 
     @final
     def read_exactly(self, split: int, start: int, end: int) -> tuple[list[Any], list[int] | None]:
-        """Return `read_timestamped(split, start, end)`, checked; for whoever runs the source.
+        """Return `read_timestamped(split, start, end)`, checked; the engine calls this method.
 
         Raises:
-            SourceError: There are more or fewer records than positions. Positions are what is
-                recorded as done, so records would be lost or doubled in silence. Or the
-                timestamps are not one integer per record.
+            SourceError: There are more or fewer records than positions: the job records positions
+                as read, so records would silently be lost or doubled. Or the timestamps are not
+                one integer per record.
         """
         with self._failing(f"positions [{start}, {end}) of split {split}"):
             records, stamps = self.read_timestamped(split, start, end)
@@ -242,12 +241,12 @@ class SplitSource(Source):
 
 
 def _always() -> None:
-    """Let a driver commit that nobody can take over from."""
+    """Do nothing: no other driver can take the job over."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkContext:
-    """What a writer knows about where it runs.
+    """The job, the sink and the task of a writer.
 
     Attributes:
         job_id: Identifies the job across restarts; safe in a file name.
@@ -256,8 +255,7 @@ class SinkContext:
         type_info: Declared type of the records.
         name: Name of the sink for messages.
         origin: The user's line that created the sink.
-        scratch: Directory of this job for staged data of sinks that have no place of
-            their own.
+        scratch: Directory of this job for staged data of sinks without a directory of their own.
         may_commit: For the committer: called right before something becomes visible, it raises
             if another driver has taken the job over meanwhile.
     """
@@ -276,8 +274,7 @@ class SinkWriter(ABC):
     """Stages the records of one task of one epoch.
 
     Call order: any number of `write`, then either `prepare_commit` or `abort`. A writer
-    whose task is killed gets neither call; what it staged is removed by
-    `Committer.recover`.
+    whose task is killed gets neither call; `Committer.recover` removes its staged data.
     """
 
     @abstractmethod
@@ -286,11 +283,11 @@ class SinkWriter(ABC):
 
     @abstractmethod
     def prepare_commit(self) -> list[Any]:
-        """Make what was staged durable and return picklable handles for the committer."""
+        """Make the staged data durable and return picklable committables."""
 
     @abstractmethod
     def abort(self) -> None:
-        """Drop what was staged."""
+        """Drop the staged data."""
 
 
 class Committer(ABC):
@@ -298,7 +295,7 @@ class Committer(ABC):
 
     @abstractmethod
     def recover(self) -> None:
-        """Finish commits that a crash interrupted and drop staged data nobody committed.
+        """Finish commits that a crash interrupted, and drop staged data that is not committed.
 
         Called once before the job's first writer starts, also on the first start.
         """
@@ -316,17 +313,17 @@ class Committer(ABC):
         """
 
     def close(self) -> None:
-        """Release what the committer holds; called once when the job ends or fails."""
+        """Release resources; called once when the job ends or fails."""
 
 
 class Sink(ABC):
-    """Somewhere records are written to."""
+    """A sink of records."""
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `print`."""
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
-        """Refuse a stream this sink cannot write; called when the sink is attached.
+        """Refuse a stream that this sink cannot write; called when the sink is attached.
 
         Raises:
             GraphError: The type of the stream does not fit the sink.

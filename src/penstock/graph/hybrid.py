@@ -80,7 +80,7 @@ class HybridSource(Source):
                 hint="Pass one position from 0 for all splits, or one for each.",
                 origin=origin,
             )
-        return _in_two(source, BacklogEnd(positions=positions), origin)
+        return _split_at(source, BacklogEnd(positions=positions), origin)
 
     @staticmethod
     def until_timestamp(source: SplitSource, timestamp_ms: int) -> HybridSource:
@@ -100,10 +100,10 @@ class HybridSource(Source):
                 hint="Pass epoch milliseconds as an int.",
                 origin=origin,
             )
-        return _in_two(source, BacklogEnd(timestamp_ms=timestamp_ms), origin)
+        return _split_at(source, BacklogEnd(timestamp_ms=timestamp_ms), origin)
 
     def is_processing_backlog(self, part: int) -> bool:
-        """Return what the source reports while it reads a part: all but the last are backlog."""
+        """Return whether a part is backlog: all parts but the last are."""
         return part < len(self.parts) - 1
 
     @property
@@ -139,7 +139,7 @@ class HybridSourceBuilder:
         return HybridSource(self.parts)
 
 
-def _in_two(source: SplitSource, end: BacklogEnd, origin: CallSite | None) -> HybridSource:
+def _split_at(source: SplitSource, end: BacklogEnd, origin: CallSite | None) -> HybridSource:
     if not isinstance(source, SplitSource):
         raise GraphError(
             f"the backlog of {source!r} cannot end within it: it is not read by positions",
@@ -155,7 +155,7 @@ def _in_two(source: SplitSource, end: BacklogEnd, origin: CallSite | None) -> Hy
 
 
 def parts_of(source: Source | None) -> tuple[Source, ...]:
-    """Return what is read one after the other: the parts, or the source itself."""
+    """Return the sources that are read one after the other: the parts, or the source itself."""
     if source is None:
         return ()
     return source.parts if isinstance(source, HybridSource) else (source,)

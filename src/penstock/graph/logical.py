@@ -1,4 +1,4 @@
-"""The logical graph: what the user wrote, before any decision.
+"""The logical graph of the user's program, before any decision of the planner.
 
 A node is one call of the API. Edges point upstream by id, and an id is always greater than
 those of its inputs, so nodes in order of id are in topological order.
@@ -26,21 +26,21 @@ from penstock.types.information import TypeInformation
 
 
 class Chaining(Enum):
-    """With whom an operator may be chained."""
+    """The neighbours that an operator may be chained with."""
 
     ALWAYS = auto()
-    """With the operators before and behind it."""
+    """The operators before and after it."""
 
     HEAD = auto()
-    """Only with those behind it."""
+    """Only the operators after it."""
 
     NEVER = auto()
-    """With none."""
+    """None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """How a stream is partitioned without state by key.
+    """How a stream without a key is partitioned.
 
     Attributes:
         partitioner: The rule.
@@ -55,11 +55,11 @@ class Partitioning:
 
 @dataclass(frozen=True, slots=True)
 class Watermarking:
-    """What a watermark strategy asks for.
+    """The settings of a watermark strategy.
 
     Attributes:
         assigner: (value, previous timestamp) to epoch milliseconds; None keeps timestamps.
-        out_of_orderness_ms: Bound of disorder; None makes no watermarks of this kind.
+        out_of_orderness_ms: Bound of out-of-orderness; None makes no watermarks of this kind.
         make_generator: Makes the user's own watermark generators, given the runtime context.
         idle_ms: Time without records after which a split is idle; None is never.
     """
@@ -72,12 +72,12 @@ class Watermarking:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedUid:
-    """What a node is called that the user gave no uid.
+    """The uid of a node that has none of the user's.
 
     Attributes:
         text: The uid.
-        is_numbered: Only its order tells it from others, so nothing that was stored under the same
-            uid in another program is known to be its own.
+        is_numbered: Whether only a number distinguishes it from another node's. Then state under the
+            same uid in another program may be that of another operator.
     """
 
     text: str
@@ -90,10 +90,10 @@ class Node:
 
     Attributes:
         id: Greater than the ids of all inputs.
-        kind: What it is: a row of the catalogue.
+        kind: Its row in the catalogue of operators.
         name: For people.
         uid: Stable identity set by the user, None if unset.
-        generated_uid: What the planner calls it if `uid` is unset.
+        generated_uid: The planner's uid if `uid` is unset.
         inputs: Ids of the nodes it reads.
         type_info: Type of its records.
         origin: The user's line.
@@ -114,7 +114,7 @@ class Node:
         async_io: Of ASYNC and KEYED_ASYNC.
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
-        promises: What is promised or proven of a function that folds.
+        promises: Laws of a function that folds, promised by the user or proven.
     """
 
     id: int
@@ -186,10 +186,10 @@ class LogicalGraph:
 
     @classmethod
     def leading_to_sinks(cls, nodes: dict[int, Node]) -> LogicalGraph:
-        """Return the part of `nodes` that some sink needs, numbered from 0.
+        """Return the nodes that lead to a sink, numbered from 0.
 
-        Numbers do not depend on what else the environment holds, so a program that is
-        started again gives the same graph.
+        The numbers do not depend on other nodes of the environment, so a program that is started
+        again makes the same graph.
 
         Raises:
             EmptyGraphError: There is no sink.

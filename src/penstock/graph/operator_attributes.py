@@ -1,7 +1,7 @@
-"""What an operator says about itself, so that the planner can run it with less work.
+"""The attributes of an operator. The planner saves work that an attribute makes unnecessary.
 
-Every attribute has a careful default; an operator that says nothing is only slower. Sources:
-FLIP-327 (internal sorter), FLIP-329 (what is kept of records) and FLIP-331 (output at the end).
+Every attribute has a safe default: without attributes an operator is only slower. Sources:
+FLIP-327 (internal sorter), FLIP-329 (storing of records) and FLIP-331 (output at the end).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class OperatorAttributes:
-    """Promises and wishes of one operator.
+    """The attributes of one operator.
 
     Attributes:
         output_stream_record_value_stored: Whether the operator may keep or use a value it has
@@ -62,22 +62,22 @@ class OperatorAttributesBuilder:
     _values: dict[str, bool] = field(default_factory=dict)
 
     def set_output_stream_record_value_stored(self, stored: bool) -> OperatorAttributesBuilder:  # noqa: FBT001
-        """Say whether emitted values may be kept; default True."""
+        """Set whether the operator may store emitted values; default True."""
         self._values["output_stream_record_value_stored"] = stored
         return self
 
     def set_input_stream_record_stored(self, stored: bool) -> OperatorAttributesBuilder:  # noqa: FBT001
-        """Say whether record objects given may be kept; default True."""
+        """Set whether the operator may store its input records; default True."""
         self._values["input_stream_record_stored"] = stored
         return self
 
     def set_internal_sorter_supported(self, supported: bool) -> OperatorAttributesBuilder:  # noqa: FBT001
-        """Say whether the operator groups its input by key itself; default False."""
+        """Set whether the operator groups its input by key itself; default False."""
         self._values["internal_sorter_supported"] = supported
         return self
 
     def set_output_only_after_end_of_stream(self, only: bool) -> OperatorAttributesBuilder:  # noqa: FBT001
-        """Say whether nothing is emitted before all inputs have ended; default False."""
+        """Set whether the operator emits only after all inputs have ended; default False."""
         self._values["output_only_after_end_of_stream"] = only
         return self
 

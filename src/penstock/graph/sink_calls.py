@@ -1,7 +1,7 @@
-"""Writers and committers as the engine calls them: whatever they raise names the sink.
+"""Wrappers of writers and committers. Their errors name the sink.
 
-A sink may be the user's own. What it raises that is no error of ours becomes a `SinkError` with
-the name of the sink, what was asked of it, and the user's line.
+The user may write a sink. An exception of it that is no `PenstockError` becomes a `SinkError` with
+the name of the sink, the call that failed, and the user's line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a job tells about itself while it runs, and the metrics of user functions."""
+"""Events, metrics and the profile of a job, and the metrics of user functions."""
 
 from __future__ import annotations
 

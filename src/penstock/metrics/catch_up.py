@@ -1,8 +1,8 @@
-"""When a live run will have caught up, judged by how it came nearer lately.
+"""An estimate of the time until a live run has no pending input.
 
-What is left at two moments gives a speed, and the speed a time. That is what new records leave of
-the speed of processing, so a run that does not come nearer has no time. What is left is measured
-in records or files where sources can tell, else in event time.
+The pending input at two moments gives a speed, and the speed a time. The speed is that of processing
+minus that of new records: without progress there is no estimate. Pending input is a number of
+records or of files if the sources know it, else a length of event time.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ from collections import deque
 
 _REMEMBERED = 16
 _SHORTEST_SECONDS = 1.0
-"""Two looks that are closer say little about a speed."""
+"""A speed measured over a shorter time is not reliable."""
 
 
 class CatchUp:
-    """Estimates the time from what was left at the last few looks."""
+    """Estimates the time from the last measurements of the pending input."""
 
     def __init__(self) -> None:
-        self._looks: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
+        self._measurements: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
 
     def note(self, now_seconds: float, left: float | None) -> float | None:
-        """Take a look and return the seconds until nothing is left.
+        """Add a measurement and return the seconds until no input is pending.
 
         Args:
-            now_seconds: On a clock that does not go back.
-            left: In any unit, the same every time; None if it is not known.
+            now_seconds: On a monotonic clock.
+            left: The pending input, in the same unit at every call; None if it is unknown.
 
         Returns:
-            None if it is not known, or the run does not come nearer; 0 if nothing is left.
+            None if the pending input is unknown or does not shrink; 0 if there is none.
         """
         if left is None:
-            self._looks.clear()
+            self._measurements.clear()
             return None
         if left <= 0:
-            self._looks.clear()
+            self._measurements.clear()
             return 0.0
-        if self._looks and left > self._looks[-1][1]:
-            self._looks.clear()  # more has come: what was before says nothing about from now on
-        self._looks.append((now_seconds, left))
-        begun, at_first = self._looks[0]
+        if self._measurements and left > self._measurements[-1][1]:
+            self._measurements.clear()  # more input arrived: older measurements would give a wrong speed
+        self._measurements.append((now_seconds, left))
+        begun, at_first = self._measurements[0]
         elapsed, done = now_seconds - begun, at_first - left
         if elapsed < _SHORTEST_SECONDS or done <= 0:
             return None

@@ -1,6 +1,6 @@
-"""Histograms of whole numbers from 0, of a few hundred buckets whatever the numbers are.
+"""Histograms of whole numbers from 0, with a few hundred buckets at most.
 
-Numbers below 64 have a bucket each. Above, every doubling has 32 buckets of equal width, so that a
+Numbers below 64 have a bucket each. From 64 on, every doubling has 32 buckets of equal width, so a
 quantile is at most 1/32 too low:
 
     bucket 0 … 63     the number itself
@@ -39,10 +39,10 @@ def least_of(bucket: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HistogramValue:
-    """How often which numbers came up.
+    """A histogram of whole numbers.
 
     Attributes:
-        buckets: Bucket to how many numbers were in it.
+        buckets: Bucket to the count of its numbers.
         sum: Of all numbers.
         min: The least, None if there were none.
         max: The greatest, None if there were none.
@@ -87,7 +87,7 @@ class HistogramValue:
         return self.max
 
     def merged(self, other: HistogramValue) -> HistogramValue:
-        """Return both together."""
+        """Return the histogram of the numbers of both."""
         least = [value for value in (self.min, other.min) if value is not None]
         greatest = [value for value in (self.max, other.max) if value is not None]
         return HistogramValue(

@@ -1,8 +1,8 @@
-"""Metrics of user functions: `Counter`, `Meter` and `Distribution`, and the gauges behind them.
+"""Metrics of user functions: `Counter`, `Meter`, `Distribution` and gauges.
 
-Functions make them with a `MetricGroup` in `open` and use them wherever they run. What has come
-in since the last report is reported once per task or micro-batch, together with its results: an
-attempt that fails is not counted, and one that is repeated counts once.
+Functions make them with a `MetricGroup` in `open`, in every subtask. Each task or micro-batch reports
+the changes since its last report together with its results: a failed attempt counts nothing, and
+a repeated one counts once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Metric(ABC):
 
     @abstractmethod
     def take(self) -> MetricValue | None:
-        """Return what came in since the last call, None if nothing did; for the runtime."""
+        """Return the change since the last call, None if there is none; the runtime calls this."""
 
 
 class Counter(Metric):
@@ -68,9 +68,9 @@ class Meter(Metric):
         """Start at zero.
 
         Args:
-            subtask: Whose meter it is.
-            time_span_in_seconds: The rate is that of so many last seconds.
-            clock: Seconds since some moment.
+            subtask: Index of the subtask.
+            time_span_in_seconds: The rate is that of the last seconds, this many.
+            clock: Returns seconds of a monotonic clock.
         """
         self._subtask = subtask
         self._span = time_span_in_seconds
@@ -110,7 +110,7 @@ class Meter(Metric):
 
 
 class Distribution(Metric):
-    """Sums up values: how many, their sum, the least and the greatest."""
+    """Summarizes values: their count and sum, the least and the greatest."""
 
     def __init__(self) -> None:
         self._new: DistributionValue | None = DistributionValue()
@@ -121,15 +121,15 @@ class Distribution(Metric):
         self._new = known.merged(DistributionValue(1, value, value, value))
 
     def take(self) -> DistributionValue | None:
-        """Return what sums up the values since the last call."""
+        """Return the summary of the values since the last call."""
         new, self._new = self._new, None
         return new
 
 
 class Gauge(Metric):
-    """Shows what a function returns; asked once per task or micro-batch, at its end.
+    """Shows the value of a function, which is called at the end of each task or micro-batch.
 
-    None is nothing to show, so that subtasks with nothing to say leave the word to others.
+    A subtask whose function returns None shows nothing; the reading of another subtask stays.
     """
 
     def __init__(self, read: Callable[[], GaugeReading | None]) -> None:

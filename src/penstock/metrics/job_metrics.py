@@ -1,4 +1,4 @@
-"""The metrics of a whole job, as far as this process has committed them."""
+"""The metrics of a job: the sum of all reports that this process has committed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from penstock.errors import ArgumentError
 from penstock.metrics.values import MetricValue, merge_metrics, metric_results
 
 STATE_PREFIX = "state."
-"""Begins the names of what keeping state cost."""
+"""Prefix of the metrics of state access."""
 
 SECONDS_PREFIX = "seconds."
-"""Begins the names of where time went; `penstock.metrics.profile` makes a table of them."""
+"""Prefix of the times of sections; `penstock.metrics.profile` makes a table of them."""
 
 _NANOSECONDS = 1_000_000_000
 
 
 class JobMetrics:
-    """Adds up what committed micro-batches and batch runs report. Safe to use from threads."""
+    """Adds up the reports of committed micro-batches and batch runs. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,8 +37,8 @@ class JobMetrics:
 
         Args:
             metrics: Full name to value.
-            state: What keeping state cost: a name to a count or to bytes.
-            times: Where time went: `<place>.<section>` to nanoseconds.
+            state: Metrics of state access: name to a count or to bytes.
+            times: `<place>.<section>` to nanoseconds.
         """
         with self._lock:
             merge_metrics(self._metrics, metrics)
@@ -53,19 +53,19 @@ class JobMetrics:
             return dict(self._metrics)
 
     def state(self) -> dict[str, int]:
-        """Return what keeping state cost, over all reports."""
+        """Return the metrics of state access, summed over all reports."""
         with self._lock:
             return dict(self._state)
 
     def seconds(self) -> dict[str, float]:
-        """Return where time went, over all reports: `<place>.<section>` to seconds."""
+        """Return `<place>.<section>` to seconds, summed over all reports."""
         with self._lock:
             return {name: spent / _NANOSECONDS for name, spent in self._times.items()}
 
     def results(self) -> dict[str, Any]:
-        """Return what users see of all metrics.
+        """Return the results of all metrics.
 
-        `state.…` is what keeping state cost, `seconds.…` where time went.
+        `state.…` are the metrics of state access, `seconds.…` the times of sections.
         """
         costs = {f"{STATE_PREFIX}{name}": count for name, count in sorted(self.state().items())}
         times = {f"{SECONDS_PREFIX}{name}": spent for name, spent in sorted(self.seconds().items())}
@@ -73,10 +73,10 @@ class JobMetrics:
 
 
 def result_named(results: Mapping[str, Any], name: str) -> Any:
-    """Return the result of a metric by its full name, or by the end of it if only one ends so.
+    """Return the result of a metric by its full name, or by an end that no other name has.
 
     Raises:
-        ArgumentError: There is none, or several.
+        ArgumentError: No metric or several have this name.
     """
     if name in results:
         return results[name]

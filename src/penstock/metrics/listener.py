@@ -1,8 +1,9 @@
-"""Listeners: who is told about the progress of jobs.
+"""Job listeners and their events.
 
-Every listener of the process hears the events of all its jobs, each in threads of its job; an event says
-which job it is of. By default there is one, which writes log lines; the command line replaces it
-by progress bars. A listener that raises is told so in the log, once per job, and the job goes on.
+Every listener of the process receives the events of all jobs of the process. A job calls listeners
+in its own threads; each event has the id of its job. The default listener writes log lines; the
+command line replaces it by progress bars. The log names a listener that raises, once per job; the
+job goes on.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ _logger = logging.getLogger("penstock")
 
 
 @dataclass(frozen=True, slots=True)
-class OfJob:
-    """What all events have.
+class JobEventBase:
+    """Base of all events.
 
     Attributes:
-        job_id: The job, as `JobClient.get_job_id` returns it.
-        job_name: Its name, which other jobs may have as well.
+        job_id: The id that `JobClient.get_job_id` returns.
+        job_name: Name of the job; it need not be unique.
     """
 
     job_id: str = field(default="", kw_only=True, compare=False)
@@ -31,14 +32,14 @@ class OfJob:
 
 
 @dataclass(frozen=True, slots=True)
-class RunStarted(OfJob):
-    """A run begins.
+class RunStarted(JobEventBase):
+    """A run has begun.
 
     Attributes:
         name: `history`, `live` or `batch`.
         kind: `batch` or `live`.
-        reads: What it reads, in words.
-        bounded: It will end by itself.
+        reads: Its sources, in words.
+        bounded: Whether all its sources are bounded.
     """
 
     name: str
@@ -48,8 +49,8 @@ class RunStarted(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchProgress(OfJob):
-    """How far a batch run is; may go back when a stage adds tasks.
+class BatchProgress(JobEventBase):
+    """A batch run has made progress. The progress may decrease when a stage adds tasks.
 
     Attributes:
         done_tasks: Tasks completed.
@@ -63,7 +64,7 @@ class BatchProgress(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class MicroBatch(OfJob):
+class MicroBatch(JobEventBase):
     """A micro-batch was committed.
 
     Attributes:
@@ -73,12 +74,12 @@ class MicroBatch(OfJob):
         seconds: Wall clock of the micro-batch.
         lag_ms: Wall clock minus the greatest watermark of the sources; None without
             watermarks.
-        records_behind: Records that wait, of sources that number them and end; None if there is no
-            such source.
-        files_behind: Files that wait, of those that were there when a directory was looked up
-            some seconds ago; None without a file source.
-        catch_up_seconds: Estimated time until nothing waits, or event time is close to the clock;
-            None if it is not known, or the run does not come nearer.
+        records_behind: Pending records of bounded sources that number their records; None if there
+            is no such source.
+        files_behind: Pending files, of the last listing of the directory, some seconds ago; None
+            without a file source.
+        catch_up_seconds: Estimated time until no input is pending, or event time is close to the
+            clock; None if it is unknown, or the pending input does not shrink.
     """
 
     number: int
@@ -92,8 +93,8 @@ class MicroBatch(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class BehindLooked(OfJob):
-    """How far a live run is behind was looked up, and is not what was told last.
+class PendingInputMeasured(JobEventBase):
+    """The pending input of a live run was measured and differs from that of the last event.
 
     Attributes:
         records_behind: As in `MicroBatch`.
@@ -107,15 +108,15 @@ class BehindLooked(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class MetricsReported(OfJob):
-    """A batch run or micro-batch was committed, and the metrics of the job are these now.
+class MetricsReported(JobEventBase):
+    """A batch run or micro-batch was committed and has changed the metrics of the job.
 
     Attributes:
-        metrics: Full name (`uid.group.….name`) to value, over this process's part of the job.
-        state: What keeping state cost, the same way: `copy_hits`, `copy_catch_ups` and
-            `copy_rebuilds` say what local copies were worth, `log_bytes` and
-            `compaction_bytes` what was written.
-        seconds: Where time went, the same way: `<place>.<section>` to seconds.
+        metrics: Full name (`uid.group.….name`) to value, over all that this process committed.
+        state: Metrics of state access, over the same: `copy_hits`, `copy_catch_ups` and
+            `copy_rebuilds` count uses of local copies, `log_bytes` and `compaction_bytes` the
+            bytes written.
+        seconds: `<place>.<section>` to seconds, over the same.
     """
 
     metrics: Mapping[str, MetricValue]
@@ -124,8 +125,8 @@ class MetricsReported(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class RunFinished(OfJob):
-    """A run ended, or was stopped.
+class RunFinished(JobEventBase):
+    """A run has ended or was stopped.
 
     Attributes:
         name: As in `RunStarted`.
@@ -141,12 +142,12 @@ class RunFinished(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class Switched(OfJob):
-    """State was handed from one run to the next.
+class Switched(JobEventBase):
+    """The next run has taken over the state of a run.
 
     Attributes:
         seconds: From the last record of the earlier run to the start of the next query.
-        watermark_ms: Greatest watermark handed over, None if there is none.
+        watermark_ms: Greatest watermark taken over, None if there is none.
     """
 
     seconds: float
@@ -154,13 +155,13 @@ class Switched(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class AdmissionChanged(OfJob):
-    """Micro-batches of a live run take more files of a source from now on, or fewer.
+class AdmissionChanged(JobEventBase):
+    """The limit of files per micro-batch of a live run has changed.
 
     Attributes:
         source: Name of the source.
-        files: Largest number of files a micro-batch takes of it.
-        files_behind: Files that wait.
+        files: Largest number of files of the source in a micro-batch.
+        files_behind: Pending files.
     """
 
     source: str
@@ -169,7 +170,7 @@ class AdmissionChanged(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class Resumed(OfJob):
+class Resumed(JobEventBase):
     """A job continues from its checkpoint directory.
 
     Attributes:
@@ -180,12 +181,12 @@ class Resumed(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class Repeating(OfJob):
-    """Spark lost output that comes out different again; the work since the last commit is repeated.
+class Repeating(JobEventBase):
+    """The job repeats the work since its last commit: Spark lost output that is not deterministic.
 
     Attributes:
-        number: How often in a row, from 1.
-        limit: After so many the job fails.
+        number: Number of repetitions in a row, from 1.
+        limit: Number of repetitions after which the job fails.
     """
 
     number: int
@@ -193,14 +194,14 @@ class Repeating(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class Restarting(OfJob):
+class Restarting(JobEventBase):
     """The job failed and will be started again in this process.
 
     Attributes:
-        number: Which restart it is, from 1.
-        limit: How many there may be, None for any number.
-        delay_seconds: How long it waits.
-        reason: What failed, in a line.
+        number: Number of the restart, from 1.
+        limit: Greatest number of restarts, None for any number.
+        delay_seconds: Time until the restart.
+        reason: The failure, in one line.
     """
 
     number: int
@@ -210,15 +211,15 @@ class Restarting(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointTaken(OfJob):
+class SavepointTaken(JobEventBase):
     """A savepoint is complete.
 
     Attributes:
         path: Its directory.
         seconds: Wall clock of writing it, during which no records were processed.
         stops: The job stops with it.
-        unnamed: Operators whose state is in it and that have no uid, said with the first savepoint
-            of a run: only an operator at the same place gets the state.
+        unnamed: Operators without a uid whose state is in it; empty after the first savepoint of a
+            run. Only an operator at the same place restores such state.
     """
 
     path: str
@@ -228,7 +229,7 @@ class SavepointTaken(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointFailed(OfJob):
+class SavepointFailed(JobEventBase):
     """A savepoint could not be taken; the job goes on.
 
     Attributes:
@@ -239,8 +240,8 @@ class SavepointFailed(OfJob):
 
 
 @dataclass(frozen=True, slots=True)
-class JobEnded(OfJob):
-    """A job ended in this process, however it did; nothing more comes of it.
+class JobEnded(JobEventBase):
+    """A job has ended in this process; it publishes no further events.
 
     Attributes:
         status: `FINISHED`, `CANCELED` or `FAILED`.
@@ -253,7 +254,7 @@ JobEvent = (
     RunStarted
     | BatchProgress
     | MicroBatch
-    | BehindLooked
+    | PendingInputMeasured
     | MetricsReported
     | RunFinished
     | Switched
@@ -271,7 +272,7 @@ class JobListener:
     """Receives events; the base class ignores them all."""
 
     def on_event(self, event: JobEvent) -> None:
-        """Take one event. Must be quick: the job waits. What it raises is logged."""
+        """Receive one event. It must return soon: the job waits. Its exceptions are logged."""
 
 
 class LogListener(JobListener):
@@ -279,52 +280,52 @@ class LogListener(JobListener):
 
     def on_event(self, event: JobEvent) -> None:
         """Log at INFO; progress within a batch run and metrics at DEBUG."""
-        is_detail = isinstance(event, BatchProgress | BehindLooked | MetricsReported)
+        is_detail = isinstance(event, BatchProgress | PendingInputMeasured | MetricsReported)
         level = logging.DEBUG if is_detail else logging.INFO
         _logger.log(level, "%s", event)
 
 
 @dataclass(slots=True, eq=False)
-class _Listening:
-    """A listener of this process.
+class _Registration:
+    """The registration of a listener.
 
     Attributes:
-        listener: Who is called.
-        told: Jobs for which it was told that it failed.
+        listener: The listener.
+        failed_jobs: Ids of jobs for which a failure of it was logged.
     """
 
     listener: JobListener
-    told: set[str] = field(default_factory=set)
+    failed_jobs: set[str] = field(default_factory=set)
 
-    def hear(self, event: JobEvent) -> None:
+    def call(self, event: JobEvent) -> None:
         try:
             self.listener.on_event(event)
         except KeyboardInterrupt:
             raise  # meant for the program, not for its listener
         except BaseException:
-            if event.job_id in self.told:
+            if event.job_id in self.failed_jobs:
                 return
-            self.told.add(event.job_id)
+            self.failed_jobs.add(event.job_id)
             _logger.exception(
-                "listener %r failed at %s of job %r; the job goes on, and more of this is not told",
+                "listener %r failed at %s of job %r; the job goes on, and further failures are not logged",
                 self.listener,
                 type(event).__name__,
                 event.job_name,
             )
 
 
-_listeners: list[_Listening] = [_Listening(LogListener())]
+_listeners: list[_Registration] = [_Registration(LogListener())]
 
 
 def set_listeners(*listeners: JobListener) -> None:
     """Replace the listeners of this process."""
-    _listeners[:] = map(_Listening, listeners)
+    _listeners[:] = map(_Registration, listeners)
 
 
 @contextmanager
 def also_listening(listener: JobListener) -> Iterator[None]:
-    """Add a listener to those there are, for a while; it hears all jobs of the process."""
-    added = _Listening(listener)
+    """Add a listener of all jobs of the process until the context ends."""
+    added = _Registration(listener)
     _listeners.append(added)
     try:
         yield
@@ -334,9 +335,9 @@ def also_listening(listener: JobListener) -> Iterator[None]:
 
 
 def publish(event: JobEvent) -> None:
-    """Tell every listener; none of them can stop the caller."""
-    for listening in tuple(_listeners):
-        listening.hear(event)
+    """Call every listener; their exceptions do not reach the caller."""
+    for registration in tuple(_listeners):
+        registration.call(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,5 +353,5 @@ class JobEvents:
     job_name: str
 
     def publish(self, event: JobEvent) -> None:
-        """Tell every listener what happened to this job."""
+        """Call every listener with an event of this job."""
         publish(replace(event, job_id=self.job_id, job_name=self.job_name))

@@ -1,11 +1,11 @@
-"""Where the time of a job goes: its metrics `seconds.…`, put in order and added up.
+"""The profile of a job: its metrics `seconds.…`, ordered and summed.
 
-    slots * wall clock  =  what workers were busy with  +  what Spark took, or nothing did
+    slots * wall clock  =  busy time of workers  +  time of Spark, and idle time
 
-A slot is a task that can run at a time. Workers say what they did (`task_clock`), so the rest is
-Spark: planning, starting tasks, shuffles, sorting, its logs; in a live run also waiting for
-records. Two workers of one task (a level and the sinks behind it) can be busy at the same time, so
-on more cores than slots the sum may come out above the wall clock.
+A slot runs one task at a time. Workers measure their sections (`task_clock`); the rest is Spark:
+planning, starting tasks, shuffles, sorting, its logs; in a live run also waiting for records. Two
+workers of one task (a level, and the sinks after it) can be busy at the same time, so the sum may
+exceed the wall clock if there are more cores than slots.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from penstock.metrics import task_clock
 from penstock.metrics.job_metrics import SECONDS_PREFIX
 
 WALL = "driver.wall"
-"""From the submission of the job to its last commit."""
+"""The time from the submission of the job to its last commit."""
 
 SPARK_JOB = "driver.job"
-"""While a Spark job ran: the one of a batch run, or of a micro-batch."""
+"""The time of Spark jobs, those of batch runs and of micro-batches."""
 
 COMMIT = "driver.commit"
-"""While sinks were committed."""
+"""The time of commits of sinks."""
 
 _DIGITS = 4
 
@@ -48,17 +48,17 @@ _ORDER = {
         )
     )
 }
-"""Sections in the order in which records meet them."""
+"""Sections in the order in which records pass them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Time that went somewhere.
+    """The time of a section at a place.
 
     Attributes:
         place: `level-0`, `level-1`, …, `sinks`.
-        section: Of `task_clock`.
-        seconds: Of all tasks together.
+        section: A section of `task_clock`.
+        seconds: Sum over all tasks.
     """
 
     place: str
@@ -67,20 +67,20 @@ class Spent:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a worker did something."""
+        """Whether a worker was busy in the section."""
         return self.section != task_clock.WAIT
 
 
 @dataclass(frozen=True, slots=True)
 class JobProfile:
-    """Where the time of a job went.
+    """The profile of a job.
 
     Attributes:
         wall_seconds: From submission to the last commit.
-        job_seconds: While a Spark job ran.
-        commit_seconds: While sinks were committed.
+        job_seconds: Time of Spark jobs.
+        commit_seconds: Time of commits of sinks.
         slots: Tasks that can run at a time.
-        spent: By place, then in the order in which records meet the sections.
+        spent: Times by place, then in the order in which records pass the sections.
     """
 
     wall_seconds: float
@@ -119,16 +119,16 @@ class JobProfile:
 
     @property
     def busy_seconds(self) -> float:
-        """What workers were busy, all together."""
+        """Busy time of all workers."""
         return sum(each.seconds for each in self.spent if each.is_busy)
 
     @property
     def spark_seconds(self) -> float:
-        """What slots were not busy with a worker's doing, all together."""
+        """Time of all slots in which no worker was busy."""
         return max(0.0, self.wall_seconds * self.slots - self.busy_seconds)
 
     def share(self, seconds: float) -> float:
-        """Return seconds as a part of all that the slots had."""
+        """Return the share of seconds in the time of all slots."""
         had = self.wall_seconds * self.slots
         return seconds / had if had else 0.0
 
@@ -148,7 +148,7 @@ class JobProfile:
 
     @classmethod
     def from_json(cls, found: Mapping[str, Any]) -> JobProfile:
-        """Return what `to_json` was made of."""
+        """Return the profile that `to_json` encoded."""
         driver = {
             WALL: found["wall_seconds"],
             SPARK_JOB: found["job_seconds"],

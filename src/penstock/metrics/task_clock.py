@@ -1,11 +1,11 @@
-"""Where the time of a task goes: one clock per task, which always runs for exactly one section.
+"""The clock of a task. It always measures exactly one section.
 
-    switch("decode")  ──► the time since the last switch belongs to the section before
-    switch(before)    ──► and so on; sections nest, and each gets its own time only
+    switch("decode")  ──► the time since the last switch is added to the previous section
+    switch(previous)  ──► sections nest; the time of an inner one is not added to the outer one
 
-The sections of a task therefore add up to its life, with nothing counted twice. A switch costs
-0.2 µs, so it happens per batch, frame and micro-batch, never per record: what a user function takes
-is the time of the batch it was called for.
+The times of all sections of a task therefore add up to its duration. A switch costs 0.2 µs, so tasks
+switch per batch, frame and micro-batch, never per record: the time of a user function is that of
+the batches it is called for.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from collections.abc import Callable
 from time import perf_counter_ns
 
 WAIT = "wait"
-"""Nothing to do: Spark has not brought the next input, or has not taken the output."""
+"""Waiting for Spark to deliver the next input or to take the output."""
 
 START = "start"
 """Unpacking the program and opening functions."""
 
 READ = "read"
-"""A source reads its records, or computes them."""
+"""Reading the records of a source, or computing them."""
 
 ARROW = "arrow"
-"""Between Arrow or Spark's rows and Python values, in both directions."""
+"""Converting Arrow columns or Spark's rows to Python values, and back."""
 
 DECODE = "decode"
-"""From frames to records."""
+"""Decoding frames to records."""
 
 EXCHANGE = "exchange"
-"""Keys of records, and their destinations."""
+"""Computing keys of records, and their routes."""
 
 ENCODE = "encode"
-"""From records to frames."""
+"""Encoding records to frames."""
 
 STATE = "state"
-"""Bringing the copy of the state up to date, and writing what changed to the log."""
+"""Updating the local copy of the state, and writing changes to the log."""
 
 WRITE = "write"
-"""Sinks write and prepare to commit."""
+"""Writing to sinks, and preparing their commit."""
 
 OTHER = "other"
-"""What has no section: watermarks, headers, the loops between."""
+"""All other work: watermarks, headers, loops."""
 
 OPERATOR = "operator."
-"""Begins the section of an operator; its uid follows."""
+"""Prefix of the section of an operator, before its uid."""
 
 SINKS = "sinks"
 """The place of the sink stage; levels are `level-0`, `level-1` and so on."""
@@ -57,7 +57,7 @@ def operator_section(uid: str) -> str:
 
 
 def level_place(level: int) -> str:
-    """Return the name of a level as a place where time goes."""
+    """Return the place of a level."""
     return f"level-{level}"
 
 
@@ -72,8 +72,8 @@ class TaskClock:
         """Start.
 
         Args:
-            section: What begins.
-            tell: Gets what `take` would return; None returns it.
+            section: The first section.
+            tell: Receives the result of `take`; None if `take` returns it.
         """
         self._tell = tell
         self._nanoseconds: defaultdict[str, int] = defaultdict(int)
@@ -94,7 +94,7 @@ class TaskClock:
         return before
 
     def resume(self, section: str) -> None:
-        """Begin a section after a break that belongs to none: between two micro-batches."""
+        """Begin a section; the time since the last one, between two micro-batches, counts nowhere."""
         self._section = section
         self._since = perf_counter_ns()
 
@@ -102,7 +102,7 @@ class TaskClock:
         """Return the nanoseconds of every section since the last call; the current one goes on.
 
         Args:
-            place: Begins the names: `level-1` or `sinks`.
+            place: First part of the names: `level-1` or `sinks`.
         """
         self.switch(self._section)
         taken = {f"{place}.{name}": spent for name, spent in self._nanoseconds.items() if spent}

@@ -1,6 +1,6 @@
-"""What metrics are worth: values that travel from subtasks to the driver and add up there.
+"""Values of metrics. Subtasks send them to the driver, which merges them.
 
-A subtask says what came in since its last report; the values of a job are all of them merged.
+A subtask reports the changes since its last report; the value of a job is the merge of all reports.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from penstock.metrics.histogram import HistogramValue
 
 GaugeReading = int | float | str | bool
-"""What a gauge may show."""
+"""Values that a gauge may show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class CounterValue:
 
     @property
     def result(self) -> int:
-        """What `get_accumulator_result` returns."""
+        """The result of `get_accumulator_result`."""
         return self.count
 
     def merged(self, other: CounterValue) -> CounterValue:
@@ -37,17 +37,17 @@ class CounterValue:
 
 @dataclass(frozen=True, slots=True)
 class GaugeValue:
-    """A reading; the last one counts.
+    """A reading of a gauge; a later one replaces it.
 
     Attributes:
-        value: What the gauge showed.
+        value: The reading.
     """
 
     value: GaugeReading
 
     @property
     def result(self) -> GaugeReading:
-        """What `get_accumulator_result` returns."""
+        """The result of `get_accumulator_result`."""
         return self.value
 
     def merged(self, other: GaugeValue) -> GaugeValue:
@@ -57,7 +57,7 @@ class GaugeValue:
 
 @dataclass(frozen=True, slots=True)
 class MeterValue:
-    """Events, and how many there are per second.
+    """A number of events, and their rate per second.
 
     Attributes:
         count: Events.
@@ -75,7 +75,7 @@ class MeterValue:
 
     @property
     def result(self) -> int:
-        """What `get_accumulator_result` returns: the events."""
+        """The result of `get_accumulator_result`: the number of events."""
         return self.count
 
     def merged(self, other: MeterValue) -> MeterValue:
@@ -85,11 +85,11 @@ class MeterValue:
 
 @dataclass(frozen=True, slots=True)
 class DistributionValue:
-    """Values, summed up.
+    """A summary of values.
 
     Attributes:
-        count: How many values there were.
-        sum: Of all of them.
+        count: Number of values.
+        sum: Sum of all values.
         min: The least, None if there were none.
         max: The greatest, None if there were none.
     """
@@ -106,11 +106,11 @@ class DistributionValue:
 
     @property
     def result(self) -> DistributionValue:
-        """What `get_accumulator_result` returns."""
+        """The result of `get_accumulator_result`."""
         return self
 
     def merged(self, other: DistributionValue) -> DistributionValue:
-        """Return what sums up the values of both."""
+        """Return the summary of the values of both."""
         least = [value for value in (self.min, other.min) if value is not None]
         greatest = [value for value in (self.max, other.max) if value is not None]
         return DistributionValue(
@@ -125,9 +125,9 @@ MetricValue = CounterValue | GaugeValue | MeterValue | DistributionValue | Histo
 
 
 def merge_metrics(known: dict[str, MetricValue], new: Mapping[str, MetricValue]) -> None:
-    """Add what another report says to `known`, name by name.
+    """Merge another report into `known`, name by name.
 
-    A metric that has become one of another kind, because the program changed, starts again.
+    A metric whose kind has changed with the program starts again.
     """
     for name, value in new.items():
         before = known.get(name)
@@ -138,5 +138,5 @@ def merge_metrics(known: dict[str, MetricValue], new: Mapping[str, MetricValue])
 
 
 def metric_results(metrics: Mapping[str, MetricValue]) -> dict[str, Any]:
-    """Return name to what users see of a metric, in order of name."""
+    """Return name to result of the metrics, in order of name."""
     return {name: metrics[name].result for name in sorted(metrics)}

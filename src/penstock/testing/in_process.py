@@ -18,10 +18,10 @@ from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
-from penstock.testing.kept_results import with_values, without_kept
 from penstock.testing.live_run import run_live
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
+from penstock.testing.stored_results import with_values, without_stored_results
 
 
 def run_in_process(
@@ -121,7 +121,7 @@ class _Job:
                 self._handed = HandOver(stage.report.watermarks, stage.report.memory)
                 self._state = stage.state
             self._plan = with_values(self._plan, self._results)
-        return without_kept(self._plan, self._results)
+        return without_stored_results(self._plan, self._results)
 
     def _run_one(self, run: RunPlan, stage: InProcessSinkStage) -> None:
         programs = self._programs(run)

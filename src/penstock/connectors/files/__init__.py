@@ -1,1 +1,1 @@
-"""Files as sources and sinks."""
+"""Sources and sinks of files."""

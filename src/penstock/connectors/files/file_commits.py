@@ -1,12 +1,12 @@
-"""Commits of staged files: one manifest per epoch is the decision, renames carry it out.
+"""Commits of staged files: a manifest per epoch decides the commit, renames execute it.
 
 A manifest is written atomically and names every staged file of its epoch in order. Before it
-exists the epoch is undecided and what was staged is garbage; once it exists the epoch has
-exactly these files, whatever is committed under the same name later. The `.done` mark beside
-it says that every rename is durable. From then on the files belong to their readers, who
-may move them away; without the mark a file that is in neither place is lost.
+exists the epoch is undecided, and its staged files are garbage. Once it exists the epoch has
+exactly these files, whatever is committed for the epoch later. The `.done` mark beside it means
+that every rename is durable; from then on readers may move the files. Without the mark a file that
+is neither staged nor visible is lost.
 
-Manifests are numbered in the order of their commits and all but the last two are deleted:
+Manifests are numbered in the order of their commits, and all but the last two are deleted:
 the engine commits an epoch again only if no later one was committed.
 """
 
@@ -40,8 +40,8 @@ class Manifest:
     """The files of one epoch; their order gives their visible names.
 
     Attributes:
-        epoch: The epoch decided.
-        sequence: Number of this decision among those of the sink, from 1.
+        epoch: The decided epoch.
+        sequence: Number of the manifest among those of the sink, from 1.
         names: Names in the staging directory.
     """
 
@@ -64,7 +64,7 @@ class StagedFileCommitter(Committer):
         self._may_commit = context.may_commit
 
     def recover(self) -> None:
-        """Finish every decided epoch and delete what was staged and not decided.
+        """Finish every decided epoch, and delete the other staged files.
 
         Raises:
             SinkError: The directory cannot be created or written, a manifest is damaged, or
@@ -79,7 +79,7 @@ class StagedFileCommitter(Committer):
             manifests = self._manifests()
             for manifest in manifests:
                 self._carry_out(manifest)
-            # Only now: as long as a manifest is not carried out, it names staged files.
+            # Not earlier: a manifest that is not executed yet names staged files.
             for staged in list(layout.staging.iterdir()):
                 staged.unlink()
             self._retain(manifests)
@@ -112,7 +112,7 @@ class StagedFileCommitter(Committer):
             self._check_complete(staged)
         names = tuple(staged.name for staged in committables)
         payload = {"epoch": epoch, "sequence": sequence, "names": names}
-        # A mark can outlive its manifest; it must not count for this one.
+        # A mark of a deleted manifest must not count for the new one.
         self._layout.done_mark(epoch).unlink(missing_ok=True)
         write_verified(self._layout.manifest(epoch), payload, may_replace=self._may_commit)
         return Manifest(epoch, sequence, names)
@@ -172,7 +172,7 @@ class StagedFileCommitter(Committer):
             self._layout.done_mark(old.epoch).unlink(missing_ok=True)
 
     def _tidy(self) -> None:
-        """Delete marks without manifest and manifests a crash left half written."""
+        """Delete marks without a manifest, and manifests that a crash left incomplete."""
         for mark in list(self._layout.commits.glob("*.done")):
             manifest = self._layout.manifest(mark.stem)
             if not manifest.exists():
@@ -197,7 +197,7 @@ class StagedFileCommitter(Committer):
         return Manifest(payload["epoch"], payload["sequence"], tuple(payload["names"]))
 
     def _prove_writable(self) -> None:
-        """Create and move a file the way a commit does, which permission bits do not tell."""
+        """Create and move a file as a commit does; permission bits do not prove that it works."""
         name = f"_probe-{uuid.uuid4().hex}"
         staged = self._layout.staging / name
         staged.touch()

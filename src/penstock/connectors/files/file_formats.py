@@ -1,4 +1,4 @@
-"""The formats of the file sink: a table from format to how records are written."""
+"""The formats of the file sink: a table from format to its writer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileFormat(Enum):
     """`str(record)` per line."""
 
     PRINTED = "printed"
-    """Per line what `print` shows of a record, Flink's `simple_string_encoder`."""
+    """One line per record with the text of `print`, as Flink's `simple_string_encoder`."""
 
 
 def _open_json(file: BinaryIO, context: SinkContext) -> RecordFile:
@@ -61,7 +61,7 @@ def _open_printed(file: BinaryIO, context: SinkContext) -> RecordFile:
 
 @dataclass(frozen=True, slots=True)
 class FormatSpec:
-    """How one format is written.
+    """The writer of one format.
 
     Attributes:
         extension: End of the file names, without the dot.

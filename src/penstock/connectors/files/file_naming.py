@@ -95,7 +95,7 @@ class FileNaming:
     buckets: BucketAssigner = BucketAssigner()
 
     def staged_name(self, unique: str, extension: str) -> str:
-        """Return the name of a staged file, in which its bucket is noted."""
+        """Return the name of a staged file, which contains its bucket."""
         bucket = self.buckets.bucket()
         noted = quote(bucket, safe="") + _BUCKET_MARK if bucket else ""
         return f"{noted}{unique}.{extension}"

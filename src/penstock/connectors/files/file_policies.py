@@ -1,7 +1,7 @@
-"""Rolling and compaction of Flink's file sink: accepted, without effect.
+"""Rolling and compaction policies of Flink's file sink: accepted, without effect.
 
 A file ends with its micro-batch (or batch run), so that each is committed exactly once. It is
-not rolled, and not compacted.
+neither rolled nor compacted.
 """
 
 from __future__ import annotations

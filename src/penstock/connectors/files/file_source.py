@@ -352,7 +352,7 @@ def _one_path(paths: tuple[str | Path, ...]) -> str:
         else str(Path(text).expanduser().absolute())
         for path in paths
     ]
-    # The directory they share, then the rest of each as an alternative.
+    # Their common directory, then the rest of each path as an alternative of a glob.
     first, last = min(whole), max(whole)
     same = next(
         (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)

@@ -1,4 +1,4 @@
-"""Writing records into an open file, one class per layout."""
+"""Writers of records into an open file, one class per layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROW_GROUP_BYTES = 32 * 1024 * 1024
 
 
 class RecordFile(ABC):
-    """Writes records into an open file it does not own; the last call is one of two."""
+    """Writes records into an open file, which the caller owns; `finish` or `discard` is the last call."""
 
     @abstractmethod
     def write(self, values: list[Any]) -> None:
@@ -30,15 +30,15 @@ class RecordFile(ABC):
 
     @abstractmethod
     def finish(self) -> None:
-        """Write what is in memory and what the format ends with."""
+        """Write buffered records, and the end of the format."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Let go of the file, which will be deleted."""
+        """Release the file, which the caller deletes."""
 
 
 class ParquetRecordFile(RecordFile):
-    """Gathers batches into row groups, at most one of which is in memory."""
+    """Combines batches into row groups; one at most is in memory."""
 
     def __init__(self, file: BinaryIO, context: SinkContext) -> None:
         self._context = context
@@ -64,8 +64,8 @@ class ParquetRecordFile(RecordFile):
         self._writer.close()
 
     def discard(self) -> None:
-        """Close the writer, which would otherwise try it when it is collected."""
-        # What it still writes is deleted; the failure that led here is already reported.
+        """Close the writer; otherwise its destructor would try to write."""
+        # The file is deleted; the failure that caused the call is already reported.
         with contextlib.suppress(OSError, pa.ArrowException):
             self._writer.close()
 
@@ -77,7 +77,7 @@ class ParquetRecordFile(RecordFile):
 
 
 class CsvRecordFile(RecordFile):
-    """A header line and one line per record."""
+    """Writes a header line and one line per record."""
 
     def __init__(self, file: BinaryIO, context: SinkContext) -> None:
         self._context = context
@@ -99,7 +99,7 @@ class CsvRecordFile(RecordFile):
 
 
 class LineRecordFile(RecordFile):
-    """One line per record, UTF-8."""
+    """Writes one line per record, in UTF-8."""
 
     def __init__(self, file: BinaryIO, context: SinkContext, encode: Callable[[Any], str]) -> None:
         self._file = file
@@ -129,10 +129,10 @@ class LineRecordFile(RecordFile):
         self._written += len(values)
 
     def finish(self) -> None:
-        """Nothing is in memory."""
+        """Do nothing: no record is buffered."""
 
     def discard(self) -> None:
-        """Nothing is in memory."""
+        """Do nothing: no record is buffered."""
 
 
 def _record_batch(schema: pa.Schema, context: SinkContext, values: list[Any]) -> pa.RecordBatch:

@@ -1,12 +1,12 @@
-"""Files that are written out of sight and become visible when their epoch is committed.
+"""Staged files. They are invisible to readers until their epoch is committed.
 
 Layout below the directory of a sink:
 
     part-1f08b4d9-s3-live_7-0.parquet                 visible, complete, never changed
     2026-01-31--23/part-1f08b4d9-s3-live_7-0          the same in a bucket, if there are some
     _penstock/<job_id>/<sink_id>/staging/<uuid>.<ext> written by tasks, invisible
-    _penstock/<job_id>/<sink_id>/commits/<epoch>.json the decision about an epoch
-    _penstock/<job_id>/<sink_id>/commits/<epoch>.done that decision is carried out
+    _penstock/<job_id>/<sink_id>/commits/<epoch>.json manifest of an epoch
+    _penstock/<job_id>/<sink_id>/commits/<epoch>.done mark: the manifest is executed
 
 Spark and most other readers skip names that start with an underscore.
 """
@@ -32,7 +32,7 @@ from penstock.wire.atomic_file import sync_directory
 
 @dataclass(frozen=True, slots=True)
 class StagedFile:
-    """A complete, durable file that no reader sees yet: what a task hands to the committer.
+    """A complete, durable and invisible file: the committable of a task.
 
     Attributes:
         name: Name in the staging directory.
@@ -47,7 +47,7 @@ class StagedFile:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the files of one sink of one job are."""
+    """The paths of the files of one sink of one job."""
 
     directory: Path
     job_id: str
@@ -56,17 +56,17 @@ class Layout:
 
     @property
     def private(self) -> Path:
-        """Everything of this sink that is not output."""
+        """Directory of all files of the sink that are not output."""
         return self.directory / "_penstock" / self.job_id / self.sink_id
 
     @property
     def staging(self) -> Path:
-        """Staged files, one level, random names."""
+        """Directory of staged files, with random names."""
         return self.private / "staging"
 
     @property
     def commits(self) -> Path:
-        """Manifests of the latest epochs."""
+        """Directory of the manifests of the latest epochs."""
         return self.private / "commits"
 
     def manifest(self, epoch: str) -> Path:
@@ -74,7 +74,7 @@ class Layout:
         return self.commits / f"{epoch}.json"
 
     def done_mark(self, epoch: str) -> Path:
-        """Return the file that says the manifest of `epoch` is carried out."""
+        """Return the file whose existence means that the manifest of `epoch` is executed."""
         return self.commits / f"{epoch}.done"
 
     def visible_name(self, epoch: str, index: int, staged_name: str) -> str:
@@ -148,7 +148,7 @@ class StagedFileWriter(SinkWriter):
             self._records.discard()
         with self._os_errors("remove a staged file"):
             self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; nobody needs these bytes.
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
         with contextlib.suppress(OSError):
             self._file.close()
 

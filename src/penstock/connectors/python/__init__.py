@@ -1,1 +1,1 @@
-"""Sources and sinks made of Python values and functions."""
+"""Sources and sinks of Python values and functions."""

@@ -1,7 +1,7 @@
 """A sink that passes records to a callable in the driver.
 
-A sink is pickled with the program, a callable of the driver is not; so the sink carries a
-token, and the callable is registered under it in the driver's process.
+A sink is pickled with the program, and a callable of the driver cannot be. So the sink has a token,
+and the driver's process registers the callable under it.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from penstock.errors import SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 
 Consumer = Callable[[list[Any]], None]
-"""Takes some values at a time; called in the thread that commits."""
+"""Receives a list of values; called in the thread that commits."""
 
 _consumers: dict[str, Consumer] = {}
 
 
 def register(token: str, consumer: Consumer) -> None:
-    """Let `consumer` receive what reaches `CollectSink(token)` in this process.
+    """Let `consumer` receive the records of `CollectSink(token)` in this process.
 
     An earlier consumer of the token is replaced. Call `unregister` when the job is over.
     """
@@ -35,7 +35,7 @@ def unregister(token: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CollectSink(Sink):
-    """Brings records to the consumer registered under `token`, in epochs.
+    """Delivers records to the consumer registered under `token`, epoch by epoch.
 
     The consumer gets chunks: those of subtask 0 first, each subtask in its own order.
     """

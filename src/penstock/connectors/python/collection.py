@@ -69,7 +69,7 @@ class CollectionSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """A collection ends."""
+        """Whether the source ends; a collection does."""
         return True
 
     def get_produced_type(self) -> TypeInformation:

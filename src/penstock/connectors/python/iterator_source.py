@@ -158,10 +158,10 @@ class IteratorSource(SplitSource):
 
 @dataclass(slots=True)
 class _FromItsStart:
-    """Runs a generator function from its start and skips what was read.
+    """Runs a generator function from its start and skips the records before a position.
 
-    The iterator is kept between calls: reads follow one another, and to skip all records before
-    each of them would take quadratic time.
+    The iterator stays open between calls, because each read continues the previous one. A new
+    iterator per call would skip all earlier records each time, which takes quadratic time.
     """
 
     function: Callable[[], Iterable[Any]]
@@ -175,12 +175,12 @@ class _FromItsStart:
     def read_on(self, found: list[Any], start: int, end: int) -> None:
         """Append the records at `[start, end)`, as many as there are before an error."""
         at, running = self._kept or (-1, iter(()))
-        self._kept = None  # nobody goes on with an iterator that raised
+        self._kept = None  # an iterator that raised cannot be continued
         if at != start:
             running = iter(self(0, start))
         if not self._copies:
             found.extend(islice(running, end - start))
-            # The iterator goes on behind these records and could change what it gave.
+            # The generator runs on after these records and could change objects that it yielded.
             if not all(map(is_immutable, found)):
                 found.clear()
                 self._copies = True

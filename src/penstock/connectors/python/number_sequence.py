@@ -55,7 +55,7 @@ class NumberSequenceSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """A sequence ends."""
+        """Whether the source ends; a sequence does."""
         return True
 
     def get_produced_type(self) -> TypeInformation:

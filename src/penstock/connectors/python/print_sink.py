@@ -87,7 +87,7 @@ class PrintSink(Sink):
 
 
 def _unprintable(lines: list[str], cause: UnicodeError, context: SinkContext) -> SinkError:
-    """Return the error for lines of which none was printed: one of them cannot be encoded."""
+    """Return the error about lines of which one cannot be encoded, so that none was printed."""
     encoding = sys.stdout.encoding or "utf-8"
     line = next((line for line in lines if not _can_be_encoded(line, encoding)), "unknown")
     return SinkError(
@@ -107,7 +107,7 @@ def _can_be_encoded(line: str, encoding: str) -> bool:
 
 
 def text_form(type_info: TypeInformation) -> Callable[[Any], str]:
-    """Return what turns a record of that type into its printed form."""
+    """Return the function from a record of a type to its printed text."""
     if isinstance(type_info, PickledBytesTypeInfo):
         return str
     if isinstance(type_info, RowTypeInfo):
@@ -134,4 +134,4 @@ FORMS: dict[type, Callable[[Any], str]] = {
         "{" + ", ".join([f"{_text(key)}={_text(item)}" for key, item in value.items()]) + "}"
     ),
 }
-"""Class to how its values are printed when the type is declared; others print as `str`."""
+"""Class to the printer of its values if the type is declared; other values print as `str`."""

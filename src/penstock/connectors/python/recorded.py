@@ -13,7 +13,7 @@ from penstock.types import TypeInformation
 
 @dataclass(frozen=True, slots=True)
 class RecordedSource(SplitSource):
-    """Reads elements in order, one split.
+    """Reads elements in order, in one split.
 
     Attributes:
         elements: The elements.
@@ -29,7 +29,7 @@ class RecordedSource(SplitSource):
     def of(
         cls, values: Sequence[Any], timestamps: Sequence[int] | None, type_info: TypeInformation
     ) -> RecordedSource:
-        """Return a source of the elements, brought to `type_info`.
+        """Return a source of the elements, coerced to `type_info`.
 
         Raises:
             ArgumentError: An element does not have the type; names its position.
@@ -39,12 +39,12 @@ class RecordedSource(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """What was recorded ends."""
+        """Whether the source ends; the elements do."""
         return True
 
     @property
     def gives_timestamps(self) -> bool:
-        """Whether the elements have them."""
+        """Whether the elements have timestamps."""
         return self.timestamps is not None
 
     def get_produced_type(self) -> TypeInformation:

@@ -34,8 +34,8 @@ class CsvForm:
         line_delimiter: After the last field, when written.
         array_delimiter: Between the elements of an array.
         quote: Around fields that need it; None quotes nothing.
-        escape: Before a character that is meant literally; None has none.
-        null_literal: Text of None; None writes nothing for it.
+        escape: Before a character that is meant literally; None escapes nothing.
+        null_literal: Text of None; if it is None itself, None is written as an empty field.
         comments: Lines that begin with `#` are skipped.
     """
 
@@ -163,7 +163,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 
 
 class _Builder:
-    """What both builders set."""
+    """Base of both builders."""
 
     def __init__(self, type_info: TypeInformation) -> None:
         self._type = checked_row_type(type_info)

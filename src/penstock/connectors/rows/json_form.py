@@ -33,7 +33,7 @@ JSON_FORMS: dict[type, Callable[[Any], Any]] = {
     Instant: _instant_to_json,
     bytes: lambda data: base64.b64encode(data).decode(),
 }
-"""Type to what stands for its values in JSON, beyond what JSON itself has."""
+"""Type to the JSON value of its values, for types that JSON lacks."""
 
 
 def _to_json(value: Any) -> Any:
@@ -51,6 +51,6 @@ json_text: Callable[[Any], str] = json.JSONEncoder(
 """Return the one-line JSON text of a value.
 
 Raises:
-    TypeError: A value in it has no form in JSON.
+    TypeError: It contains a value without a JSON form.
     ValueError: A number in it is NaN or infinite, or it contains itself.
 """

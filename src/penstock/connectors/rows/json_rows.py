@@ -219,7 +219,7 @@ def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
     """Return the row type.
 
     Raises:
-        ArgumentError: It is none.
+        ArgumentError: It is no row type.
     """
     if isinstance(type_info, RowTypeInfo):
         return type_info
@@ -231,7 +231,7 @@ def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
 
 
 def _converter(type_info: TypeInformation, *, missing_fails: bool) -> _Convert:
-    """Return what turns parsed JSON into what the type can coerce."""
+    """Return the function from parsed JSON to a value that the type can coerce."""
 
     def nested(inner: TypeInformation) -> _Convert:
         return _converter(inner, missing_fails=missing_fails)

@@ -1,4 +1,4 @@
-"""Schemas: records to bytes and back, as connectors and `map` use them."""
+"""Schemas convert records to bytes and back, for connectors and `map`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of basic types from their text, as CSV has them and JSON where it has no form."""
+"""Values of basic types from their text, for CSV, and for types that JSON lacks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ UNLIKE_JSON: dict[str, Callable[[str], Any]] = {
     "TimestampLtz": dt.datetime.fromisoformat,
     "Instant": _instant,
 }
-"""Name of a basic type to the reader of its text, of those that JSON has only as strings."""
+"""Name of a basic type to the reader of its text, for types that are strings in JSON."""
 
 FROM_TEXT: dict[str, Callable[[str], Any]] = {
     "String": str,

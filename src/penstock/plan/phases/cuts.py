@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from penstock.errors import SourceError
-from penstock.graph.backlog_end import Cut, part_of_two
+from penstock.graph.backlog_end import Cut, as_split_part
 from penstock.graph.endpoints import Source
 from penstock.plan.physical import PhysicalPlan
 
@@ -23,7 +23,7 @@ def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
     """
     found: dict[int, tuple[Cut, ...]] = {}
     for source in plan.sources:
-        part = part_of_two(source.parts[0])
+        part = as_split_part(source.parts[0])
         if part is not None:
             try:
                 found[source.id] = part.end.cuts(part.source, plan.options.parallelism)
@@ -49,5 +49,5 @@ def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> Physical
 
 
 def _decided(part: Source, cuts: tuple[Cut, ...]) -> Source:
-    cut = part_of_two(part)
+    cut = as_split_part(part)
     return part if cut is None else replace(cut, decided=cuts)

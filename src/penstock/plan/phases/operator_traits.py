@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.graph.backlog_end import part_of_two
+from penstock.graph.backlog_end import as_split_part
 from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
@@ -104,7 +104,7 @@ def kept_by_source(part: Source) -> Kept:
     Those that make every record anew do not; of a generator its function decides. Others may give
     out what they keep, as a collection does.
     """
-    cut = part_of_two(part)
+    cut = as_split_part(part)
     whole = part if cut is None else cut.source
     if whole.makes_records_anew:
         return Kept(stored=False, reason="it makes every record anew")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from penstock.connectors.blocking_result import ResultSource, with_kept
+from penstock.connectors.blocking_result import ResultSource, with_stored_result
 from penstock.plan.physical import PhysicalPlan
 
 
@@ -21,7 +21,7 @@ def with_results(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
         return source.found_in(scratch)
 
     sources = tuple(
-        replace(source, parts=tuple(with_kept(part, found) for part in source.parts))
+        replace(source, parts=tuple(with_stored_result(part, found) for part in source.parts))
         for source in plan.sources
     )
     return replace(plan, sources=sources)

@@ -27,7 +27,7 @@ from penstock.api.environment.job import RunSummary
 from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged, BehindLooked, MicroBatch, Switched
+from penstock.metrics.listener import AdmissionChanged, MicroBatch, PendingInputMeasured, Switched
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import checkpoint_interval
 from penstock.plan.phases.regions import region_of
@@ -367,7 +367,7 @@ class LiveRun:
         """Tell what a look found, if it is not what the last micro-batch said."""
         if self._told not in {None, (left.records, left.files)}:
             self._told = left.records, left.files
-            looked = BehindLooked(left.records, left.files, left.seconds)
+            looked = PendingInputMeasured(left.records, left.files, left.seconds)
             self._job.events.publish(looked)
 
     def _lists_anew(self) -> bool:

@@ -1,4 +1,4 @@
-"""Printing above a display that is being redrawn."""
+"""Output streams that share a terminal with a display."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.segment import Segment, Segments
 
 
-class AboveDisplay:
-    """Stands in for `sys.stdout` or `sys.stderr` while a display may be on the terminal.
+class DisplayAwareStream:
+    """Replaces `sys.stdout` or `sys.stderr` while a display may be on the terminal.
 
-    While the display is drawn, whole lines go through its console, which clears the display,
-    writes them as they are and draws it again; the start of a line waits for its end. At other
-    times everything goes straight to the stream.
+    While the display is drawn, the stream writes whole lines through the display's console, which
+    clears the display, writes the lines unchanged and draws the display again. An incomplete line
+    is buffered. At other times text is written to the original stream at once.
 
     Attributes:
-        rich_proxied_file: The stream; under this name a rich console finds it and does not
+        rich_proxied_file: The original stream. A rich console reads this attribute, and so does not
             write to itself.
     """
 
@@ -45,11 +45,11 @@ class AboveDisplay:
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each of `lines`, which bring their own line breaks."""
+        """Write each of `lines`, which contain their line breaks."""
         self.write("".join(lines))
 
     def flush(self) -> None:
-        """Write what can be written now."""
+        """Write the buffered text unless the display is drawn."""
         with self._lock:
             if not self._is_drawn():
                 self._release()

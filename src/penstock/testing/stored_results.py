@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.connectors.blocking_result import ResultSink, ResultSource, with_kept
+from penstock.connectors.blocking_result import ResultSink, ResultSource, with_stored_result
 from penstock.plan.physical import PhysicalPlan
 from penstock.testing.results import Results
 
@@ -21,13 +21,13 @@ def with_values(plan: PhysicalPlan, results: Results) -> PhysicalPlan:
         return replace(source, values=held[source.result])
 
     sources = tuple(
-        replace(source, parts=tuple(with_kept(part, filled) for part in source.parts))
+        replace(source, parts=tuple(with_stored_result(part, filled) for part in source.parts))
         for source in plan.sources
     )
     return replace(plan, sources=sources)
 
 
-def without_kept(plan: PhysicalPlan, results: Results) -> Results:
+def without_stored_results(plan: PhysicalPlan, results: Results) -> Results:
     """Return the results without what was kept for the job itself; its sinks are the last ones."""
     own = sum(not isinstance(sink.sink, ResultSink) for sink in plan.sinks)
     return replace(
