@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from penstock.common import Row, RowKind
 from penstock.errors import DecodeError, KeyTypeError
 from penstock.wire.canonical.key_bytes import MAX_KEY_BYTES, decode_key, encode_key, is_decodable
-from penstock.wire.canonical.key_forms import stable_hash
+from penstock.wire.canonical.key_encodings import stable_hash
 
 
 class Color(Enum):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row
 from penstock.errors import KeyTypeError
-from penstock.wire.canonical.key_forms import stable_hash
+from penstock.wire.canonical.key_encodings import stable_hash
 from penstock.wire.canonical.key_groups import KeyGroups, hashes_of, subtask_of
 
 

@@ -38,7 +38,7 @@ from penstock.types.values.copying import copy_batch, copy_value, is_immutable
 from penstock.types.values.kinds import KINDS, OBJECT, OTHER, kind_of
 from penstock.wire.canonical.key_bytes import decode_key, encode_key, is_decodable
 from penstock.wire.canonical.key_classes import PLAIN
-from penstock.wire.canonical.key_forms import KEY_FORMS, stable_hash
+from penstock.wire.canonical.key_encodings import KEY_ENCODINGS, stable_hash
 from penstock.wire.canonical.record_digest import record_digest
 
 
@@ -160,11 +160,11 @@ close = st.recursive(
     max_leaves=3,
 )
 
-ROWS = sorted({*KINDS, *KEY_FORMS, *shapes._CONTENT}, key=repr)
+ROWS = sorted({*KINDS, *KEY_ENCODINGS, *shapes._CONTENT}, key=repr)
 
 
 def test_a_kind_has_content_or_parts_and_a_class_of_keys_has_a_form() -> None:
-    assert KEY_FORMS.keys() == {*PLAIN, NoneType, bool, TupleKey, Enum}
+    assert KEY_ENCODINGS.keys() == {*PLAIN, NoneType, bool, TupleKey, Enum}
     for kind in KINDS.values():
         assert not (kind.content and kind.mark)
         assert (kind.held is None) == (kind.flat is None) == (kind.rebuilt is None)

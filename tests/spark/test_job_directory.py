@@ -174,7 +174,7 @@ UNPICKLED: dict[str, str] = {
     "runtime/flow/promise_ledger.py": "what the same process pickled",
     "wire/coded_rows/payloads.py": "a value of state or of a frame",
     "wire/frame.py": "frames, which Spark moves between processes of the job",
-    "wire/record_parts.py": "the same",
+    "wire/record_segments.py": "the same",
     "program/stream_element_serializer.py": "what the user's program serialized",
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",

@@ -1,1 +1,1 @@
-"""How elements, keys, state and user code become bytes."""
+"""The encoding of stream elements, keys, state and user code as bytes."""

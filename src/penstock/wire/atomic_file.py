@@ -1,10 +1,10 @@
-"""Files that are either there as a whole or not at all.
+"""Files that are written atomically.
 
 `write_atomically` writes `.<name>.tmp` next to the target, syncs it, renames it and syncs
-the directory: after a crash at any point the target holds its old bytes or the new ones.
+the directory: after a crash at any point the target has its old bytes or the new ones.
 
-A *verified* file additionally notices damage. It has exactly two lines, one JSON object and
-the crc32 of that line, its newline included:
+A *verified* file has a checksum too. It has exactly two lines, one JSON object and the crc32 of
+that line, its newline included:
 
     {"epoch":"live-7","sequence":7}
     crc32 bd7a1c1e
@@ -24,31 +24,32 @@ from penstock.failpoint import failpoint
 
 PRIVATE_DIRECTORY = 0o700
 PRIVATE_FILE = 0o600
-"""Modes of what a job keeps for itself: records, state and what they are read with are the user's."""
+"""Modes of the files and directories of a job. They contain the user's records, state and options,
+so nobody else may read them."""
 
 
 def write_atomically(
     path: Path, data: bytes, may_replace: Callable[[], None] | None = None
 ) -> None:
-    """Replace the content of `path` by `data`, durably, in a file nobody else may read.
+    """Replace the content of `path` by `data`, durably, in a file that no other user may read.
 
-    One writer per path at a time. A crash can leave `temporary_of(path)` behind; the next
-    write to `path` reuses it.
+    A path has one writer at a time. After a crash `temporary_of(path)` may exist; the next write
+    to `path` reuses it.
 
     Args:
         path: The file.
         data: Its new content.
-        may_replace: Called before anything is written, and again when nothing but the rename is
-            left to do; what it raises prevents it.
+        may_replace: Called before the first write, and again directly before the rename; its
+            exception prevents the replacement.
 
     Raises:
-        OSError: Nothing was replaced, or the rename happened and could not be made durable.
+        OSError: The content was not replaced, or the rename could not be made durable.
     """
     temporary = temporary_of(path)
     failpoint(f"file.{path.name}")
     if may_replace is not None:
         may_replace()
-    temporary.unlink(missing_ok=True)  # one left behind keeps the mode it had
+    temporary.unlink(missing_ok=True)  # a file of an earlier crash keeps its mode
     with open_private(temporary) as file:
         file.write(data)
         file.flush()
@@ -60,7 +61,7 @@ def write_atomically(
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file to write it anew; a file that is made has the mode `PRIVATE_FILE`.
+    """Open a file for writing and empty it; a new file has the mode `PRIVATE_FILE`.
 
     Raises:
         OSError: As `open`.
@@ -69,7 +70,7 @@ def open_private(path: Path) -> BinaryIO:
 
 
 def temporary_of(path: Path) -> Path:
-    """Return where `write_atomically` prepares the bytes of `path`."""
+    """Return the temporary file of `write_atomically` for `path`."""
     return path.with_name(f".{path.name}.tmp")
 
 
@@ -78,10 +79,10 @@ def create_directory(path: Path, mode: int = 0o777) -> None:
 
     Args:
         path: The directory.
-        mode: Of the directory, if it is made; its parents have the usual one.
+        mode: Mode of the directory, if it is created; its parents have the default mode.
 
     Raises:
-        OSError: A directory cannot be created, or a file is in the way.
+        OSError: A directory cannot be created, or a file has its name.
     """
     missing = [level for level in (path, *path.parents) if not level.exists()]
     for level in reversed(missing):
@@ -116,11 +117,11 @@ def write_verified(
 
 
 def read_verified(path: Path) -> dict[str, Any]:
-    """Return what `write_verified` wrote.
+    """Return the payload that `write_verified` wrote.
 
     Raises:
         OSError: The file is missing or cannot be read.
-        DecodeError: The bytes are not what `write_verified` writes; names the file.
+        DecodeError: `write_verified` did not write these bytes; the error names the file.
     """
     data = path.read_bytes()
     line, newline, checksum = data.partition(b"\n")

@@ -1,10 +1,12 @@
-"""Stream elements that are not records.
+"""Stream elements that are not records. They are sent in control frames.
 
-They travel in control frames. Watermarks name where they come from, because a receiver takes
-the minimum over all origins of a channel:
+Watermarks name their sender, because a receiver takes the minimum over all senders of a channel:
 
-    group   the source (level 0) or the subtask (other levels) that speaks
-    split   the split of that source; 0 elsewhere
+    group   the source (level 0) or the subtask (other levels) that sends them
+    split   the split of that source; 0 at other levels
+
+Frames contain the pickles of these classes, so their names stay. `program.watermark_generator` has
+the other `Watermark`: that of Flink's API.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ class Watermark:
     """No later record of this split has a timestamp at or below `timestamp_ms`.
 
     Attributes:
-        group: Source or subtask that speaks.
+        group: Source or subtask that sends it.
         split: Split within the group.
         timestamp_ms: Epoch milliseconds.
-        finished: The split delivers nothing more, so it no longer holds the group back.
+        finished: Whether the split has ended; the watermark of the group no longer waits for it.
     """
 
     group: int
@@ -37,12 +39,12 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkStatus:
-    """Whether a split, or a subtask, is waited for.
+    """A split or subtask has become idle or active.
 
     Attributes:
-        group: Source or subtask that speaks.
+        group: Source or subtask that sends it.
         split: Split within the group.
-        idle: Nothing is expected, so it does not hold others back until it is active again.
+        idle: Whether it is idle; the watermark of the channel does not wait for an idle one.
     """
 
     group: int
@@ -52,23 +54,23 @@ class WatermarkStatus:
 
 @dataclass(frozen=True, slots=True)
 class EndOfInput:
-    """A group delivers nothing more; its watermark is `MAX_WATERMARK` from now on."""
+    """A group has ended; its watermark is `MAX_WATERMARK` from now on."""
 
     group: int
 
 
 ControlElement = Watermark | WatermarkStatus | EndOfInput
-"""Elements about the time of one channel."""
+"""Elements that change the watermark of a channel."""
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogStatus:
-    """Whether the records of a subtask that follow are stale.
+    """Whether the following records of a subtask are backlog.
 
     Attributes:
-        group: Subtask that speaks.
-        backlog: They are.
-        before_records: It is the first that is said in a task or micro-batch, and so about all
+        group: Subtask that sends it.
+        backlog: Whether they are backlog.
+        before_records: Whether it is the first status of a task or micro-batch, and so precedes all
             its records.
     """
 

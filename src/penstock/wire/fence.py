@@ -2,10 +2,10 @@
 
     owner.json   {"epoch": 7, "token": "9f0c…", "driver": {…}, "jvm": {…}}
 
-Every driver that takes a directory over writes the next epoch, with a token nobody else has, and asks
-before each of its commits whether they are still what the file holds. A lock is not enough: a
-driver that was stopped for a while, or whose host lost the file system, wakes up and goes on where it
-was. It is Kafka's producer epoch: the newcomer wins, the old one fails before anything is visible.
+Every driver that takes a directory over writes the next epoch with a unique token, and checks before
+each commit that the file still contains both. A lock is not enough: a driver that was stopped for a
+while, or whose host lost the file system, continues later without its lock. As with Kafka's producer
+epoch, the new driver wins, and the old one fails before its data becomes visible.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ OWNER = "owner.json"
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What one driver wrote when it took the directory over; picklable.
+    """The epoch and token of one driver; picklable.
 
     Attributes:
         path: The file, `owner.json`.
-        epoch: Of this driver, from 1.
-        token: Tells it from a driver that took the same epoch on a host that shares no locks.
+        epoch: Epoch of this driver, from 1.
+        token: Distinguishes drivers with the same epoch, on hosts that share no locks.
     """
 
     path: Path
@@ -35,11 +35,11 @@ class Fence:
     token: str
 
     def __call__(self) -> None:
-        """Let the driver commit, if nobody took over.
+        """Check that the driver may commit.
 
         Raises:
-            JobFencedError: Another driver has.
-            JobDirectoryError: The file is gone or damaged.
+            JobFencedError: Another driver has taken the directory over.
+            JobDirectoryError: The file is missing or damaged.
         """
         try:
             now = read_verified(self.path)
@@ -58,11 +58,11 @@ class Fence:
             )
 
     def to_text(self) -> str:
-        """Return the form in which it travels to a process of Spark's."""
+        """Return the text that is sent to a process of Spark's."""
         return json.dumps([str(self.path), self.epoch, self.token])
 
     @classmethod
     def of_text(cls, text: str) -> Fence:
-        """Return what `to_text` gave."""
+        """Return the fence that `to_text` encoded."""
         path, epoch, token = json.loads(text)
         return cls(Path(path), epoch, token)

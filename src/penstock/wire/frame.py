@@ -1,4 +1,4 @@
-"""Frames: a batch of stream elements of one channel, as bytes. The only thing Spark moves.
+"""Frames: batches of stream elements of one channel, as bytes. Spark moves nothing else.
 
 Layout; the header is big-endian, so that comparing frames as bytes compares (task, sequence):
 
@@ -9,27 +9,28 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
                   5 punctuation, 6 latency
     14      1     flags: bit 0 timestamps present, bit 1 rows stored by value,
-                  bit 2 rows stored as Arrow columns, bit 3 in parts,
-                  bit 4 with keys (always in parts)
-    15      1     target level; 255 is the sink stage behind the last level
+                  bit 2 rows stored as Arrow columns, bit 3 in segments,
+                  bit 4 with keys (always in segments)
+    15      1     target level; 255 is the sink stage after the last level
     16      4     channel
     20      4     element count
     24      8·n   timestamps as native int64, if bit 0 is set
     …             payload
 
-(task, sequence) orders frames as they were written, so arrival order per key survives any
-shuffle, and Spark can restore it by sorting on the frame column. A records payload is one
-pickle (protocol 5) of the list of values; with bit 1 it is `(field names, list of value lists)`, about half the bytes and time of a list of
-`Row` objects; with bit 2 it is an Arrow stream of one batch; with bit 3 see `record_parts`. A state payload is a state blob, whose key group is the row's route. Control and
-report payloads are pickles; a signal is a word to whoever drives a subtask. A punctuation is
-control that takes effect between the records written before and after it. A latency payload is
-the pickle of (uid of the source, `LatencyMarkerEvent`), for one destination.
+(task, sequence) is the order of writing, so Spark restores the arrival order per key after a
+shuffle by sorting the frame column. The payload of records is one pickle (protocol 5) of the list
+of values. With bit 1 it is `(field names, list of value lists)`, which takes about half the bytes
+and time of a list of `Row` objects. With bit 2 it is an Arrow stream of one batch; for bit 3 see
+`record_segments`. The payload of state is a state blob; its key group is the row's route. Payloads of
+control and reports are pickles. A signal is a message to the loop that drives a subtask. A
+punctuation is control that takes effect between the records written before and after it. The
+payload of latency is the pickle of (uid of the source, `LatencyMarkerEvent`), for one route.
 
 Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
 `01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.
 
-Frames are read only by the job that wrote them, through Spark's checksummed shuffle; that is
-why unpickling them is safe.
+Only the job that wrote frames reads them, through Spark's checksummed shuffle, so unpickling them is
+safe.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from typing import Any
 from penstock.errors import DecodeError
 from penstock.types.row import Row, row_factory, rows_of_one_schema, rows_to_values
 from penstock.user_failure import raise_interrupt, words_of
-from penstock.wire.record_parts import join_parts, split_parts
+from penstock.wire.record_segments import join_segments, split_segments
 from penstock.wire.row_columns import from_bytes, rows_of, to_bytes
 
 VERSION = 1
@@ -54,12 +55,12 @@ _HEADER = struct.Struct(">BIQBBBII")
 _TIMESTAMPS = 1
 _ROWS = 2
 _COLUMNS = 4
-_PARTS = 8
+_SEGMENTS = 8
 _KEYS = 16
 
 
 class FrameKind(IntEnum):
-    """What a frame carries."""
+    """The kind of elements in a frame."""
 
     RECORDS = 0
     CONTROL = 1
@@ -72,14 +73,14 @@ class FrameKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class FrameHeader:
-    """The fixed part of a frame; sorts in the order of writing.
+    """The header of a frame; headers sort in the order of writing.
 
     Attributes:
         task: Task that wrote the frame.
         sequence: Position among that task's frames.
         channel: Channel the elements belong to.
         target_level: Level that reads it.
-        kind: What it carries.
+        kind: Kind of its elements.
         count: Number of elements.
         flags: See the module's head.
     """
@@ -99,12 +100,12 @@ class FrameHeader:
 
     @property
     def has_columns(self) -> bool:
-        """Whether the records are rows that `decode_columns` gives as columns."""
+        """Whether the records are columns; `decode_columns` returns them."""
         return bool(self.flags & _COLUMNS)
 
     @property
     def has_keys(self) -> bool:
-        """Whether records come with their keys; `decode_pairs` gives keys and values."""
+        """Whether the frame contains the keys of its records; `decode_pairs` returns both."""
         return bool(self.flags & _KEYS)
 
 
@@ -118,7 +119,7 @@ def encode_records(
         flags |= _TIMESTAMPS
         stamps = array("q", timestamps).tobytes()
     payload: object = values
-    # Looking at the first record is enough to see that not all are rows.
+    # If the first record is no row, not all of them are: most batches skip the second check.
     shared = rows_of_one_schema(values) if values and isinstance(values[0], Row) else None
     if shared is not None:
         flags |= _ROWS
@@ -137,7 +138,7 @@ def encode_records(
 
 
 def encode_columns(header: FrameHeader, batch: Any) -> bytes:
-    """Encode the rows of an Arrow batch, without timestamps; as `encode_records` otherwise."""
+    """Encode the rows of an Arrow batch, without timestamps; see `encode_records`."""
     head = _HEADER.pack(
         VERSION,
         header.task,
@@ -151,28 +152,28 @@ def encode_columns(header: FrameHeader, batch: Any) -> bytes:
     return head + to_bytes(batch)
 
 
-def encode_parts(
-    header: FrameHeader, parts: Sequence[bytes], stamps: Sequence[bytes] = (), *, keyed: bool
+def encode_segments(
+    header: FrameHeader, segments: Sequence[bytes], stamps: Sequence[bytes] = (), *, keyed: bool
 ) -> bytes:
-    """Encode records that were pickled in parts.
+    """Encode records that are pickled in segments.
 
     Args:
         header: Its count is the number of records; its flags are ignored and set here.
-        parts: Made by `pack_part`, in order.
+        segments: Made by `pack_segment`, in order.
         stamps: The timestamps of each, as native int64; none if the records have none.
-        keyed: The parts have keys.
+        keyed: The segments have keys.
     """
     head = _HEADER.pack(
         VERSION,
         header.task,
         header.sequence,
         header.kind,
-        _PARTS | (_KEYS if keyed else 0) | (_TIMESTAMPS if stamps else 0),
+        _SEGMENTS | (_KEYS if keyed else 0) | (_TIMESTAMPS if stamps else 0),
         header.target_level,
         header.channel,
         header.count,
     )
-    return b"".join((head, *stamps, join_parts(parts)))
+    return b"".join((head, *stamps, join_segments(segments)))
 
 
 def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
@@ -191,10 +192,10 @@ def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
 
 
 def read_header(frame: bytes) -> FrameHeader:
-    """Decode the fixed part.
+    """Decode the header.
 
     Raises:
-        DecodeError: Too short, another version, or an unknown kind.
+        DecodeError: The frame is too short, of another version, or of an unknown kind.
     """
     if len(frame) < _HEADER.size:
         raise _damaged(f"it has {len(frame)} bytes, a header has {_HEADER.size}")
@@ -215,8 +216,8 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
     """
     timestamps, at = _decode_timestamps(header, frame)
     values: Any
-    if header.flags & _PARTS:
-        keys, values = _decode_parts(header, frame, at)
+    if header.flags & _SEGMENTS:
+        keys, values = _decode_segments(header, frame, at)
         return list(zip(keys, values, strict=True)) if header.has_keys else values, timestamps
     values = rows_of(decode_columns(header, frame)) if header.flags & _COLUMNS else _load(frame, at)
     if header.flags & _ROWS:
@@ -231,17 +232,17 @@ def decode_records(header: FrameHeader, frame: bytes) -> tuple[list[Any], list[i
 def decode_pairs(
     header: FrameHeader, frame: bytes
 ) -> tuple[list[Any], list[Any], list[int] | None]:
-    """Return keys, values and timestamps of a frame whose records come with keys.
+    """Return keys, values and timestamps of a frame with keys.
 
     Raises:
         DecodeError: The payload is damaged or does not hold `header.count` pairs.
     """
     timestamps, at = _decode_timestamps(header, frame)
-    return (*_decode_parts(header, frame, at), timestamps)
+    return (*_decode_segments(header, frame, at), timestamps)
 
 
 def _decode_timestamps(header: FrameHeader, frame: bytes) -> tuple[list[int] | None, int]:
-    """Return the timestamps, if there are any, and where the payload begins."""
+    """Return the timestamps, None if there are none, and the position of the payload."""
     if not header.flags & _TIMESTAMPS:
         return None, _HEADER.size
     end = _HEADER.size + 8 * header.count
@@ -252,11 +253,11 @@ def _decode_timestamps(header: FrameHeader, frame: bytes) -> tuple[list[int] | N
     return stamps.tolist(), end
 
 
-def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:
+def _decode_segments(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any], list[Any]]:
     keys: list[Any] = []
     values: list[Any] = []
     try:
-        for some_keys, some_values in split_parts(memoryview(frame)[at:]):
+        for some_keys, some_values in split_segments(memoryview(frame)[at:]):
             values += some_values
             if header.has_keys:
                 keys += some_keys or ()
@@ -264,7 +265,9 @@ def _decode_parts(header: FrameHeader, frame: bytes, at: int) -> tuple[list[Any]
         raise
     except BaseException as cause:  # unpickling damaged bytes can raise anything
         raise_interrupt(cause)
-        raise _damaged(f"its payload does not hold parts of records: {words_of(cause)}") from cause
+        raise _damaged(
+            f"its payload does not hold segments of records: {words_of(cause)}"
+        ) from cause
     if len(values) != header.count or (header.has_keys and len(keys) != len(values)):
         held = f"{len(values)} records, {len(keys)} keys"
         raise _damaged(f"it announces {header.count} records and holds {held}")
@@ -282,7 +285,7 @@ def decode_columns(header: FrameHeader, frame: bytes) -> Any:
         batch.validate()
     except MemoryError:
         raise
-    except BaseException as cause:  # damaged bytes may be read as anything
+    except BaseException as cause:  # damaged bytes can raise anything
         raise_interrupt(cause)
         raise _damaged(f"its payload does not hold columns: {words_of(cause)}") from cause
     if batch.num_rows != header.count:
@@ -320,7 +323,7 @@ def _rows(loaded: Any) -> Any:
         return row_factory(fields)(rows)
     except MemoryError:
         raise
-    except BaseException as cause:  # damaged bytes may unpickle to anything
+    except BaseException as cause:  # damaged bytes may unpickle to any object
         raise_interrupt(cause)
         raise _damaged(f"its payload does not hold rows: {words_of(cause)}") from cause
 

@@ -1,4 +1,4 @@
-"""Files of frames: what a task of a batch run puts aside because memory is short.
+"""Files of frames that a task of a batch run spills when memory is short.
 
     offset  size  field
     0       4     length n of the frame, big-endian
@@ -6,9 +6,9 @@
     8       n     the frame
     …             the next one
 
-Only the process that wrote a file reads it, so how many frames there are is known and not in
-the file; a missing end is noticed all the same. Files have mode 0600 and are never synced: after
-a crash nobody wants them.
+Only the process that wrote a file reads it. It knows the number of frames, so the file does not
+contain it, and a truncated file is an error. Files have mode 0600. They are never synced, because
+they are useless after a crash.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ _OTHER_HINT = "Check the disk, then start the job again."
 
 
 class FrameFile:
-    """Frames in the order they were added; written, then read as often as wanted.
+    """A file of frames in the order of adding. It can be read several times.
 
     Attributes:
         path: The file; it exists from the first frame on.
-        frames: How many it holds.
-        size_bytes: What they take on disk.
+        frames: Number of frames.
+        size_bytes: Their size on disk.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +63,7 @@ class FrameFile:
         """Append a frame.
 
         Raises:
-            SpillError: It cannot be written.
+            SpillError: The file cannot be written.
         """
         try:
             if self._file is None:
@@ -78,10 +78,10 @@ class FrameFile:
         self.size_bytes += _PREFIX.size + len(frame)
 
     def finish(self) -> None:
-        """Write what waits and close the file; `add` opens it again.
+        """Flush and close the file; `add` opens it again.
 
         Raises:
-            SpillError: It cannot be written.
+            SpillError: The file cannot be written.
         """
         file, self._file = self._file, None
         if file is not None:
@@ -91,10 +91,10 @@ class FrameFile:
                 raise self._failed("written", cause) from cause
 
     def __iter__(self) -> Iterator[bytes]:
-        """Read all frames there are now.
+        """Read all current frames.
 
         Raises:
-            SpillError: The file cannot be read, or is not what was written; names it.
+            SpillError: The file cannot be read or is damaged; the error names it.
         """
         if self._file is not None:
             self.finish()
@@ -109,17 +109,17 @@ class FrameFile:
             raise self._failed("read", cause) from cause
 
     def remove(self) -> None:
-        """Delete the file; what it held is forgotten. Never raises."""
+        """Delete the file. It never raises."""
         self._drop()
         self.frames = self.size_bytes = 0
-        with suppress(OSError):  # it goes with its directory
+        with suppress(OSError):  # it is deleted with its directory
             self.path.unlink(missing_ok=True)
 
     def _drop(self) -> None:
-        """Close the file, whatever becomes of what waits to be written."""
+        """Close the file; buffered frames may be lost."""
         file, self._file = self._file, None
         if file is not None:
-            with suppress(OSError):  # the disk is full, and nobody wants the file any more
+            with suppress(OSError):  # the disk is full, and the file is useless now
                 file.close()
 
     def _open_to_write(self) -> BinaryIO:

@@ -1,8 +1,8 @@
-"""Rows on their way from one process to another as columns, when they were columns before.
+"""Rows that are sent as Arrow columns, because the source has read them as columns.
 
-An Arrow batch of plain columns is cheaper to place and to ship than the rows it holds: nothing is
-made of a record before the process that gives it to a function. There the same code makes the same
-rows of it, so nobody can tell which way a record came.
+Routing and sending an Arrow batch of plain columns is cheaper than routing and sending its rows: the
+process that calls a function makes the rows. It makes them with the code of level 0, so a record is
+the same either way.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _PLAIN = (
     kinds.is_string,
     kinds.is_large_string,
 )
-"""Of these any value can be read; times and nested values may be refused."""
+"""Types of which every value can be read; times and nested values may be errors."""
 
 
 def is_plain(schema: Any) -> bool:
-    """Return whether every column of an Arrow schema is a number, a truth value or text."""
+    """Return whether every column of an Arrow schema is a number, a boolean or text."""
     return all(any(is_kind(field.type) for is_kind in _PLAIN) for field in schema)
 
 
@@ -42,12 +42,12 @@ def rows_of(batch: Any) -> list[Row]:
 
 
 def rows_of_lists(names: list[str], columns: list[list[Any]]) -> list[Row]:
-    """Return the rows of columns that were read with `columns_to_lists`."""
+    """Return the rows of columns that `columns_to_lists` returned."""
     return row_factory(tuple(names))(map(list, zip(*columns, strict=True)))
 
 
 def to_bytes(batch: Any) -> bytes:
-    """Return an Arrow batch as a stream of its own, schema included."""
+    """Return an Arrow batch as a stream with one batch, schema included."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
         writer.write_batch(batch)

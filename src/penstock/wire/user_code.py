@@ -1,9 +1,9 @@
-"""Shipping user functions to workers.
+"""Pickling of user functions for workers.
 
-Functions and classes of the user's script live in `__main__`, which a worker does not have,
-so cloudpickle carries them by value. Their *instances*, however, travel in frames pickled by
-reference. `dump` therefore carries the script's classes along, and `load` puts them into the
-worker's own `__main__`; from then on plain pickle finds them.
+Functions and classes of the user's script are in `__main__`, which a worker does not have, so
+cloudpickle pickles them by value. Frames, however, pickle *instances* by reference. Therefore `dump`
+includes the script's classes, and `load` adds them to the worker's `__main__`, where plain pickle
+finds them.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from penstock.user_failure import raise_interrupt, words_of
 
 
 def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) -> bytes:
-    """Pickle `obj` with everything of the user's script it needs.
+    """Pickle `obj` with the classes of the user's script.
 
     Args:
-        obj: What to pickle.
+        obj: The object.
         what: Its name in an error.
         origin: The user's line, for an error.
 
     Raises:
-        UserCodeError: Something `obj` refers to cannot be pickled.
+        UserCodeError: `obj`, or an object that it refers to, cannot be pickled.
     """
     try:
         pickled: bytes = cloudpickle.dumps((_script_classes(), obj))
@@ -44,7 +44,7 @@ def dump(obj: Any, what: str = "the program", origin: CallSite | None = None) ->
 
 
 def load(data: bytes) -> Any:
-    """Return what `dump` was given."""
+    """Return the object that `dump` pickled."""
     classes, obj = pickle.loads(data)
     main = sys.modules["__main__"]
     for name, cls in classes.items():
@@ -56,8 +56,8 @@ def load(data: bytes) -> Any:
 def _script_classes() -> dict[str, type]:
     """Return the classes defined in the user's script that can be pickled.
 
-    One that cannot is left out here; if a record is made of it, pickling that record in the
-    worker fails with the class's name.
+    It omits classes that cannot be pickled. If a record is an instance of one, pickling the record
+    in the worker fails with the name of the class.
     """
     found: dict[str, type] = {}
     for name, value in list(vars(sys.modules["__main__"]).items()):

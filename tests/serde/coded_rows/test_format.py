@@ -10,7 +10,7 @@ import pytest
 
 from penstock.types import Instant, Row, RowKind, TypeInformation, Types
 from penstock.wire.coded_rows import coded_codec
-from penstock.wire.coded_rows.wire import WireType, field_number, tag
+from penstock.wire.coded_rows.wire_types import WireType, field_number, tag
 
 _FIELDS: list[tuple[TypeInformation, Any, str]] = [
     (Types.BYTE(), -128, "08 ff 01"),

@@ -7,7 +7,7 @@ records before it: at the end of the task or micro-batch, or, if it is to take e
 records of a live run, at once as a punctuation. Whether records are stale is said between them as
 well, but of a batch run with keys, where the order of records is that of their keys.
 
-In a batch run a record with a key goes to one of many routes, so frames are made in parts (`part_buckets`).
+In a batch run a record with a key goes to one of many routes, so frames are made in segments (`segment_buckets`).
 Records may be folded by key before (`sender_fold`). What travels then are keys and values: the reader
 cannot ask the key selector, because what records give together need not have their key.
 `OperatorSpec.takes_keys` tells the reader.
@@ -33,8 +33,8 @@ from penstock.program.selected_field import getter_of, got
 from penstock.runtime.exchange.channel_errors import named, no_key, not_folded, unpicklable
 from penstock.runtime.exchange.column_buckets import ColumnBuckets
 from penstock.runtime.exchange.frame_sequence import FrameSequence
-from penstock.runtime.exchange.part_buckets import PartBuckets
 from penstock.runtime.exchange.placement import make_placement
+from penstock.runtime.exchange.segment_buckets import SegmentBuckets
 from penstock.runtime.exchange.selected_keys import SelectorCheck, by_value
 from penstock.runtime.fold.loops import failing_key
 from penstock.runtime.fold.sender_fold import SenderFold
@@ -45,9 +45,9 @@ from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     encode_columns,
-    encode_parts,
     encode_payload,
     encode_records,
+    encode_segments,
 )
 
 Emit = Callable[[int, bytes], None]
@@ -99,9 +99,9 @@ class ChannelWriter:
         if is_live and spec.partitioner is StreamPartitioner.HASH and spec.key_selector is not None:
             self._columns = ColumnBuckets(spec.key_selector, settings.max_parallelism, self._routes)
         self._fold = None if spec.fold is None else SenderFold(spec.fold)
-        self._parts: PartBuckets | None = None
+        self._segments: SegmentBuckets | None = None
         if settings.kind is RunKind.BATCH and self._placed is None:
-            self._parts = PartBuckets(self._max_records, spec.origin)
+            self._segments = SegmentBuckets(self._max_records, spec.origin)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Bucket a batch."""
@@ -110,7 +110,7 @@ class ChannelWriter:
         self._clock.switch(before)
 
     def _take(self, values: list[Any], timestamps: list[int] | None) -> None:
-        self._is_first = self._is_first and self._parts is not None
+        self._is_first = self._is_first and self._segments is not None
         if self._is_bare:
             timestamps = None
         has_timestamps = timestamps is not None
@@ -121,7 +121,7 @@ class ChannelWriter:
             self._bucket(values, timestamps)
             return
         for route, some, stamps in self._placed(values, timestamps):
-            self._send_in_parts(route, some, stamps)
+            self._send_in_segments(route, some, stamps)
 
     def takes_columns(self, schema: Any) -> bool:
         """Return whether the rows of an Arrow schema may come as batches, without timestamps."""
@@ -217,7 +217,7 @@ class ChannelWriter:
         if self.is_to_sink:
             return
         status = BacklogStatus(self._sequence.task, backlog, before_records=self._is_first)
-        if self._parts is not None:  # what is said first is about all records: they are sorted
+        if self._segments is not None:  # what is said first is about all records: they are sorted
             self._is_first = False
             self.send_control((status,))
             return
@@ -276,17 +276,17 @@ class ChannelWriter:
         self._clock.switch(before)
 
     def _send_pairs(self, keys: list[Any], values: list[Any], timestamps: list[int] | None) -> None:
-        assert self._parts is not None, "records are folded in batch runs"
-        self._parts.add(self._routes_of(keys, values), values, keys=keys, timestamps=timestamps)
-        self._send_parts(self._parts, rest=False)
+        assert self._segments is not None, "records are folded in batch runs"
+        self._segments.add(self._routes_of(keys, values), values, keys=keys, timestamps=timestamps)
+        self._send_segments(self._segments, rest=False)
 
-    def _send_parts(self, waiting: PartBuckets, *, rest: bool) -> None:
+    def _send_segments(self, waiting: SegmentBuckets, *, rest: bool) -> None:
         if not (rest or waiting.is_full):
             return
         before = self._clock.switch(ENCODE)
         for made in waiting.take_frames(rest=rest):
             header = self._header(FrameKind.RECORDS, made.count)
-            frame = encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
+            frame = encode_segments(header, made.segments, made.stamps, keyed=made.is_keyed)
             self._emit(made.route, frame)
         self._clock.switch(before)
 
@@ -306,9 +306,9 @@ class ChannelWriter:
         self, keys: list[Any], values: list[Any], timestamps: list[int] | None
     ) -> None:
         routes = self._routes_of(keys, values)
-        if self._parts is not None:
-            self._parts.add(routes, values, timestamps=timestamps)
-            self._send_parts(self._parts, rest=False)
+        if self._segments is not None:
+            self._segments.add(routes, values, timestamps=timestamps)
+            self._send_segments(self._segments, rest=False)
             return
         buckets = self._buckets
         for route, value in zip(routes, values, strict=True):
@@ -338,7 +338,9 @@ class ChannelWriter:
         except BaseException as cause:
             raise no_key(cause, values, position, self._spec.origin) from cause
 
-    def _send_in_parts(self, route: int, values: list[Any], timestamps: list[int] | None) -> None:
+    def _send_in_segments(
+        self, route: int, values: list[Any], timestamps: list[int] | None
+    ) -> None:
         limit = self._max_records
         if len(values) <= limit:
             self._send(route, values, timestamps)
@@ -349,8 +351,8 @@ class ChannelWriter:
 
     def _flush_buckets(self) -> None:
         self._flush_columns()
-        if self._parts is not None:
-            self._send_parts(self._parts, rest=True)
+        if self._segments is not None:
+            self._send_segments(self._segments, rest=True)
         for route in list(self._buckets):
             self._send_bucket(route)
 

@@ -41,11 +41,11 @@ from penstock.wire.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
 from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
-    encode_parts,
     encode_payload,
+    encode_segments,
     read_header,
 )
-from penstock.wire.record_parts import pack_part
+from penstock.wire.record_segments import pack_segment
 
 _YIELD_FRAMES = 64
 
@@ -197,7 +197,7 @@ class BatchLevel:
         keys, values, stamps = folded
         header = replace(read_header(frame), count=len(keys))
         packed = () if stamps is None else (array("q", stamps).tobytes(),)
-        keyed.add(encode_parts(header, [pack_part(keys, values)], packed, keyed=True))
+        keyed.add(encode_segments(header, [pack_segment(keys, values)], packed, keyed=True))
         return {operator}
 
     def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:

@@ -92,7 +92,7 @@ def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
 
 def live_frames(context: ReadContext) -> DataFrame:
     """Return the frames of level 0 of a live run; the positions stream is always the first."""
-    split_parts: dict[int, SplitSource] = {}
+    split_segments: dict[int, SplitSource] = {}
     described_splits = []
     branches = []
     columns = Payload.of(context.program, context.workers)
@@ -105,7 +105,7 @@ def live_frames(context: ReadContext) -> DataFrame:
             continue
         split = described.as_split
         assert split is not None, "positions are of nothing else"
-        split_parts[source] = split
+        split_segments[source] = split
         described_splits.append(
             {
                 "source": source,
@@ -127,7 +127,7 @@ def live_frames(context: ReadContext) -> DataFrame:
     )
     if context.fence is not None:
         positions = positions.option("fence", context.fence.to_text())
-    payload = Payload.of((context.program, split_parts, context.levels), context.workers)
+    payload = Payload.of((context.program, split_segments, context.levels), context.workers)
     first = positions.load().mapInArrow(PositionsTask(payload, attempt=context.attempt), DDL)
     return reduce(DataFrame.union, branches, first)
 

@@ -14,7 +14,7 @@ from penstock.state.backends.base import ABSENT, Table
 from penstock.state.handles.key_context import KeyContext
 from penstock.state.handles.parts import Parts
 from penstock.state.schema.declared_form import Form
-from penstock.wire.canonical.key_forms import stable_hash
+from penstock.wire.canonical.key_encodings import stable_hash
 
 _second = itemgetter(1)
 _STABLE = frozenset({int, str, bytes, bool, type(None)})

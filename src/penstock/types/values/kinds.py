@@ -5,7 +5,7 @@ The table has one row per class. These modules read it:
     copy               `penstock.types.values.copying`          held, flat, rebuilt
     digest             `penstock.wire.canonical.record_digest`  content; mark and components
     strict equality    `penstock.testing.shapes`                class, then content or components
-    key as bytes,      `penstock.wire.canonical.key_forms`      components; not content: the keys 1,
+    key as bytes,      `penstock.wire.canonical.key_encodings`      components; not content: the keys 1,
     hash of a key                                               1.0 and True are equal
 
     an atom            its content determines it           int, str, date

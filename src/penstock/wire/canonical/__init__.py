@@ -1,1 +1,1 @@
-"""Equal values have equal bytes, hashes and digests."""
+"""Canonical encodings: equal values have equal bytes, hashes and digests."""

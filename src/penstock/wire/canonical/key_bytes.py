@@ -1,9 +1,9 @@
 """Keys as bytes: equal keys have equal bytes, unequal keys unequal ones.
 
-Equality is Python's, as in `penstock.wire.canonical.key_forms`, which says what may be a key: 1, 1.0
-and True are one key, and so are two rows that have the same names in another order.
+Equality is Python's, as in `penstock.wire.canonical.key_encodings`, which defines the classes of keys: 1, 1.0
+and True are one key, and so are two rows with the same names in another order.
 
-The first byte says what follows. Numbers have one form per value, whatever their type:
+The first byte is the kind of the key. Equal numbers have equal bytes, whatever their type:
 
     int                   12  four bytes, 11 or 13  eight bytes, 10 or 14  length and the rest
     not whole             16  IEEE double if exact, else 17  numerator, denominator; 18  complex
@@ -12,16 +12,16 @@ The first byte says what follows. Numbers have one form per value, whatever thei
     dataclass, enum       34, 35 with module and name of the class
     list                  36
     dates and times       40 to 45      UUID 46
-    time a clock shows    47 with the zone: what no other zone equals
-    twice or never
+    ambiguous or missing  47 with the zone: it equals a time of the same zone only
+    time of a zone
     longer than 240       7f  BLAKE2b digest of the bytes
 
     1 = True = 1.0        12 80 00 00 01
     ("a", 1)              30 02 20 61 05 12 80 00 00 01
 
-Ints, and numbers equal to them, sort as their bytes do. `int`, `str`, `bytes`, None and tuples of
-exactly these can be had back from their bytes (`is_decodable`, `decode_key`); other keys have to
-be stored beside them.
+Ints, and numbers equal to them, sort like their bytes. `int`, `str`, `bytes`, None and tuples of
+exactly these can be decoded from their bytes (`is_decodable`, `decode_key`); other keys are stored
+beside their bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hashlib import blake2b
 from typing import Any
 
 from penstock.errors import DecodeError
-from penstock.wire.canonical.key_forms import (
+from penstock.wire.canonical.key_encodings import (
     BIG_NEGATIVE,
     BIG_POSITIVE,
     BYTES,
@@ -50,7 +50,7 @@ from penstock.wire.canonical.key_forms import (
 )
 
 MAX_KEY_BYTES = 240
-"""No key has more bytes."""
+"""Greatest number of bytes of a key."""
 
 _DIGEST = b"\x7f"
 _DIGEST_BYTES = 32
@@ -62,7 +62,7 @@ def encode_key(key: Any) -> bytes:
     """Return the bytes of `key`, `MAX_KEY_BYTES` at most.
 
     Raises:
-        KeyTypeError: `key` is NaN, mutable, or of a type without a stable form.
+        KeyTypeError: `key` is NaN, mutable, or of a class that is no class of keys.
 
     Examples:
         >>> encode_key(1) == encode_key(1.0) == encode_key(True)
@@ -71,7 +71,7 @@ def encode_key(key: Any) -> bytes:
         '30 02 20 61 05 12 80 00 00 01'
     """
     kind = type(key)
-    # The two that nearly all keys are; one written in each address of state.
+    # Nearly all keys have one of these two classes, and every address of state contains a key.
     if kind is int and -HALF_32 <= key < HALF_32:
         return pack_small(SMALL, key + HALF_32)
     encoded = STR + key.encode("utf-8", "surrogatepass") if kind is str else bytes_of(key)
@@ -81,10 +81,10 @@ def encode_key(key: Any) -> bytes:
 
 
 def kind_of_key(key: Any) -> str | None:
-    """Return what kind of key it is: what equal keys have in common; None for the key None.
+    """Return the kind of a key, which equal keys share; None for the key None.
 
     Raises:
-        KeyTypeError: It cannot be a key.
+        KeyTypeError: The value cannot be a key.
 
     Examples:
         >>> kind_of_key(1), kind_of_key(1.0), kind_of_key(("a",))
@@ -94,18 +94,18 @@ def kind_of_key(key: Any) -> str | None:
 
 
 def is_decodable(key: Any, encoded: bytes) -> bool:
-    """Return whether `decode_key(encoded)`, where `encoded` are the bytes of `key`, is `key`.
+    """Return whether `decode_key(encoded)`, where `encoded` are the bytes of `key`, returns `key`.
 
-    The type counts as well: of True one would get 1 back.
+    The types must be equal too: the bytes of True decode to 1.
     """
     return encoded[:1] != _DIGEST and _is_exact(key)
 
 
 def decode_key(encoded: bytes) -> Any:
-    """Return the key that has these bytes, for keys that are decodable.
+    """Return the decodable key with these bytes.
 
     Raises:
-        DecodeError: They are the bytes of another kind of key, or of none.
+        DecodeError: They are the bytes of a key that is not decodable, or of no key.
     """
     decoder = _DECODERS.get(encoded[:1])
     if decoder is None:
@@ -138,7 +138,7 @@ def _decode_big(encoded: bytes) -> int:
 
 def _decode_tuple(encoded: bytes) -> tuple[Any, ...]:
     parts: list[Any] = []
-    at = 1  # a piece too long for one byte of length only occurs in digests
+    at = 1  # an item too long for a length of one byte only occurs in digests
     while at < len(encoded):
         size = encoded[at]
         at += 1

@@ -1,17 +1,17 @@
-"""Which equality the keys of a class have.
+"""The equality of the keys of a class.
 
-State is a dictionary in one place and addressed by bytes in another, so a class can be that of a key only
-if its `==` is known: the one it inherits from a type whose values have a form, or the one `dataclass`
-makes of its fields. A class that defines `__eq__` or `__hash__` itself would be grouped by it in a dictionary and
-by its fields elsewhere. To ask it everywhere is no way out: bytes and key groups need a form of
-the *class* of equal keys, which nobody but its author knows.
+One state backend finds keys in a dictionary, another by their bytes. So a class can be a class of keys only
+if its `==` is known: that of a base class whose values have an encoding, or the generated `==` of a
+`dataclass`. A class that defines `__eq__` or `__hash__` itself would be grouped by these in a dictionary and by
+its fields elsewhere. Calling its methods everywhere does not help: bytes and key groups need one
+representative of each set of equal keys, which only the author of the class knows.
 
     class UserId(str): ...                      as str
     namedtuple, IntEnum, StrEnum                as tuple, int, str
     Enum                                        its members, by name
     @dataclass(frozen=True)                     its compared fields
-    __eq__ or __hash__ of its own               refused
-    identity (object, @dataclass(eq=False))     refused: no two records would have one key
+    a class that defines __eq__ or __hash__     refused
+    identity (object, @dataclass(eq=False))     refused: no two records would have the same key
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLAIN: tuple[type, ...] = (
     *(int, float, complex, Decimal, Fraction, str, bytes, tuple, Row, ListKey, frozenset),
     *(datetime, date, time, timedelta, UUID),
 )
-"""Types whose values have a form; classes that inherit their equality are written as they are."""
+"""Types whose values have an encoding; it is also that of classes that inherit their equality."""
 
 _INTEGERS = (np.dtype(code).type for code in "bhilqBHILQ")
 _NUMPY: dict[type, type] = {
@@ -43,7 +43,7 @@ _NUMPY: dict[type, type] = {
     np.str_: str,
     np.bytes_: bytes,
 }
-"""Scalars of numpy equal Python's and have their hashes."""
+"""NumPy's scalars; they equal Python's numbers and have the same hashes."""
 
 _ENUM_BASES = frozenset({int, float, str, bytes})
 _RULES = (
@@ -54,11 +54,11 @@ _RULES = (
 
 @dataclass(frozen=True, slots=True)
 class KeyClass:
-    """What keys of one class are equal to.
+    """The equality of the keys of one class.
 
     Attributes:
         family: The type of `PLAIN` whose equality they have, `Enum`, or None for a dataclass.
-        compared: Names of the fields a dataclass compares.
+        compared: Names of the fields that a dataclass compares.
     """
 
     family: type | None
@@ -66,7 +66,7 @@ class KeyClass:
 
 
 def key_class(cls: Any) -> KeyClass | str:
-    """Return what keys of a class are equal to, or why it is no class of keys."""
+    """Return the equality of the keys of a class, or the reason why it is no class of keys."""
     owner = _owner(cls, "__eq__")
     if cls.__hash__ is None:
         return "its instances can be changed"
@@ -107,14 +107,14 @@ def _defines(cls: type, method: str) -> str:
 
 
 def no_key_class(key: Any, reason: str) -> KeyTypeError:
-    """Return the error for a key of a class that is none of keys."""
+    """Return the error about a key whose class is no class of keys."""
     return KeyTypeError(
         f"{key!r} of type {type(key).__name__} cannot be a key: {reason}", hint=hint_for(reason)
     )
 
 
 def hint_for(reason: str) -> str:
-    """Return what to do about a class that is none of keys."""
+    """Return the hint about a class that is no class of keys."""
     if "defines" not in reason:
         return _RULES
     return (
@@ -129,9 +129,10 @@ def _owner(cls: type, method: str) -> type:
 
 
 def _has_made(cls: type, owner: Any, method: str) -> bool:
-    """Return whether a class has the method `dataclass` makes of its fields.
+    """Return whether `dataclass` generated a method of a class.
 
-    It is compared with what `dataclass` makes of the same fields: where it comes from is not kept.
+    It compares the method with that of a new dataclass with the same fields, because Python does not
+    record which decorator made a method.
     """
     if (
         "__dataclass_fields__" not in vars(owner)

@@ -1,8 +1,8 @@
-"""Keys to key groups, by a hash that never changes: `penstock.wire.canonical.key_forms.stable_hash`.
+"""The key groups of keys, by `penstock.wire.canonical.key_encodings.stable_hash`, which never changes.
 
 State is stored, moved and rescaled by key group, so the mapping must be the same in every process, on every machine
-and in every later version. The 64-bit hash is spread by Fibonacci multiplication and scaled to the number of key
-groups, so that its uppermost bits decide: only they depend on all bits of the hash.
+and in every later version. The 64-bit hash is multiplied by the Fibonacci constant and scaled to the number of key
+groups. The uppermost bits of the product decide, because only they depend on all bits of the hash.
 
 Golden values are in the tests and only ever added to.
 """
@@ -17,7 +17,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from penstock.wire.canonical.key_forms import GOLDEN, MASK, stable_hash
+from penstock.wire.canonical.key_encodings import GOLDEN, MASK, stable_hash
 
 _CACHED_KEYS = 200_000
 _MANY_KEYS = 16_384
@@ -27,10 +27,9 @@ _LOWER = np.uint64(0xFFFFFFFF)
 
 
 class KeyGroups(dict[Any, int]):
-    """Key to key group, remembered: `list(map(groups.__getitem__, keys))` runs in C.
+    """A cache of key to key group: `list(map(groups.__getitem__, keys))` runs in C.
 
-    Holds at most `_CACHED_KEYS` keys and then starts again, so memory does not grow with
-    the number of keys.
+    It is emptied when it has `_CACHED_KEYS` keys, so memory does not grow with the number of keys.
 
     Examples:
         >>> groups = KeyGroups(128)
@@ -43,7 +42,7 @@ class KeyGroups(dict[Any, int]):
         self._max_parallelism = max_parallelism
 
     def __missing__(self, key: Any) -> int:
-        """Compute, remember and return the key group of a new key."""
+        """Compute, cache and return the key group of a new key."""
         if len(self) >= _CACHED_KEYS:
             self.clear()
         spread = (stable_hash(key) * GOLDEN) & MASK
@@ -51,13 +50,13 @@ class KeyGroups(dict[Any, int]):
         return group
 
     def of(self, keys: Sequence[Any]) -> list[int]:
-        """Return what `[self[key] for key in keys]` gives; many keys are computed together.
+        """Return `[self[key] for key in keys]`.
 
-        A few keys that come again and again are looked up. Once there are many, remembering them
-        would cost more than to compute all of a batch at a time, if they are integers or strings.
+        A few repeated keys are looked up in the cache. For many different integers or strings the
+        method computes all key groups of a batch with NumPy, which is cheaper than a cache.
 
         Raises:
-            KeyTypeError: A key cannot be one.
+            KeyTypeError: A value cannot be a key.
         """
         if len(self) >= _MANY_KEYS:
             hashes = hashes_of(keys)

@@ -1,11 +1,10 @@
-"""Digests of records: records of the same content have the same digest, others another one.
+"""Digests of records: records with the same content have the same digest, others different ones.
 
-For multisets of records, which need something to find a record by that is small, can be kept in
-state, and is the same in every process and for ever. The same content is more than equality: 1,
-1.0 and True are different, and so are a tuple and a list or rows with other names. So it never
-matters which of two records with the same digest is kept. What may be digested is more than what
-may be a key: also lists, dicts, NaN (the same as itself) and dataclasses that are not frozen.
-The kind of a row says something about a change and does not count.
+A multiset in state finds a record by its digest, which is small and the same in every process and
+every version. Content is stricter than equality: the content of 1, 1.0 and True differs, and so does
+that of a tuple and a list, or of rows with other names. So state may store any of several records
+with one digest. More values have a digest than can be keys: lists, dicts, NaN (whose content equals
+itself) and dataclasses that are not frozen too. The kind of a row describes a change; it is no content.
 
 The digest is BLAKE2b, 12 bytes, of a text: the length of the record's strings, these strings, its
 names, and per value the length of its string or a description.
@@ -40,7 +39,7 @@ def record_digest(record: Any) -> bytes:
     """Return the digest of a record, `DIGEST_BYTES` long.
 
     Raises:
-        KeyTypeError: There is something in it whose content cannot be told.
+        KeyTypeError: It contains a value whose content is unknown.
 
     Examples:
         >>> record_digest(Row(a=1, b="x")) == record_digest(Row(a=1, b="x"))
@@ -67,7 +66,7 @@ def _digest(texts: str, names: tuple[str, ...] | None, marks: list[Any]) -> byte
 
 
 def _content(value: Any) -> bytes:
-    """Return bytes that say what a value is, and nothing of which object it is."""
+    """Return bytes that depend on the content of a value, and not on its identity."""
     kind = type(value)
     describe = _EXACT.get(kind)
     if describe is not None:
@@ -102,9 +101,9 @@ def _container(kind: Kind, components: Callable[[Any], Iterable[Any]]) -> _Descr
 _ATOMS = {cls: kind.content for cls, kind in KINDS.items() if kind.content is not None}
 _CONTAINERS = {cls: kind for cls, kind in KINDS.items() if kind.mark and cls is not Row}
 _EXACT = _ATOMS | {cls: _container(kind, kind.components) for cls, kind in _CONTAINERS.items()}
-"""Class to what describes its instances; those of subclasses behind the name of their class."""
+"""Class to the function that describes its instances, for subclasses too, after their class name."""
 
-# A subclass is asked for its components by its own method. It always was, and digests stay for ever.
+# Subclasses call their own method here, unlike in copies. Digests in state forbid to change that.
 _OF_SUBCLASS = _ATOMS | {
     cls: _container(kind, methodcaller(kind.components.__name__))
     for cls, kind in _CONTAINERS.items()

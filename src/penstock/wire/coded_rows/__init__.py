@@ -1,9 +1,9 @@
 """Coded rows: typed values as tag, length and value, with varint and zigzag numbers.
 
-The wire types and the type mapping are those of the proposal CodedRowData (4.3). What it leaves
-open is decided here. Rows of wire types 0, 1, 2 and 5 are read by any protobuf decoder.
+The wire types and the type mapping are those of the proposal CodedRowData (4.3). This page decides
+what the proposal leaves open. Any protobuf decoder reads rows of wire types 0, 1, 2 and 5.
 
-A row is a message: its fields that are not None, in the order of their numbers, each behind a tag.
+A row is a message: its fields that are not None, in the order of their numbers, a tag before each.
 
     tag      varint of (field number << 3 | wire type)
     varint   seven bits per byte, lowest first; the high bit says another byte follows
@@ -16,7 +16,7 @@ A row is a message: its fields that are not None, in the order of their numbers,
     1a 01 78       field 3, LENGTH_DELIMITED, 1 byte, "x"
     1b             field 3, NULL: an element that is None
 
-Field numbers are positions from 1, without 19000 to 19999, which protobuf keeps for itself. Fields
+Field numbers are positions from 1, without 19000 to 19999, which protobuf reserves. Fields
 1 to 15 have tags of one byte, fields 16 to 2047 of two.
 
     type                     wire type   payload
@@ -40,30 +40,30 @@ Field numbers are positions from 1, without 19000 to 19999, which protobuf keeps
     interval                 0 VARINT    as a Long: months, or milliseconds (no type has them)
     multiset                 2           as Map(element, Integer)
 
-None. A field, or the value of a pair, that is None is left out; so a column that was added reads
-as None from old bytes, and fields with numbers the reader does not know are skipped. An element
-that is None is a tag of wire type 3, without payload. A list or map that is empty, which would
-otherwise look like None, is a tag of wire type 3 and one of wire type 4: to protobuf an empty group.
+None. A field, or the value of a pair, that is None is omitted. So an added column is None in old
+bytes. Readers skip fields with unknown numbers. An element that is None is a tag of wire type 3,
+without payload. An empty list or map, which would otherwise equal None, is a tag of wire type 3 and
+one of wire type 4: to protobuf an empty group.
 
     Row(a: List(Long))    Row(None)  nothing      Row([])  0b 0c      Row([None])  0b
 
-Lists and maps where one field is all there is, as elements of lists and as whole values, are
-messages themselves, with the elements or pairs as field 1; then nothing at all is an empty list.
+A list or map that is an element of a list, or a whole value, is a message with its elements or pairs
+as field 1; an empty message is then an empty list.
 
 The kind of a row that is no INSERT is the last field of its message, number 536,870,911, VARINT:
-1 is -U, 2 is +U, 3 is -D. It is the greatest number there is: no column ever has it.
+1 is -U, 2 is +U, 3 is -D. It is the greatest field number: no column ever has it.
 
     Row(-1) of Row(id: Long), a DELETE      08 01 f8 ff ff ff 0f 03
 
-There are two forms. Values are kept exactly: minus zero, the sign of NaN, the trailing zeros of a
-decimal and the order of a map come back, because a program can see them. Keys are canonical: equal
-keys, and only those, have equal bytes. For that, minus zero is zero, NaN is the quiet one with
-all other bits zero, decimals lose trailing zeros, `fold` is dropped and pairs are sorted by their
-bytes. Pickled values have no canonical form. A canonical message is a message: it is read the same.
+There are two forms. The form of values is exact: decoding restores minus zero, the sign of NaN, the
+trailing zeros of a decimal and the order of a map, because a program can see them. The form of keys
+is canonical: equal keys, and only those, have equal bytes. In it minus zero is zero, NaN is the quiet
+one with all other bits zero, decimals lose trailing zeros, `fold` is dropped, and pairs are sorted
+by their bytes. Pickled values have no canonical form. Decoders read both forms.
 
-Varints are as short as possible, and fields in order; anything else is refused, so that bytes have
-one meaning. Bytes from elsewhere give a value or `DecodeError`, never anything else, unless the
-type has Pickled in it: to unpickle is to run what was pickled.
+Varints are as short as possible, and fields are in order; decoders refuse any other bytes, so each
+value has one encoding. Arbitrary bytes decode to a value or raise `DecodeError`, except of a type
+that contains Pickled: unpickling runs code of the pickle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One codec per type: its generated functions, made when first asked for."""
+"""One codec per type. Its functions are generated at the first use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _SEQUENCES = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveAr
 
 
 class CodedCodec:
-    """Turns values of one type into coded rows and back; see the package.
+    """Encodes values of one type as coded rows and decodes them; see the package.
 
-    Values must have the declared form of the type. None has no bytes: it is kept beside them.
+    Values must have the declared form of the type. None has no bytes; callers store it separately.
 
     Attributes:
         type_info: The type.
@@ -48,7 +48,7 @@ class CodedCodec:
         """Value to its canonical bytes.
 
         Raises:
-            KeyTypeError: Values of the type have none.
+            KeyTypeError: Values of the type have no canonical form.
         """
         return _encoder(self.type_info, is_key=True)[0]
 
@@ -64,7 +64,7 @@ class CodedCodec:
         """Return the value of some bytes.
 
         Raises:
-            DecodeError: They are those of no value; says at which byte.
+            DecodeError: They are the bytes of no value; the error has the position.
         """
         return self._read(data, 0, len(data))
 
@@ -74,10 +74,10 @@ class CodedCodec:
         return [None if value is None else encode(value) for value in values]
 
     def decode_all(self, stored: list[bytes | None]) -> list[Any]:
-        """Return the values of what `encode_all` returned.
+        """Return the values of the result of `encode_all`.
 
         Raises:
-            DecodeError: As `decode`.
+            DecodeError: See `decode`.
         """
         if len(stored) >= MIN_ROWS and is_columnar(self.type_info):
             found = self._decode_columns(stored)
@@ -95,7 +95,7 @@ class CodedCodec:
         return [None if data is None else next(rest) for data in stored]
 
     def field(self, position: int) -> Decode:
-        """Return what reads one field of a row or tuple, and nothing behind it.
+        """Return a reader of one field of a row or tuple; it does not read later fields.
 
         Raises:
             ArgumentError: There is no such field.
@@ -104,12 +104,14 @@ class CodedCodec:
 
 
 def _encoder(type_info: TypeInformation, *, is_key: bool) -> tuple[Encode, str]:
-    """Return what writes values of a type, and its source."""
+    """Return the encoder of a type, and its source."""
     what = f"{'key' if is_key else 'encode'} {type_info!r}"
     made = EncoderSource(is_key=is_key)
 
     def lenient(value: Any) -> bytes:
-        return _lenient(type_info, is_key=is_key)(value)  # made only if it is ever needed
+        return _lenient(type_info, is_key=is_key)(
+            value
+        )  # compiled at the first string with a lone surrogate
 
     name = made.entry(type_info, lenient)
     names, text = made.source.compile(what)
@@ -118,7 +120,7 @@ def _encoder(type_info: TypeInformation, *, is_key: bool) -> tuple[Encode, str]:
 
 @cache
 def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
-    """Return what writes values whose strings may have lone surrogates."""
+    """Return the encoder of values whose strings may have lone surrogates."""
     made = EncoderSource(is_key=is_key, lenient=True)
     name = made.message(type_info)
     names, _ = made.source.compile(f"lenient {type_info!r}")
@@ -128,15 +130,15 @@ def _lenient(type_info: TypeInformation, *, is_key: bool) -> Encode:
 
 @cache
 def coded_codec(type_info: TypeInformation, *, tuples_hold_none: bool = False) -> CodedCodec:
-    """Return the codec of a type, the same one every time.
+    """Return the cached codec of a type.
 
     Args:
         type_info: The type.
-        tuples_hold_none: Whether tuples may have None in them. Those of users may not, but
-            values with a time-to-live are tuples of which the second field may be.
+        tuples_hold_none: Whether fields of tuples may be None. Those of users' tuples may not, but
+            the second field of a value with a time-to-live may.
 
     Raises:
-        ArgumentError: The type, or one inside it, is none of those the system has.
+        ArgumentError: The type, or a component type, is no type of `Types`.
     """
     if not has_coded_form(type_info):
         raise ArgumentError(
@@ -148,7 +150,7 @@ def coded_codec(type_info: TypeInformation, *, tuples_hold_none: bool = False) -
 
 @cache
 def has_coded_form(type_info: TypeInformation) -> bool:
-    """Return whether a type, and every type inside it, is one the format knows."""
+    """Return whether the format has an encoding of a type and of all its component types."""
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         return all(map(has_coded_form, type_info.field_types))
     if isinstance(type_info, MapTypeInfo):

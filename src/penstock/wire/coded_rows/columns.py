@@ -1,14 +1,14 @@
-"""Many rows of one type at once, field by field, with NumPy.
+"""Decodes many rows of one type together, field by field, with NumPy.
 
-All rows are one buffer, and every row has a cursor in it. For each field in turn the cursors that
-are at its tag read it and move on: a handful of array operations instead of a dozen bytecodes a
-row. Whatever is unusual (the kind of a row, an unknown field, bytes that are damaged) is left to
-the generated decoders, which read one row at a time and say what is wrong where.
+All rows are in one buffer, and every row has a cursor. For each field the cursors at its tag read it
+and move on: a few array operations instead of a dozen bytecodes per row. If a row has a kind, an
+unknown field or damaged bytes, the generated decoders read all rows one by one instead; their
+errors name the row and the position.
 
-`python -m benchmarks coded-rows` shows what it gains: `coded` reads one by one, `coded-together` so where
-that is faster. It is for rows of mostly numbers. A string is a Python object however it is found,
-so types are read so only if at most a third of their fields are strings and none takes a Python
-call (lists, maps, dates, decimals). Few rows take longer than one by one: see `MIN_ROWS`.
+`python -m benchmarks coded-rows` measures the gain: `coded` decodes rows one by one, `coded-together`
+together where that is faster. That is so for rows of mostly numbers. A string costs a Python object either way,
+so a type is columnar only if at most a third of its fields are strings and none needs a Python
+call (lists, maps, dates, decimals). Decoding few rows together is slower: see `MIN_ROWS`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from penstock.types import (
     row_factory,
 )
 from penstock.wire.coded_rows.leaves import Leaf, leaf_of
-from penstock.wire.coded_rows.wire import MAX_VARINT_BYTES, WireType, field_number, tag
+from penstock.wire.coded_rows.wire_types import MAX_VARINT_BYTES, WireType, field_number, tag
 
 MIN_ROWS = 512
-"""Fewer are read faster one by one."""
+"""Fewer rows are decoded faster one by one."""
 
 _PADDING = bytes(16)  # so that no cursor is ever outside of the buffer
 _INTEGERS = frozenset({"Byte", "Short", "Integer", "Long"})
@@ -45,12 +45,12 @@ Numbers = npt.NDArray[np.uint64]
 
 
 class _UnusualError(Exception):
-    """The rows have to be read one by one."""
+    """The rows must be decoded one by one."""
 
 
 @cache
 def is_columnar(type_info: TypeInformation) -> bool:
-    """Return whether many rows of a type are read faster at once."""
+    """Return whether many rows of a type are decoded faster together."""
     if not isinstance(type_info, (RowTypeInfo, TupleTypeInfo)) or not can_be_read(type_info):
         return False
     names = _leaf_names(type_info)
@@ -58,7 +58,7 @@ def is_columnar(type_info: TypeInformation) -> bool:
 
 
 def can_be_read(type_info: TypeInformation) -> bool:
-    """Return whether `decode_columns` knows a type, and every type inside it."""
+    """Return whether `decode_columns` supports a type and its component types."""
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         few = len(type_info.field_types) <= _MAX_FIELDS
         return few and all(map(can_be_read, type_info.field_types))
@@ -72,11 +72,11 @@ def _leaf_names(type_info: Any) -> list[str]:
 
 
 def decode_columns(type_info: TypeInformation, stored: list[bytes]) -> list[Any] | None:
-    """Return the values of rows or tuples; None if they have to be read one by one.
+    """Return the values of rows or tuples; None if they must be decoded one by one.
 
     Args:
-        type_info: A row or tuple that can be read so.
-        stored: Bytes of each.
+        type_info: A row or tuple type that `can_be_read`.
+        stored: Bytes of each value.
     """
     sizes = np.fromiter(map(len, stored), np.int64, len(stored))
     ends = np.cumsum(sizes)
@@ -87,7 +87,7 @@ def decode_columns(type_info: TypeInformation, stored: list[bytes]) -> list[Any]
 
 
 class _Buffer:
-    """All rows, one behind the other."""
+    """The bytes of all rows, concatenated."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -98,7 +98,7 @@ class _Buffer:
         self._high = None if data.isascii() else np.cumsum(is_high, dtype=np.int64)
 
     def records(self, type_info: Any, at: Places, ends: Places) -> list[Any]:
-        """Return the rows or tuples at some places."""
+        """Return the rows or tuples at some positions."""
         columns: list[Sequence[Any]] = []
         for position, field in enumerate(type_info.field_types):
             at, column = self._column(field, field_number(position), at, ends)
@@ -114,7 +114,7 @@ class _Buffer:
     def _column(
         self, field: TypeInformation, number: int, at: Places, ends: Places
     ) -> tuple[Places, list[Any]]:
-        """Return where the cursors are behind a field, and its values; None where it is not."""
+        """Return the cursors after a field, and its values; None for rows without it."""
         leaf = leaf_of(field)
         own = tag(number, WireType.LENGTH_DELIMITED if leaf is None else leaf.wire)
         is_here = at < ends
@@ -170,7 +170,7 @@ class _Buffer:
         return bool((high[stops - 1] > before)[filled].any())
 
     def _varints(self, at: Places) -> tuple[Numbers, Places]:
-        """Return the varints at some places, and the places behind them."""
+        """Return the varints at some positions, and the positions after them."""
         first = self._bytes[at]
         numbers = (first & 0x7F).astype(np.uint64)
         after = at + 1

@@ -1,6 +1,6 @@
-"""Generating decoders: per type the source of functions that read messages.
+"""Generates decoders: per type the source of functions that read messages.
 
-Fields come in order, so a row is a straight line of tests for the next tag. For Row(id: Long):
+Fields are in order, so a decoder of rows tests for one tag after the other. For Row(id: Long):
 
     def row_0(data, at, end):
         v0 = None
@@ -17,7 +17,7 @@ Fields come in order, so a row is a straight line of tests for the next tag. For
             raise refused(at, cause) from cause
         ...
 
-What is read beyond `end` is found out behind the last field: then `at` is beyond it as well.
+A decoder checks only after the last field that it has not read beyond `end`: then `at` exceeds `end`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from penstock.types.row import names_of
 from penstock.wire.coded_rows.encoders import is_repeated
 from penstock.wire.coded_rows.leaves import NAMES, leaf_of
 from penstock.wire.coded_rows.source_text import SourceText, indented
-from penstock.wire.coded_rows.wire import (
+from penstock.wire.coded_rows.wire_types import (
     Namespace,
     WireType,
     corrupt,
@@ -55,7 +55,7 @@ _TWO_BYTES = 2
 
 
 def _refused(at: int, cause: Exception) -> DecodeError:
-    """Return the error for what reading a field at `at` raised."""
+    """Return the error about an exception at `at`."""
     if isinstance(cause, DecodeError):
         return cause
     if isinstance(cause, PenstockError):
@@ -80,7 +80,7 @@ _NAMES: Namespace = NAMES | {
 
 
 class DecoderSource:
-    """Builds the functions that read one type; each is `(data, at, end)` to the value.
+    """Builds the functions that decode one type; each maps `(data, at, end)` to the value.
 
     Args:
         tuples_hold_none: Whether a field that a tuple lacks is None instead of an error.
@@ -101,7 +101,7 @@ class DecoderSource:
         return self.source.function(type_info, "all", lambda name: self._whole(name, type_info))
 
     def one_field(self, type_info: TypeInformation, position: int) -> str:
-        """Return the name of the function that reads one field: of `data` alone."""
+        """Return the name of the function that reads one field; its argument is `data`."""
         number = field_number(position)
         lines = [
             "end = len(data)",
@@ -123,7 +123,7 @@ class DecoderSource:
         )
 
     def _row(self, name: str, row: RowTypeInfo) -> list[str]:
-        # The class and the tuple of names that all rows with these names share.
+        # All rows with these names share one class and one tuple of names.
         (sample,) = row_factory(row.field_names)([[None] * len(row.field_names)])
         self.source.names[f"Class_{name}"] = type(sample)
         self.source.names[f"NAMES_{name}"] = names_of(sample)
@@ -147,7 +147,7 @@ class DecoderSource:
         return self._function(name, tuple_type.field_types, made)
 
     def _whole(self, name: str, type_info: TypeInformation) -> list[str]:
-        """Return a function for what is no record: all there is, as field 1."""
+        """Return the function of a type that is no record: the value is field 1."""
         if is_repeated(type_info):
             empty = "{}" if isinstance(type_info, MapTypeInfo) else "[]"
             result = [f"return {empty} if v0 is None else v0"]
@@ -163,7 +163,7 @@ class DecoderSource:
         *,
         has_kind: bool = False,
     ) -> list[str]:
-        """Return a function that reads fields `v0`, `v1`, … and then does `result`."""
+        """Return a function that reads fields `v0`, `v1`, … and returns the expression `result`."""
         last = field_number(len(types) - 1)
         rest = f"read_rest(data, at, end, {last}, has_kind={has_kind})"
         body: list[str] = []
@@ -186,7 +186,7 @@ class DecoderSource:
         ]
 
     def _field(self, field: TypeInformation, number: int, value: str) -> list[str]:
-        """Return lines that read a field into `value` if its tag is next, and the tag behind it."""
+        """Return lines that read a field into `value` if its tag is next, then the next tag."""
         again = _read_tag(number)
         if isinstance(field, MapTypeInfo):
             return self._map(field, number, value, again)
@@ -285,7 +285,7 @@ def _constant(number: int, wire: WireType) -> int:
 
 
 def _read_tag(number: int) -> list[str]:
-    """Return lines that read as many bytes as the tag of a field has; 0 if there are not as many."""
+    """Return lines that read as many bytes as the tag of a field has, or 0 if fewer remain."""
     size = _tag_size(number)
     if size == 1:
         return ["tag = data[at] if at < end else 0"]
@@ -295,7 +295,7 @@ def _read_tag(number: int) -> list[str]:
 
 
 def _long_varint(limit: int) -> list[str]:
-    """Return lines that go on with a varint whose first byte, `z`, is read; two bytes in line."""
+    """Return lines that read the rest of a varint after its first byte `z`; two bytes need no call."""
     slow = f"z, at = read_varint(data, at - 1, {limit})"
     if limit < 1 << 14:
         return ["if z > 127:", f"    {slow}"]
@@ -311,7 +311,7 @@ def _long_varint(limit: int) -> list[str]:
 
 
 def _length(number: int) -> list[str]:
-    """Return lines that move `at` behind tag and length, and set `stop`."""
+    """Return lines that move `at` after tag and length, and set `stop`."""
     size = _tag_size(number)
     return [
         f"n = data[at + {size}]",

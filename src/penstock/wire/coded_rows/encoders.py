@@ -1,6 +1,6 @@
-r"""Generating encoders: per type the source of functions that turn values into messages.
+r"""Generates encoders: per type the source of functions that encode values as messages.
 
-A row becomes one `join` of the pieces of its fields. For Row(id: Long, name: String):
+A row becomes one `join` of the bytes of its fields. For Row(id: Long, name: String):
 
     def row_0(row):
         v0, v1 = row._values
@@ -23,8 +23,8 @@ A row becomes one `join` of the pieces of its fields. For Row(id: Long, name: St
         except UnicodeEncodeError:  # a lone surrogate, which strict UTF-8 does not have
             return lenient(value)
 
-Encoding strictly, and heads in lists, which the interpreter indexes faster than dictionaries: a
-row of 21 strings takes a quarter less time than with `surrogatepass` for every string.
+Strings are first encoded strictly, and heads are in lists, which the interpreter indexes faster than
+dictionaries. So a row of 21 strings takes a quarter less time than with `surrogatepass` throughout.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from penstock.errors import KeyTypeError
 from penstock.types import MapTypeInfo, RowKind, RowTypeInfo, TupleTypeInfo, TypeInformation
 from penstock.wire.coded_rows.leaves import NAMES, leaf_of
 from penstock.wire.coded_rows.source_text import SourceText, indented
-from penstock.wire.coded_rows.wire import (
+from penstock.wire.coded_rows.wire_types import (
     HEADS,
     KIND_NUMBER,
     WireType,
@@ -78,7 +78,7 @@ class EncoderSource:
             lenient: Writes values with lone surrogates.
 
         Raises:
-            KeyTypeError: As `message`.
+            KeyTypeError: See `message`.
         """
         name = self.message(type_info)
         self.source.names["lenient"] = lenient
@@ -96,7 +96,7 @@ class EncoderSource:
         """Return the name of the function that writes a value of a type as a message.
 
         Raises:
-            KeyTypeError: It is to be canonical, and such values have no canonical form.
+            KeyTypeError: The encoder is that of keys, and the type has no canonical form.
         """
         if isinstance(type_info, RowTypeInfo):
             return self.source.function(type_info, "row", lambda name: self._row(name, type_info))
@@ -135,7 +135,7 @@ class EncoderSource:
         return [f"def {name}(v):", f"    return {self._element(type_info, 1, 'v')}"]
 
     def _fields(self, types: Sequence[TypeInformation]) -> tuple[list[str], str]:
-        """Return the lines that make the pieces of fields `v0`, `v1`, …, and what joins them."""
+        """Return the lines that encode fields `v0`, `v1`, …, and the expression that joins them."""
         lines: list[str] = []
         pieces: list[str] = []
         for at, field in enumerate(types):

@@ -1,4 +1,4 @@
-"""How types without fields are written and read, as expressions of the generated code."""
+"""Expressions of the generated code that write and read types without fields."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from penstock.wire.coded_rows.payloads import (
     zoned_key,
     zoned_payload,
 )
-from penstock.wire.coded_rows.wire import Namespace, WireType
+from penstock.wire.coded_rows.wire_types import Namespace, WireType
 
 _TEXT = "{v}.encode({text})"
 _ZIGZAG = "({v} << 1 ^ {v} >> 63)"
@@ -46,16 +46,16 @@ _UNZIGZAG = "z >> 1 ^ -(z & 1)"
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """How one type without fields is written and read.
+    """The expressions of one type without fields.
 
     Attributes:
         wire: Its wire type.
-        write: Expression of the value `{v}`: of VARINT the unsigned number, else the payload,
-            of LENGTH_DELIMITED without its length. `{text}` are the arguments of `str.encode`.
-        read: Expression of `z`, the number of a VARINT; of `data[at:stop]`, the bytes of
-            LENGTH_DELIMITED; of others, of `data` and `at`, giving value and end.
-        limit: The number of a VARINT is below it.
-        key: `write` in the canonical form, where that is another; None if there is none.
+        write: Expression in the value `{v}`: for VARINT the unsigned number, else the payload,
+            for LENGTH_DELIMITED without its length. `{text}` are the arguments of `str.encode`.
+        read: Expression of the value: in `z`, the number of a VARINT; in `data[at:stop]`, the bytes
+            of LENGTH_DELIMITED; else in `data` and `at`, and it is (value, end).
+        limit: Upper bound of the number of a VARINT, exclusive.
+        key: `write` for keys; None if the type has no canonical form.
     """
 
     wire: WireType
@@ -152,7 +152,7 @@ def _reader(layout: struct.Struct) -> Callable[[bytes, int], tuple[float, int]]:
 
 
 def _plain(value: float) -> float:
-    """Return the one number all share that are the same key."""
+    """Return the same number for all numbers that are equal as keys."""
     return value + 0.0 if value == value else _NAN  # noqa: PLR0124 - what NaN is not
 
 
@@ -190,7 +190,7 @@ NAMES: Namespace = {
         )
     },
 }  # fmt: skip
-"""What the expressions refer to."""
+"""Names in the expressions."""
 
 
 def name_of(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Payloads that take more than an expression: decimals, timestamps, big integers, pickles."""
+"""Payloads that need a function: decimals, timestamps, big integers, pickles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from penstock.errors import StateError, TypeMismatchError
 from penstock.types import Instant
 from penstock.user_failure import raise_interrupt, words_of
-from penstock.wire.coded_rows.wire import (
+from penstock.wire.coded_rows.wire_types import (
     LONG_VARINT_BYTES,
     corrupt,
     read_varint,
@@ -40,10 +40,10 @@ def integer_bytes(value: int) -> bytes:
 
 
 def integer_of(data: bytes) -> int:
-    """Return the number that has these bytes.
+    """Return the number with these bytes.
 
     Raises:
-        ValueError: They are not as short as possible.
+        ValueError: The bytes are not as short as possible.
     """
     value = int.from_bytes(data, "big", signed=True)
     if len(data) != 1 and len(data) != len(integer_bytes(value)):
@@ -53,7 +53,7 @@ def integer_of(data: bytes) -> int:
 
 
 def decimal_payload(value: Decimal) -> bytes:
-    """Return scale and unscaled value; zeros at the end and the sign of zero are kept."""
+    """Return scale and unscaled value, with trailing zeros and the sign of zero."""
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int)  # the declared form is finite
     scale = varint(zigzag(-exponent))
@@ -64,14 +64,14 @@ def decimal_payload(value: Decimal) -> bytes:
 
 
 def decimal_key(value: Decimal) -> bytes:
-    """Return the payload all decimals share that are equal to this one."""
+    """Return the same payload for all decimals that are equal to this one."""
     if not value:
         return decimal_payload(Decimal(0))
     return decimal_payload(value.normalize(_EXACT))
 
 
 def read_decimal(data: bytes, at: int) -> tuple[Decimal, int]:
-    """Return the decimal whose payload is at `at`, and where what follows begins."""
+    """Return the decimal whose payload is at `at`, and the position after it."""
     scale, after = read_varint(data, at)
     size, after = read_varint(data, after)
     stop = after + size
@@ -120,7 +120,7 @@ def instant_payload(value: Instant) -> bytes:
     """Return the payload of an instant.
 
     Raises:
-        TypeMismatchError: It is more than 10 to the 28 years away.
+        TypeMismatchError: It is more than 10 to the 28 years before or after 1970.
     """
     millis, nanos = divmod(value.seconds * 1_000_000_000 + value.nanos, _NANOS_PER_MILLI)
     if zigzag(millis) >= _MILLIS_LIMIT:
@@ -146,21 +146,21 @@ def _read_micros(data: bytes, at: int) -> tuple[timedelta, int, int]:
 
 
 def read_timestamp(data: bytes, at: int) -> tuple[datetime, int]:
-    """Return the moment without time zone at `at`, and where what follows begins."""
+    """Return the moment without time zone at `at`, and the position after it."""
     past, fold, after = _read_micros(data, at)
     moment = _EPOCH + past
     return (moment.replace(fold=1) if fold else moment), after
 
 
 def read_zoned(data: bytes, at: int) -> tuple[datetime, int]:
-    """Return the moment in UTC at `at`, and where what follows begins."""
+    """Return the moment in UTC at `at`, and the position after it."""
     past, fold, after = _read_micros(data, at)
     moment = _EPOCH_UTC + past
     return (moment.replace(fold=1) if fold else moment), after
 
 
 def read_instant(data: bytes, at: int) -> tuple[Instant, int]:
-    """Return the instant at `at`, and where what follows begins."""
+    """Return the instant at `at`, and the position after it."""
     millis, nanos, after = _read_moment(data, at)
     if nanos >= _NANOS_PER_MILLI:
         raise corrupt(at, f"a millisecond has {nanos} nanoseconds")
@@ -190,7 +190,7 @@ def pickled(value: Any) -> bytes:
     """Return the pickle of a value.
 
     Raises:
-        StateError: It has none.
+        StateError: The value cannot be pickled.
     """
     try:
         return pickle.dumps(value, 5)
@@ -206,10 +206,10 @@ def unpickled(data: bytes, at: int) -> Any:
     """Return the value of a pickle that begins at `at` of a row.
 
     Raises:
-        DecodeError: It has none, e.g. because its class is gone.
+        DecodeError: It cannot be unpickled, e.g. because its class is missing.
     """
     try:
         return pickle.loads(data)
-    except BaseException as cause:  # a class of the user's program is gone or renamed
+    except BaseException as cause:  # a class of the user's program is missing or renamed
         raise_interrupt(cause)
         raise corrupt(at, f"a pickled field cannot be read: {words_of(cause)}") from cause

@@ -1,4 +1,4 @@
-"""Generated functions: source text that is readable in tracebacks, and its compilation."""
+"""Source text of generated functions, which tracebacks show, and its compilation."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any
 
-from penstock.wire.coded_rows.wire import Namespace
+from penstock.wire.coded_rows.wire_types import Namespace
 
 _numbers = count(1)
 
 
 class SourceText:
-    """The functions of one codec.
+    """The source text of the functions of one codec.
 
     Attributes:
-        names: What they refer to beside each other.
+        names: Global names of the functions, except the functions themselves.
     """
 
     def __init__(self, names: Namespace) -> None:
@@ -26,7 +26,7 @@ class SourceText:
         self._constants: dict[Any, str] = {}
 
     def constant(self, name: str, make: Callable[[], Any]) -> str:
-        """Return `name`, bound to what `make` gives the first time."""
+        """Return `name`, which the first call binds to the result of `make`."""
         if name not in self.names:
             self.names[name] = make()
         return name
@@ -35,9 +35,9 @@ class SourceText:
         """Return the name of a function, built once per `key`.
 
         Args:
-            key: Says what it does.
-            prefix: Of its name; a number follows.
-            build: Given the name, returns its lines.
+            key: Identity of the function.
+            prefix: First part of its name; a number follows.
+            build: Returns its lines, given its name.
         """
         found = self._made.get(key)
         if found is None:
@@ -53,7 +53,7 @@ class SourceText:
         """Return the functions by name, and the module's text.
 
         Args:
-            what: For the file name that tracebacks show.
+            what: Part of the file name that tracebacks show.
         """
         text = self.text()
         filename = f"<penstock coded rows {next(_numbers)}: {what:.60}>"
@@ -65,5 +65,5 @@ class SourceText:
 
 
 def indented(lines: Iterable[str], levels: int = 1) -> list[str]:
-    """Return lines moved to the right."""
+    """Return indented lines."""
     return ["    " * levels + line for line in lines]

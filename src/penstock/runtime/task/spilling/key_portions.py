@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.wire.canonical.key_forms import stable_hash
+from penstock.wire.canonical.key_encodings import stable_hash
 
 FAN_OUT = 16
 """Portions by hash; keys with many records have portions beside them."""

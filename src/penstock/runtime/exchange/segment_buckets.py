@@ -1,9 +1,9 @@
 """Puts the records of a batch run into buckets by route, and pickles them while they are in the cache.
 
-    values, keys ──▶ one bucket per route ──twice a frame in all──▶ parts ──▶ frames
+    values, keys ──▶ one bucket per route ──twice a frame in all──▶ segments ──▶ frames
 
 With frames of 4,096 records that is 8,192, which are still in the cache of a core. A bucket of many routes holds few records by then, and a frame of few records costs its reader, and Spark,
-more than the records do. So the parts of a route wait, as bytes, until they make a whole frame.
+more than the records do. So the segments of a route wait, as bytes, until they make a whole frame.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from penstock.errors import CallSite
 from penstock.runtime.exchange.channel_errors import unpicklable
-from penstock.wire.record_parts import pack_part
+from penstock.wire.record_segments import pack_segment
 
 _OPEN_FRAMES = 2
 _WAITING_BYTES = 16 << 20
@@ -25,25 +25,25 @@ _Buckets = defaultdict[int, list[Any]]
 
 
 @dataclass(slots=True)
-class PartFrame:
+class SegmentedFrame:
     """What makes a frame.
 
     Attributes:
         route: Where it goes.
         is_keyed: Records come with their keys.
-        parts: Made by `pack_part`.
-        stamps: Timestamps of each part, as native int64; none if records have none.
+        segments: Made by `pack_segment`.
+        stamps: Timestamps of each segment, as native int64; none if records have none.
         count: Records in all.
     """
 
     route: int
     is_keyed: bool
-    parts: list[bytes] = field(default_factory=list)
+    segments: list[bytes] = field(default_factory=list)
     stamps: list[bytes] = field(default_factory=list)
     count: int = 0
 
 
-class PartBuckets:
+class SegmentBuckets:
     """The records of one channel in one task. Those of a route keep their order."""
 
     def __init__(self, max_frame_records: int, origin: CallSite | None) -> None:
@@ -60,7 +60,7 @@ class PartBuckets:
         self._keys: _Buckets = defaultdict(list)
         self._stamps: _Buckets = defaultdict(list)
         self._open = 0
-        self._waiting: dict[int, PartFrame] = {}
+        self._waiting: dict[int, SegmentedFrame] = {}
         self._waiting_bytes = 0
 
     def add(
@@ -94,7 +94,7 @@ class PartBuckets:
         """Whether what is in the buckets should be pickled."""
         return self._open >= self._most_open
 
-    def take_frames(self, *, rest: bool) -> Iterator[PartFrame]:
+    def take_frames(self, *, rest: bool) -> Iterator[SegmentedFrame]:
         """Pickle what is in the buckets, and yield what makes a frame.
 
         Args:
@@ -124,23 +124,23 @@ class PartBuckets:
 
     def _add(
         self, route: int, values: list[Any], keys: list[Any] | None, stamps: list[int] | None
-    ) -> Iterator[PartFrame]:
+    ) -> Iterator[SegmentedFrame]:
         try:
-            part = pack_part(keys, values)
+            segment = pack_segment(keys, values)
         except BaseException as cause:  # whatever a user's __reduce__ raises
             raise unpicklable(cause, values, self._origin) from cause
         frame = self._waiting.get(route)
         if frame is not None and frame.count + len(values) > self._most:
-            self._waiting_bytes -= sum(map(len, frame.parts))
+            self._waiting_bytes -= sum(map(len, frame.segments))
             yield frame
             frame = None
         if frame is None:
-            frame = self._waiting[route] = PartFrame(route, keys is not None)
-        frame.parts.append(part)
+            frame = self._waiting[route] = SegmentedFrame(route, keys is not None)
+        frame.segments.append(segment)
         if stamps is not None:
             frame.stamps.append(array("q", stamps).tobytes())
         frame.count += len(values)
-        self._waiting_bytes += len(part)
+        self._waiting_bytes += len(segment)
 
 
 def _append(buckets: _Buckets, routes: list[int], values: list[Any]) -> None:

@@ -1,11 +1,11 @@
-"""What may be a key: a row per class, with its bytes and its hash.
+"""The classes of keys, one row per class, with the bytes and the hash of its keys.
 
-Equality is Python's: for a key 1, 1.0 and True are one, which have other content as records
-(`penstock.types.values.kinds`). So an atom has forms of its own here; a key with components is taken apart as any value is.
-Of a class without a row it is found out once which one it has (`penstock.wire.canonical.key_classes`).
+Equality is Python's: the keys 1, 1.0 and True are equal, though their content as records differs
+(`penstock.types.values.kinds`). So an atom has its own encoding here; the components of a container are those
+of any value. `penstock.wire.canonical.key_classes` finds the row of a class that has none of its own, once.
 
-Bytes are equal exactly if keys are: `penstock.wire.canonical.key_bytes` shows them. The hash is older and equal
-for some others, too. Python's own would not do, because that of strings is another one in every process:
+Bytes are equal exactly if keys are; `penstock.wire.canonical.key_bytes` defines them. Equal keys have equal hashes,
+and so have a few unequal ones. Python's hash is unsuitable: that of strings differs between processes:
 
     numbers                       Python's numeric hash, which is fixed and equal for equal numbers
     str, bytes                    CRC-32 of the UTF-8 bytes
@@ -13,8 +13,8 @@ for some others, too. Python's own would not do, because that of strings is anot
     tuple, list, Row, dataclass   combination of the elements
     dates, times, UUID            CRC-32 of the ISO text (of the instant in UTC if it has a zone)
 
-NaN equals nothing, so it cannot be a key; nor can a mutable object, except a list, which is one by value
-(`penstock.types.list_key`).
+NaN does not equal itself, so it cannot be a key. A mutable object cannot be one either, except a list, which
+becomes a tuple (`penstock.types.list_key`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ NAMES: dict[int, str | None] = {
     **dict(enumerate(_NAMES_30, 0x30)),
     **dict(enumerate((*_NAMES_40, "UUID", "datetime with a zone"), 0x40)),
 }
-"""First byte of a key's bytes to what kind of key it is."""
+"""First byte of a key's bytes to the kind of the key."""
 
 HALF_32 = 1 << 31
 HALF_64 = 1 << 63
@@ -71,11 +71,11 @@ _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - it is subtracted from moments without a zone
 
 
-class KeyForm(NamedTuple):
-    """The forms of keys of one class.
+class KeyEncoding(NamedTuple):
+    """The encoding of the keys of one class.
 
     Attributes:
-        to_bytes: Key to its bytes. The first says what follows.
+        to_bytes: Key to its bytes. The first one is the kind of the key.
         to_hash: Key to its stable hash, an integer of up to 64 bits.
     """
 
@@ -84,8 +84,8 @@ class KeyForm(NamedTuple):
 
 
 def bytes_of(key: Any) -> bytes:
-    """Return the bytes of a key, however many there are."""
-    encode = _TO_BYTES.get(type(key)) or _form_of(type(key)).to_bytes  # type: ignore[arg-type]
+    """Return the bytes of a key, of any length."""
+    encode = _TO_BYTES.get(type(key)) or _encoding_of(type(key)).to_bytes  # type: ignore[arg-type]
     return encode(key)
 
 
@@ -95,7 +95,7 @@ def stable_hash(key: Any) -> int:
     Equal keys have equal hashes.
 
     Raises:
-        KeyTypeError: `key` is NaN, mutable, or of a type without a stable form.
+        KeyTypeError: `key` is NaN, mutable, or of a class that is no class of keys.
 
     Examples:
         >>> stable_hash(1) == stable_hash(1.0) == stable_hash(True)
@@ -103,17 +103,17 @@ def stable_hash(key: Any) -> int:
         >>> stable_hash("a")
         3904355907
     """
-    hasher = _TO_HASH.get(type(key)) or _form_of(type(key)).to_hash  # type: ignore[arg-type]
+    hasher = _TO_HASH.get(type(key)) or _encoding_of(type(key)).to_hash  # type: ignore[arg-type]
     return hasher(key)
 
 
 @lru_cache(maxsize=1024)
-def _form_of(cls: Any) -> KeyForm:
-    """Return the forms of keys of a class that has no row."""
+def _encoding_of(cls: Any) -> KeyEncoding:
+    """Return the encoding of the keys of a class without a row."""
     found = key_class(cls)
     if isinstance(found, str):
         return _refused(found)
-    return _dataclass(found.compared) if found.family is None else KEY_FORMS[found.family]
+    return _dataclass(found.compared) if found.family is None else KEY_ENCODINGS[found.family]
 
 
 def _combined(values: Iterable[Any]) -> int:
@@ -133,7 +133,7 @@ def not_a_number() -> KeyTypeError:
 
 
 def _check_decimal(key: Decimal) -> None:
-    """Refuse what has no digits one could write: NaN, or beyond 10 to the 10,000."""
+    """Refuse NaN, and decimals beyond 10 to the 10,000, whose digits would take too much memory."""
     if key.is_nan():
         raise not_a_number()
     if key.is_finite() and key and abs(key.adjusted()) > _MAX_DECIMAL_EXPONENT:
@@ -144,7 +144,7 @@ def _check_decimal(key: Decimal) -> None:
 
 
 def _pieces(components: Iterable[bytes]) -> bytes:
-    """Join byte strings so that they can be told apart: each behind its length."""
+    """Join byte strings unambiguously: the length of each precedes it."""
     joined: list[bytes] = []
     for part in components:
         size = len(part)
@@ -153,18 +153,18 @@ def _pieces(components: Iterable[bytes]) -> bytes:
     return b"".join(joined)
 
 
-def _in_order(tag: bytes, of: type, *salt: str) -> KeyForm:
+def _in_order(tag: bytes, of: type, *salt: str) -> KeyEncoding:
     components = KINDS[of].components
     hashed = (lambda key: (*salt, *components(key))) if salt else components
-    return KeyForm(
+    return KeyEncoding(
         lambda key: tag + _pieces(map(bytes_of, components(key))),
         lambda key: _combined(hashed(key)),
     )
 
 
-def _in_any_order(tag: bytes, of: type) -> KeyForm:
+def _in_any_order(tag: bytes, of: type) -> KeyEncoding:
     components = KINDS[of].components
-    return KeyForm(
+    return KeyEncoding(
         lambda key: tag + _pieces(sorted(map(bytes_of, components(key)))),
         lambda key: sum(map(stable_hash, components(key))) & MASK,
     )
@@ -189,21 +189,21 @@ def _hash_of_row(key: Row) -> int:
     return sum(map(_combined, zip(names, key, strict=True))) & MASK
 
 
-def _dataclass(compared: tuple[str, ...]) -> KeyForm:
+def _dataclass(compared: tuple[str, ...]) -> KeyEncoding:
     def values(key: Any) -> list[Any]:
         return [getattr(key, name) for name in compared]
 
-    return KeyForm(
+    return KeyEncoding(
         lambda key: _DATACLASS + _pieces([_class_name(key), *map(bytes_of, values(key))]),
         lambda key: _combined(values(key)),
     )
 
 
-def _refused(reason: str) -> KeyForm:
+def _refused(reason: str) -> KeyEncoding:
     def refuse(key: Any) -> NoReturn:
         raise no_key_class(key, reason)
 
-    return KeyForm(refuse, refuse)
+    return KeyEncoding(refuse, refuse)
 
 
 def _class_name(key: Any) -> bytes:
@@ -218,7 +218,7 @@ def _integer(key: int) -> bytes:
     size = (key.bit_length() + 7) // 8
     if key > 0:
         return pack_small(BIG_POSITIVE, size) + key.to_bytes(size, "big")
-    # More bytes, smaller number; among equally many the complement keeps the order.
+    # A negative number with more bytes is smaller; of equally many the complement keeps the order.
     complement = key + (1 << 8 * size)
     return pack_small(BIG_NEGATIVE, 0xFFFF_FFFF - size) + complement.to_bytes(size, "big")
 
@@ -279,7 +279,7 @@ def _moment(key: datetime) -> bytes:
     if offset is None:
         return _DATETIME + _integer(elapsed // _MICROSECOND)
     if offset != key.replace(fold=1).utcoffset():
-        # Times a clock shows twice, or never, equal those of the same zone only (PEP 495).
+        # Ambiguous and missing times of a zone equal those of the same zone only (PEP 495).
         return _IN_ZONE + _pieces([str(key.tzinfo).encode(), _integer(elapsed // _MICROSECOND)])
     return _INSTANT + _integer((elapsed - offset) // _MICROSECOND)
 
@@ -314,31 +314,31 @@ def _hash_of_clock(key: time) -> int:
     return crc32(text.encode())
 
 
-KEY_FORMS: dict[type, KeyForm] = {
-    NoneType: KeyForm(lambda _: bytes((NONE,)), lambda _: 0x6E6F6E65),
-    bool: KeyForm(_integer, _hash),
-    int: KeyForm(lambda key: _integer(int(key)), _hash),
-    float: KeyForm(_float, _hash_of_number),
-    complex: KeyForm(_complex, _hash_of_number),
-    Decimal: KeyForm(_decimal, _hash_of_decimal),
-    Fraction: KeyForm(_fraction, _hash),
-    str: KeyForm(
+KEY_ENCODINGS: dict[type, KeyEncoding] = {
+    NoneType: KeyEncoding(lambda _: bytes((NONE,)), lambda _: 0x6E6F6E65),
+    bool: KeyEncoding(_integer, _hash),
+    int: KeyEncoding(lambda key: _integer(int(key)), _hash),
+    float: KeyEncoding(_float, _hash_of_number),
+    complex: KeyEncoding(_complex, _hash_of_number),
+    Decimal: KeyEncoding(_decimal, _hash_of_decimal),
+    Fraction: KeyEncoding(_fraction, _hash),
+    str: KeyEncoding(
         lambda key: STR + str.encode(key, "utf-8", "surrogatepass"),
         lambda key: crc32(str.encode(key, "utf-8", "surrogatepass")),
     ),
-    bytes: KeyForm(lambda key: b"".join((BYTES, key)), crc32),
-    datetime: KeyForm(_moment, _hash_of_moment),
-    date: KeyForm(
+    bytes: KeyEncoding(lambda key: b"".join((BYTES, key)), crc32),
+    datetime: KeyEncoding(_moment, _hash_of_moment),
+    date: KeyEncoding(
         lambda key: _DATE + _integer(key.toordinal()),
         lambda key: crc32(key.isoformat().encode()),
     ),
-    time: KeyForm(_clock, _hash_of_clock),
-    timedelta: KeyForm(
+    time: KeyEncoding(_clock, _hash_of_clock),
+    timedelta: KeyEncoding(
         lambda key: _TIMEDELTA + _integer(key // _MICROSECOND),
         lambda key: hash(key / _MICROSECOND) & MASK,
     ),
-    UUID: KeyForm(lambda key: _UUID + key.bytes, lambda key: crc32(key.bytes)),
-    Enum: KeyForm(
+    UUID: KeyEncoding(lambda key: _UUID + key.bytes, lambda key: crc32(key.bytes)),
+    Enum: KeyEncoding(
         lambda key: _ENUM + _pieces([_class_name(key), key.name.encode()]),
         lambda key: crc32(f"{type(key).__qualname__}.{key.name}".encode()),
     ),
@@ -346,10 +346,10 @@ KEY_FORMS: dict[type, KeyForm] = {
     TupleKey: _in_order(TUPLE, tuple),
     ListKey: _in_order(_LIST, tuple, "list"),
     frozenset: _in_any_order(_SET, frozenset),
-    Row: KeyForm(_row, _hash_of_row),
+    Row: KeyEncoding(_row, _hash_of_row),
 }
-"""Class to the forms of its keys, and of keys that inherit their equality from it."""
+"""Class to the encoding of its keys, and of keys that inherit their equality from it."""
 
-# Each column by itself: a key is looked up in one step, and not in the table and then in its row.
-_TO_BYTES = {cls: form.to_bytes for cls, form in KEY_FORMS.items()}
-_TO_HASH = {cls: form.to_hash for cls, form in KEY_FORMS.items()}
+# One dictionary per column: one lookup per key instead of a lookup and an attribute access.
+_TO_BYTES = {cls: form.to_bytes for cls, form in KEY_ENCODINGS.items()}
+_TO_HASH = {cls: form.to_hash for cls, form in KEY_ENCODINGS.items()}

@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.errors import DecodeError, UserCodeError
-from penstock.runtime.exchange import part_buckets
-from penstock.runtime.exchange.part_buckets import PartBuckets, PartFrame
+from penstock.runtime.exchange import segment_buckets
+from penstock.runtime.exchange.segment_buckets import SegmentBuckets, SegmentedFrame
 from penstock.types.row import Row
 from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
     decode_pairs,
     decode_records,
-    encode_parts,
+    encode_segments,
     read_header,
 )
-from penstock.wire.record_parts import pack_part
+from penstock.wire.record_segments import pack_segment
 
 BATCHES = st.lists(
     st.lists(
@@ -35,16 +35,16 @@ BATCHES = st.lists(
 
 def frame_of(made):
     header = FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, made.count)
-    return encode_parts(header, made.parts, made.stamps, keyed=made.is_keyed)
+    return encode_segments(header, made.segments, made.stamps, keyed=made.is_keyed)
 
 
 def frames_of(batches, add, most, open_frames, bytes_):
     """Return what is made of batches that `add` puts into the buckets."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(part_buckets, "_OPEN_FRAMES", open_frames)
-        patch.setattr(part_buckets, "_WAITING_BYTES", bytes_)
-        buckets = PartBuckets(most, None)
-        frames: list[PartFrame] = []
+        patch.setattr(segment_buckets, "_OPEN_FRAMES", open_frames)
+        patch.setattr(segment_buckets, "_WAITING_BYTES", bytes_)
+        buckets = SegmentBuckets(most, None)
+        frames: list[SegmentedFrame] = []
         for batch in batches:
             add(buckets, *map(list, zip(*batch, strict=True)))
             if buckets.is_full:
@@ -103,15 +103,15 @@ def test_every_route_gets_its_records_and_timestamps(batches, stamped, most, ope
 
 def test_rows_come_back_as_rows():
     rows = [Row(page="a", count=1), Row(page="b", count=2)]
-    part = pack_part([1, 2], rows)
-    frame = encode_parts(FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, 2), [part], keyed=True)
+    segment = pack_segment([1, 2], rows)
+    frame = encode_segments(FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, 2), [segment], keyed=True)
     assert decode_pairs(read_header(frame), frame) == ([1, 2], rows, None)
-    assert len(part) < len(pack_part([1, 2], [(row,) for row in rows]))
+    assert len(segment) < len(pack_segment([1, 2], [(row,) for row in rows]))
 
 
 def test_few_pairs_of_many_routes_share_frames():
-    buckets = PartBuckets(4096, None)
-    frames: list[PartFrame] = []
+    buckets = SegmentBuckets(4096, None)
+    frames: list[SegmentedFrame] = []
     for start in range(0, 1 << 16, 1 << 12):
         keys = list(range(start, start + (1 << 12)))
         buckets.add([key % 64 for key in keys], keys, keys=keys)
@@ -123,7 +123,7 @@ def test_few_pairs_of_many_routes_share_frames():
 
 
 def test_a_value_that_cannot_be_pickled_is_named():
-    buckets = PartBuckets(10, None)
+    buckets = SegmentBuckets(10, None)
     buckets.add([0, 0], [1, lambda: 2], keys=["a", "b"])
     with pytest.raises(UserCodeError, match="lambda"):
         list(buckets.take_frames(rest=True))
@@ -132,9 +132,9 @@ def test_a_value_that_cannot_be_pickled_is_named():
 @given(at=st.integers(0, 60), bit=st.integers(0, 7), count=st.integers(0, 3))
 def test_damage_is_found_or_changes_values_only(at, bit, count):
     frame = bytearray(
-        encode_parts(
+        encode_segments(
             FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, 2),
-            [pack_part(["a"], [1]), pack_part([2], [3])],
+            [pack_segment(["a"], [1]), pack_segment([2], [3])],
             keyed=True,
         )
     )
@@ -151,7 +151,7 @@ def test_damage_is_found_or_changes_values_only(at, bit, count):
 @pytest.mark.parametrize("size", [-1, 1, -7])
 def test_a_frame_that_is_cut_or_longer_is_refused(size):
     header = FrameHeader(0, 0, 2, 1, FrameKind.RECORDS, 1)
-    frame = encode_parts(header, [pack_part(["a"], [1])], keyed=True)
+    frame = encode_segments(header, [pack_segment(["a"], [1])], keyed=True)
     damaged = frame + b"x" * size if size > 0 else frame[:size]
     with pytest.raises(DecodeError, match="records"):
         decode_pairs(read_header(damaged), damaged)

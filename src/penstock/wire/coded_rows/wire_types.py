@@ -1,4 +1,4 @@
-"""Wire types, tags, varints, and skipping what is not known."""
+"""Wire types, tags, varints, and skipping of unknown fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.errors import DecodeError
 
 
 class WireType(IntEnum):
-    """How the payload behind a tag ends."""
+    """The kind of payload after a tag; it determines where the payload ends."""
 
     VARINT = 0
     FIXED64 = 1
@@ -25,11 +25,11 @@ class WireType(IntEnum):
 
 
 KIND_NUMBER = (1 << 29) - 1
-"""Field number of the kind of a row; the greatest there is."""
+"""Field number of the kind of a row; the greatest one."""
 
 MAX_VARINT_BYTES = 10
 LONG_VARINT_BYTES = 19
-"""Of the milliseconds of a timestamp: an `Instant` may be far away."""
+"""Limit of the milliseconds of a timestamp, which is far away for an `Instant`."""
 
 _RESERVED_FROM = 19_000
 _RESERVED = 1_000
@@ -50,7 +50,7 @@ def field_number(position: int) -> int:
 
 
 def tag(number: int, wire: WireType) -> bytes:
-    """Return what is before the payload of a field."""
+    """Return the tag before the payload of a field."""
     return varint(number << 3 | wire)
 
 
@@ -76,20 +76,20 @@ def zigzag(value: int) -> int:
 
 
 def unzigzag(value: int) -> int:
-    """Return what `zigzag` mapped."""
+    """Return the integer that `zigzag` maps to `value`."""
     return (value >> 1) ^ -(value & 1)
 
 
 def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
-    """Return the number at `at`, and where what follows begins.
+    """Return the number at `at`, and the position after it.
 
     Args:
         data: Bytes.
-        at: Where the varint begins.
-        limit: The number is below it.
+        at: Position of the varint.
+        limit: Upper bound of the number, exclusive.
 
     Raises:
-        DecodeError: It is cut, too large, or longer than it has to be.
+        DecodeError: The varint is truncated, too large, or longer than necessary.
     """
     value = shift = 0
     longest = MAX_VARINT_BYTES if limit <= _U64 else LONG_VARINT_BYTES
@@ -107,7 +107,7 @@ def read_varint(data: bytes, at: int, limit: int = _U64) -> tuple[int, int]:
 
 
 def read_tag(data: bytes, at: int, end: int) -> tuple[int, int, int]:
-    """Return field number, wire type, and where the payload begins.
+    """Return field number, wire type, and the position of the payload.
 
     Raises:
         DecodeError: There is no tag.
@@ -148,7 +148,7 @@ _AFTER: dict[int, Callable[[bytes, int], int]] = {
 
 
 def find(data: bytes, number: int) -> int:
-    """Return where the first field with a number, or a greater one, begins; at worst the end.
+    """Return the position of the first field with a number or a greater one, or else the end.
 
     Raises:
         DecodeError: The bytes before it are no fields.
@@ -166,17 +166,17 @@ def find(data: bytes, number: int) -> int:
 
 
 def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> int:
-    """Skip fields behind the known ones, and return the kind of the row; 0 if it has none.
+    """Skip the fields after the known ones, and return the kind of the row; 0 if it has none.
 
     Args:
         data: Bytes.
-        at: Where the known fields end.
-        end: Where the message ends.
-        known: Number of the last field that is known.
-        has_kind: Whether the message is that of a row.
+        at: End of the known fields.
+        end: End of the message.
+        known: Number of the last known field.
+        has_kind: Whether the message is a row.
 
     Raises:
-        DecodeError: The message is cut, or a field is out of order or of another type.
+        DecodeError: The message is truncated, or a field is out of order or of another type.
     """
     if at > end:
         raise corrupt(end, "a field does not end within its message")
@@ -199,7 +199,7 @@ def read_rest(data: bytes, at: int, end: int, known: int, *, has_kind: bool) -> 
 
 
 def corrupt(at: int, what: str) -> DecodeError:
-    """Return the error that says what is wrong at a byte."""
+    """Return the error about a byte."""
     return DecodeError(
         f"byte {at} of a coded row: {what}",
         hint="Read the bytes with the type they were written with; if it is, they are damaged.",
@@ -208,7 +208,7 @@ def corrupt(at: int, what: str) -> DecodeError:
 
 
 HEADS = 512
-"""Lengths below it have their heads at hand."""
+"""Heads of payloads with shorter lengths are precomputed."""
 
 
 def heads(tag_bytes: bytes) -> list[bytes]:
