@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import SavepointError
-from penstock.plan.phases.blocking import RESULTS_RUN
+from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker

@@ -1,1 +1,1 @@
-"""Planning: pure phases from the logical graph to the physical plan."""
+"""The planner: pure phases from the logical graph to the physical plan."""

@@ -1,4 +1,4 @@
-"""What a run passes to the next one."""
+"""The hand-over: values other than keyed state that a run passes to the next run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """What goes over beside keyed state.
+    """The values other than keyed state that a run passes to the next run.
 
     Attributes:
-        watermarks: Channel to group to watermark; group -1 stands for every subtask.
-        memory: uid to what an operator remembers.
+        watermarks: Channel to group to watermark; group -1 means every subtask.
+        memory: uid to the value that the operator's `memory` returned.
     """
 
     watermarks: dict[int, dict[int, int]] = field(default_factory=dict)

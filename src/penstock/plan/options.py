@@ -1,4 +1,4 @@
-"""What planning reads from the configuration."""
+"""The options of the planner, read from the configuration."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from penstock.plan.physical import PlanOptions
 
 
 def plan_options(configuration: Configuration) -> PlanOptions:
-    """Validate the configuration and return the part that planning depends on.
+    """Validate the configuration and return the options of the planner.
 
     Raises:
         ConfigError: A key is unknown or a value cannot be used.

@@ -1,7 +1,6 @@
 """The physical plan: levels, channels, runs, and the reason for each decision.
 
-Phases build it up; every phase is a pure function from plan to plan. Fields that a phase has
-not filled yet are empty.
+Every phase is a pure function from plan to plan. A field is empty before the phase that fills it.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from penstock.types.information import TypeInformation
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """The part of the configuration that planning depends on.
+    """The options of the planner.
 
     Attributes:
         mode: Requested runtime mode.
         mode_from: Layer of the configuration that decided the mode.
         backlog_as_batch: `execution.checkpointing.interval-during-backlog` is 0.
         chaining: Operators may be chained.
-        default_parallelism: Number of subtasks of an operator that does not say otherwise.
+        default_parallelism: Number of subtasks of an operator without one of its own.
         parallelism: Number of subtasks of a level.
-        parallelism_is_asked: The program or its configuration said how many.
+        parallelism_is_asked: The program or its configuration sets it.
         max_parallelism: Number of key groups.
         force_timestamps: `pipeline.force-timestamp-support`.
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
-        drop_unused_timestamps: Timestamps may be left out where nothing looks at them.
+        drop_unused_timestamps: Channels may omit timestamps that no operator reads.
         latency_interval_ms: Least time between two latency markers; 0 sends none.
         sorted_inputs_bytes: `execution.sorted-inputs.memory`.
         state_ttl_ms: `table.exec.state.ttl`, None if it is 0.
@@ -79,9 +78,9 @@ class Decision:
     """One choice of the planner.
 
     Attributes:
-        subject: What it is about: the job, a run, a node's name.
-        choice: What was chosen.
-        reason: Why, in a sentence a user can act on.
+        subject: The job, a run, or the name of a node.
+        choice: The chosen alternative.
+        reason: The reason, in a sentence that a user can act on.
     """
 
     subject: str
@@ -96,7 +95,7 @@ class SourcePlan:
     Attributes:
         id: Node id.
         name: For people.
-        parts: What it reads, one after the other: one part, or those of a hybrid source.
+        parts: The sources that are read one after the other: one, or those of a hybrid source.
         type_info: Type of its records.
         origin: The user's line.
     """
@@ -139,12 +138,12 @@ class LevelPlan:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a run reads of one source.
+    """The parts of one source that a run reads.
 
     Attributes:
         source: Id of the source.
-        parts: Indexes of the parts, in order; all but a lone last one are bounded.
-        ends: The source's end of input is reached in this run.
+        parts: Indexes of the parts, in order; all are bounded, except the last one if it is alone.
+        ends: Whether the run reaches the source's end of input.
     """
 
     source: int
@@ -160,9 +159,9 @@ class RunPlan:
         index: Position among the runs.
         name: `history` or `live` or `batch`; for people.
         kind: Batch or live.
-        readings: What it reads.
+        readings: The parts of sources that it reads.
         final_results_only: Rolling aggregates emit once per key.
-        hands_over: A later run continues with its state.
+        hands_over: Whether a later run takes over its state.
     """
 
     index: int
@@ -180,12 +179,12 @@ class RunPlan:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFold:
-    """How one operator folds in one run.
+    """The fold plan of one operator in one run.
 
     Attributes:
         run: Index of the run.
         operator: Id of the operator.
-        plan: Where and when.
+        plan: Its places, and when it emits.
     """
 
     run: int
@@ -198,8 +197,8 @@ class PhysicalPlan:
     """The whole plan. Equality is structural.
 
     Attributes:
-        graph: What was planned.
-        options: What it was planned for.
+        graph: The logical graph.
+        options: The options.
         mode: The mode in force, after AUTOMATIC was resolved.
         sources: In order of id.
         sinks: In order of index.
@@ -209,13 +208,13 @@ class PhysicalPlan:
         source_operators: Source id to the operators that read it.
         source_channels: Source id to the channels it feeds directly.
         runs: In order of execution.
-        exact_subtasks: The number of subtasks shows in the answer, so a batch run has as many
-            tasks per level.
+        exact_subtasks: Whether results depend on the number of subtasks, so that a batch run has as
+            many tasks per level.
         is_timeless: The job runs without timestamps and watermarks (FLIP-330).
-        untimed_sources: Sources whose records enter without their timestamps.
-        source_copies: Source id to which of its readers get copies.
-        folds: Where records are folded: one per operator that folds, and run.
-        decisions: In the order they were taken.
+        untimed_sources: Sources whose timestamps are dropped.
+        source_copies: Source id to the copies that its readers get.
+        folds: One fold plan per run and operator that folds.
+        decisions: All decisions, in order.
     """
 
     graph: LogicalGraph
@@ -236,10 +235,10 @@ class PhysicalPlan:
     decisions: tuple[Decision, ...] = ()
 
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:
-        """Return the sources that process backlog as long as a run reads them (FLIP-309).
+        """Return the sources that process backlog while a run reads them (FLIP-309).
 
-        A source does while another of its parts follows, and what the bounded region of a job gave
-        is backlog as long as it is not read (FLIP-331 §5.3).
+        A source does while it has further parts. Results of the bounded region are always backlog
+        (FLIP-331 §5.3).
         """
         return frozenset(
             reading.source
@@ -249,9 +248,9 @@ class PhysicalPlan:
         )
 
     def regions(self) -> tuple[frozenset[int], ...]:
-        """Return the sources of each region: the parts of the job that run one after the other.
+        """Return the sources of each region, in the order in which the regions run.
 
-        A run of batch kind that neither is the last one nor hands over is a region by itself.
+        A batch run that is not the last run and does not hand over its state is a region.
         """
         last = len(self.runs) - 1
         first = self.runs[0] if self.runs else None

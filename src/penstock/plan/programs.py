@@ -1,4 +1,4 @@
-"""From plan and run to the programs the levels execute."""
+"""Makes the programs of the levels of a run from the plan."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def programs_of(
 
     Args:
         plan: The job.
-        run: The run they are for.
+        run: The run.
         tasks: Number of tasks per level in a batch run; a live run always has one per
             subtask.
         max_frame_records: Records per frame.
-        handed: From the run before.
+        handed: Hand-over of the previous run.
         job_parameters: Global job parameters.
-        open_splits: Source id to the number of its splits with something left to read in a
-            live run, once that is pinned. None takes the splits as the sources give them.
+        open_splits: Source id to the number of its splits with records left in a live run, after
+            pinning. None takes all splits of the sources.
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
@@ -123,7 +123,7 @@ def _inputs(region: Region, level: int) -> tuple[ChannelSpec, ...]:
 
 
 def _latency(plan: PhysicalPlan, run: RunPlan) -> LatencySpec | None:
-    """Return how latency markers are sent: in live runs, if at all."""
+    """Return the settings of latency markers; only live runs send them."""
     interval_ms = plan.options.latency_interval_ms
     if interval_ms == 0 or run.kind is not RunKind.LIVE:
         return None
@@ -133,12 +133,12 @@ def _latency(plan: PhysicalPlan, run: RunPlan) -> LatencySpec | None:
 def _of(
     sources: Collection[int], fed: Sequence[tuple[int, tuple[int, ...]]]
 ) -> dict[int, tuple[int, ...]]:
-    """Return what some sources feed."""
+    """Return the operators or channels that some sources feed."""
     return {source: targets for source, targets in fed if source in sources}
 
 
 def _source_types(plan: PhysicalPlan) -> dict[int, SourceType]:
-    """Return the declared types of sources whose records may not have them."""
+    """Return the declared types of sources whose records must be coerced."""
     return {
         source.id: SourceType(source.name, source.type_info, source.origin)
         for source in plan.sources

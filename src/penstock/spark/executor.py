@@ -22,7 +22,7 @@ from penstock.metrics.listener import (
     RunStarted,
 )
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.cuts import decide_cuts, with_cuts
+from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.report import Report

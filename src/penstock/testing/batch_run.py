@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
-from penstock.plan.phases.instances import task_groups
+from penstock.plan.phases.task_groups import task_groups
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel

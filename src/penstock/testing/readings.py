@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
-from penstock.plan.phases.instances import tasks_reading
+from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.level_zero import LevelZero
 

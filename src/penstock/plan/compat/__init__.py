@@ -1,1 +1,1 @@
-"""What must hold between the plan of a job and the state it finds."""
+"""Checks whether a plan fits the stored state of its job."""

@@ -1,10 +1,9 @@
-"""What the functions of a job do, as a number: equal for the same program in every process.
+"""A digest of the code of a job's functions. It is equal for the same program in every process.
 
-Pickles would not do: cloudpickle names the classes of a script anew in every process, and sets come in any
-order. So what is looked at is code (instructions, constants, names), of functions, of the methods of objects
-and of functions they name, and plain values in closures and attributes. What is overlooked, such as the inside of a
-library or of this package, makes two programs look the same; the number only decides whether something is
-checked.
+A digest of pickles would differ: cloudpickle names the classes of a script anew in every process, and sets have no
+order. So the digest covers the code (instructions, constants, names) of functions, of methods of objects and of the
+functions that these name, and plain values in closures and attributes. It does not cover code of libraries or of this
+package, so different programs may have equal digests; the digest only decides whether a check is made.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from penstock.types.values.kinds import slot_names
 _PLAIN = (int, float, complex, str, bytes, bool, type(None))
 _LIBRARIES = (
     *{sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")},
-    # The same number wherever the package is installed, and nobody pays for walking through it.
+    # The digest must not depend on where the package is installed; walking through it would cost time.
     str(Path(__file__).parents[2]),
 )
 _DIGEST_BYTES = 7  # fits in a signed 64-bit integer
 
 
 def code_digest(plan: PhysicalPlan) -> int:
-    """Return a number that stands for the functions and key selectors of all operators."""
+    """Return the digest of the functions and key selectors of all operators."""
     found = hashlib.sha256()
     for level in plan.levels:
         for op in level.operators:
@@ -40,7 +39,7 @@ def code_digest(plan: PhysicalPlan) -> int:
 
 
 def _texts(root: Any) -> Iterator[str]:
-    # Parts may be made for this look only: they are held, so that no other gets the identity of one.
+    # Temporary objects stay referenced, so that no later object gets the `id` of a visited one.
     waiting: list[Any] = [root]
     seen: dict[int, Any] = {}
     while waiting:
@@ -48,7 +47,7 @@ def _texts(root: Any) -> Iterator[str]:
         if isinstance(value, _PLAIN):
             yield f"{type(value).__name__} {value!r};"
             continue
-        # Equal tuples may be one object in a process and several in another, so each of them counts.
+        # Equal tuples may be one object in one process and several in another, so all are digested.
         if not isinstance(value, (tuple, CodeType)):
             if id(value) in seen:
                 continue
@@ -121,4 +120,4 @@ _PARTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     ModuleType: lambda module: (module.__name__,),
     BuiltinFunctionType: lambda function: (function.__qualname__,),
 }
-"""Kind of object to what of it counts; of others it is their class and their attributes."""
+"""Class of objects to the components that are digested; for others these are class and attributes."""

@@ -1,4 +1,4 @@
-"""What makes two plans the same job: the shape of the graph, not the code in it."""
+"""The fingerprint of a plan. Plans of one job have the same shape; their code may differ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.program.operator_spec import OperatorSpec
 
 
 def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
-    """Return everything a checkpoint depends on, in plain JSON-able form.
+    """Return all facts of the plan that a checkpoint depends on, as JSON.
 
     User functions may change between runs of a job; operators, their uids, their edges, the
     parallelism and the sequence of runs may not.
@@ -54,9 +54,9 @@ def describe_shape(plan: PhysicalPlan) -> dict[str, object]:
 
 
 def _cut_of_state(operator: OperatorSpec) -> list[int] | None:
-    """Return the numbers by which the state of an operator is cut, None if there are none.
+    """Return the numbers that determine the keys of an operator's state, None if there are none.
 
-    Those of windows in panes, and the bounds that say when an interval join forgets a record.
+    These are the lengths of windows in panes, and the bounds of an interval join.
     """
     if operator.interval is not None:
         return [operator.interval.lower, operator.interval.upper]

@@ -1,10 +1,10 @@
-"""What the parts of a plan are called outside of it: by uid, so that it survives a new plan."""
+"""The uids of sources, operators and channels. Unlike ids, they are stable between plans."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from penstock.plan.phases.places import name_numbers, source_names
+from penstock.plan.phases.generated_uids import generate_legacy_uids, source_names
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.operators import SOURCE
@@ -17,20 +17,20 @@ def source_uids(plan: PhysicalPlan) -> dict[int, str]:
 
 
 def numbered_sources(plan: PhysicalPlan) -> frozenset[int]:
-    """Return the sources that only their order tells apart: without uid, and of one name."""
+    """Return the sources that only their order distinguishes: they have no uid and the same name."""
     made = source_names(plan.graph)
     return frozenset(source for source, uid in made.items() if uid.is_numbered)
 
 
 def numbered_uids(plan: PhysicalPlan) -> frozenset[str]:
-    """Return the uids of the operators that only their order tells apart."""
+    """Return the uids of the operators that only their order distinguishes."""
     made = (node.generated_uid for node in plan.graph.nodes if node.uid is None)
     return frozenset(uid.text for uid in made if uid is not None and uid.is_numbered)
 
 
 def with_numbers(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan with operators called as 0.1.0 called them; see `name_numbers`."""
-    made = name_numbers(plan.graph)
+    """Return the plan with the operator uids of version 0.1.0; see `generate_legacy_uids`."""
+    made = generate_legacy_uids(plan.graph)
     nodes = tuple(replace(node, generated_uid=made.get(node.id)) for node in plan.graph.nodes)
     known = {node.id: node.uid or made[node.id].text for node in nodes}
     return replace(
@@ -44,7 +44,7 @@ def with_numbers(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def channel_ends(plan: PhysicalPlan) -> dict[int, tuple[str, str]]:
-    """Return channel id to the uids of sender and receiver; only those between levels."""
+    """Return channel id to the uids of sender and receiver, for channels between levels."""
     sources = source_uids(plan)
     operators = [op for level in plan.levels for op in level.operators]
     receivers = {op.id: op.uid for op in operators}

@@ -1,1 +1,1 @@
-"""Where records are folded: which places are legal, which are chosen, and what a run makes of it."""
+"""The fold plan: the legal places of each fold, the chosen ones, and the programs that follow."""

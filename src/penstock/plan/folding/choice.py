@@ -1,9 +1,9 @@
-"""Phase: where each run folds the records of a key. After `drop_timestamps`.
+"""Phase: chooses the places at which each run folds the records of a key. After `drop_timestamps`.
 
-The places are in the order in which a record meets them, and the earlier ones are the faster ones: what
-was folded before need not be sent, held or written to state. So every legal place is chosen
-(`plan.folding.places`). `PhysicalPlan.folds` holds the choice; a plan with any other legal choice gives
-the same results, and tests force all of them.
+A record passes the places in their order, and earlier ones are faster: folded records need not be sent,
+buffered or written to state. So the phase chooses every legal place (`plan.folding.places`).
+`PhysicalPlan.folds` contains the choice. Every other legal choice gives the same results; tests force
+all of them.
 """
 
 from __future__ import annotations
@@ -36,17 +36,19 @@ _WORDS = {
     Place.RECEIVER_GROUP: "key group by key group",
     Place.STATE: "in state",
 }
-"""How people are told of a place; in order of meeting it."""
+"""Place to its name in plans, in the order in which records pass them."""
 
 
 def choose_folds(plan: PhysicalPlan) -> PhysicalPlan:
-    """Choose the places of every operator that folds, in every run, and say why not earlier ones."""
+    """Choose the places of every operator that folds, in every run, and explain the refused ones."""
     folds: list[PlannedFold] = []
     decisions = list(plan.decisions)
     for folding in _foldings(plan):
         refused = obstacles(folding) | _columns_refused(plan, folding)
         places = frozenset(Place) - refused.keys()
-        if not is_legal(folding, places):  # frames of accumulators, of a sender that sends records
+        if not is_legal(
+            folding, places
+        ):  # the sender sends records, so frames of accumulators are not legal
             places -= {Place.RECEIVER_FRAME}
         folds.append(PlannedFold(folding.run.index, folding.op.id, _plan(folding, places)))
         decisions += [d for d in _decisions(plan, folding, places, refused) if d not in decisions]
@@ -54,10 +56,10 @@ def choose_folds(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def legal_places(plan: PhysicalPlan, run: RunPlan, operator: int) -> tuple[frozenset[Place], ...]:
-    """Return every choice of places of an operator that gives the same results in a run.
+    """Return every legal choice of places of an operator in a run.
 
     Raises:
-        StopIteration: There is no such operator, or it does not fold.
+        StopIteration: The operator does not exist or does not fold.
     """
     folding = next(f for f in _foldings(plan) if f.run == run and f.op.id == operator)
     free = [
@@ -72,7 +74,7 @@ def legal_places(plan: PhysicalPlan, run: RunPlan, operator: int) -> tuple[froze
 
 
 def with_folds(plan: PhysicalPlan, run: RunPlan, region: Region) -> Region:
-    """Return what a run executes, with operators and channels that do what `plan.folds` says."""
+    """Return the region of a run, with `plan.folds` applied to its operators and channels."""
     chosen = {fold.operator: fold.plan for fold in plan.folds if fold.run == run.index}
     folding = {op.id: op for level in region.levels for op in level.operators if op.id in chosen}
     keyed = frozenset(id_ for id_, how in chosen.items() if how.takes_keys)

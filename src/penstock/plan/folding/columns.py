@@ -1,21 +1,22 @@
-"""Which sources may be folded as columns: Spark SQL aggregates them before Python has records.
+"""Decides which sources Spark SQL may fold as columns, before Python makes records.
 
-    columns ──▶ Spark SQL: groupBy(key).sum(field) ──▶ a record per key ──▶ as without
+    columns ──▶ Spark SQL: groupBy(key).sum(field) ──▶ a record per key ──▶ the plan without it
 
-It is what the sender does (`plan.folding.places`), and takes more: that SQL means by it what Python
-means. So only where
+The fold equals that of the sender (`plan.folding.places`). In addition SQL must compute the same values
+as Python. So these conditions must hold:
 
-* every part of the source reads columns, which have the declared types, and nothing but the keyed
-  operator gets its records;
-* the records of a key come from that source only, and in a batch run from one part of it. If a column
-  is refused, its keys are missing, and a function behind must not see what others gave without them;
-* a record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates,
-  and the key, which the selector takes as it is. Of other fields the first record's would be kept,
-  and SQL knows no first record;
-* the key is a whole number, text or a truth value, which SQL and Python tell apart alike.
+* Every part of the source reads columns of the declared types, and only the keyed operator reads its
+  records.
+* The records of a key come only from that source, and in a batch run from one part of it. If SQL
+  cannot fold a column, its keys are missing until the run reads the records instead. Operators
+  downstream must not process the results of other sources without them.
+* A record is a row of two fields: a whole number that `sum`, `min` or `max` of the API aggregates,
+  and the key, which the selector only reads. Other fields would keep the values of the first record,
+  and SQL has no first record.
+* The key is a whole number, text or a boolean, whose equality is the same in SQL and Python.
 
-What SQL does in another way shows in the values only: NULL, and sums of more than 2^31 records. Where
-one shows up, the run reads the records after all (`spark.sources.combined_columns`).
+SQL still differs for NULL, and for sums of more than 2^31 records. The values show both; then the run
+reads the records instead (`spark.sources.combined_columns`).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _KEYS = _NUMBERS | {repr(Types.STRING()), repr(Types.BOOLEAN())}
 def columns_folded(
     plan: PhysicalPlan, channel: ChannelSpec, fold: Fold
 ) -> tuple[tuple[int, ColumnFold], ...]:
-    """Return the sources of a channel that may be folded as columns, and how."""
+    """Return the sources of a channel that SQL may fold as columns, each with its fold."""
     if channel.source_level != 0 or channel.partitioner is not StreamPartitioner.HASH:
         return ()
     feeding = {
@@ -75,7 +76,7 @@ def _of_source(source: SourcePlan, channel: ChannelSpec, fold: Fold) -> ColumnFo
     if key is None or sorted((key, field)) != list(range(len(names))):
         return None  # other fields, or the key itself is aggregated
     if names[0].lower() == names[1].lower():
-        return None  # one name for Spark
+        return None  # Spark does not distinguish these names
     if kinds[field] not in _NUMBERS or kinds[key] not in _KEYS:
         return None
     return ColumnFold(names[key], names[field], how, (names[0], names[1]))

@@ -1,18 +1,18 @@
-"""Which places are legal for an operator that folds, and what stands in the way of the others.
+"""Decides which places are legal for an operator that folds, and why the others are not.
 
-Folding outside of state calls a function on other groups of records than the program says, or at
-another time, so it needs more than speed as a reason. Nobody may be able to tell:
+Folding outside of state calls the function for other groups of records, or at another time. It is legal
+only if the results are the same:
 
-| place          | it takes                                                                     |
+| place          | conditions                                                                   |
 |----------------|------------------------------------------------------------------------------|
-| STATE          | nothing                                                                      |
-| RECEIVER_GROUP | a batch run that asks for one result per key, or windows that can be told from the timestamps; no `open` or `close` of the function's own, in which it could get hold of state |
-| RECEIVER_FRAME | the same; records without timestamps, or a function to which their order does not matter: behind an exchange the records of several tasks have no order in time until all have come |
-| SENDER         | the same; an associative function, and of records with timestamps a commutative one |
-| SOURCE_SQL     | the same, and what `plan.folding.columns` says                               |
+| STATE          | none                                                                         |
+| RECEIVER_GROUP | a batch run with one result per key, or windows that depend only on timestamps; the function has no `open` or `close`, which could access state |
+| RECEIVER_FRAME | the same; records have no timestamps, or the function ignores their order: after an exchange the records of several tasks are in order of time only when all have arrived |
+| SENDER         | the same; the function is associative, and for records with timestamps also commutative |
+| SOURCE_SQL     | the same, and those of `plan.folding.columns`                                |
 
-Somebody has to promise that a function is associative or commutative, or the declared type of a field
-proves it. Records without timestamps keep the order they have in a key, so nothing has to commute.
+The user promises that a function is associative or commutative, or the declared type of a field proves
+it. Records without timestamps keep their order per key, so their function need not commute.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.graph.logical import Node
-from penstock.plan.phases.attributes import asking
+from penstock.plan.phases.attributes import raises_node_error
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.folding.fold import NO_PROMISES, Fold, Place, Promises
@@ -34,7 +34,7 @@ from penstock.program.window_operation import PaneShape
 
 ASSOCIATIVE = "is_associative"
 COMMUTATIVE = "is_commutative"
-"""The methods by which a function object promises it."""
+"""Law to the method by which a function object promises it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class Folding:
     Attributes:
         op: The operator.
         run: The run.
-        emit: When results leave.
-        fold: How; None keeps all records.
-        fed: The channels by which its records come.
-        is_timed: They may have timestamps.
-        ends: All they come from is read to its end.
+        emit: When it emits results.
+        fold: Its fold; None if it stores all records.
+        fed: Its input channels.
+        is_timed: Whether its records may have timestamps.
+        ends: Whether the run reads all its sources to the end.
         combines: `execution.batch.combine`.
-        promises: What is promised or proven of the function.
+        promises: Laws of the function, promised or proven.
     """
 
     op: OperatorSpec
@@ -65,23 +65,23 @@ class Folding:
 
     @property
     def ignores_order(self) -> bool:
-        """Whether records may be folded in any order, to their last digit."""
+        """Whether every order of folding gives exactly the same result."""
         return None not in (self.promises.associative, self.promises.commutative)
 
 
 def folding_of(
     plan: PhysicalPlan, run: RunPlan, op: OperatorSpec, untimed: frozenset[int]
 ) -> Folding | None:
-    """Return how an operator folds in a run; None if it does not.
+    """Return the fold of an operator in a run; None if it does not fold.
 
     Args:
         plan: The job.
         run: The run.
-        op: An operator of it.
+        op: An operator of the run.
         untimed: Channels on which no record has a timestamp.
 
     Raises:
-        UserFunctionError: The function failed when it was asked for a promise.
+        UserFunctionError: The method of a promise failed.
     """
     emit = op.kind.emit
     if emit is None:
@@ -109,7 +109,7 @@ def folding_of(
 
 
 def obstacles(folding: Folding) -> dict[Place, str]:
-    """Return the places that are not legal, each with the reason; completes "because …"."""
+    """Return the illegal places, each with a reason that completes "because …"."""
     found: dict[Place, str] = {}
     for place, asked in _ASKED.items():
         for ask in asked:
@@ -126,15 +126,15 @@ def is_legal(folding: Folding, places: frozenset[Place]) -> bool:
         return False
     if folding.fold is None or folding.fold.create is None:
         return True
-    # What was folded of records does not look like a record, so all of it has to.
+    # An accumulator is no record, so all inputs must be folded, or none.
     return Place.RECEIVER_FRAME not in places or Place.SENDER in places
 
 
 def panes_in_state(folding: Folding) -> PaneShape | None:
-    """Return the shape of windows that state keeps in panes; None keeps them one by one.
+    """Return the shape of windows whose state is in panes; None if each window has its own state.
 
-    Windows that share panes are made by merging accumulators. A function that is opened cannot be
-    asked before whether it does; the operator asks it then.
+    Windows that share panes merge accumulators. A function with `open` must be opened before its
+    `merge` can be tried, so the operator tries it then.
     """
     window, fold = folding.op.window, folding.fold
     if window is None or window.panes is None:
@@ -238,7 +238,7 @@ _ASKED: dict[Place, tuple[_Ask, ...]] = {
         _has_window,
     ),
 }
-"""What stands in the way of a place: the first that answers is told."""
+"""Place to the checks that refuse it; the plan shows the reason of the first one."""
 
 
 def _promises(node: Node, op: OperatorSpec) -> Promises:
@@ -255,7 +255,7 @@ def _promise(node: Node, op: OperatorSpec, said: str | None, method: str) -> str
     asked = getattr(function, method, None)
     if asked is None:
         return None
-    with asking(node, method):
+    with raises_node_error(node, method):
         if not asked():
             return None
     return f"{method} of {type(function).__name__} is True"

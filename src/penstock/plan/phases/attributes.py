@@ -1,4 +1,4 @@
-"""What operators and functions say about themselves, as the planner reads it."""
+"""The attributes of operators and functions that the planner reads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from penstock.user_failure import failing_as, short
 _DEFAULTS = OperatorAttributes()
 
 
-def asking(node: Node, method: str) -> AbstractContextManager[None]:
-    """Return what makes anything that a method of a node's function raises an error of the node."""
+def raises_node_error(node: Node, method: str) -> AbstractContextManager[None]:
+    """Return a context that turns exceptions of a method of a node's function into errors of the node."""
     failed = f"operator {node.name!r} failed on {method}"
     return failing_as(UserFunctionError, failed, node.origin, hint=f"Correct {method}.")
 
 
 def attributes_of(node: Node) -> OperatorAttributes:
-    """Return what a node says of itself: its function's attributes, and what its kind implies.
+    """Return the attributes of a node: those of its function, and those that its kind implies.
 
     A window operator whose windows fire at the end of the stream emits nothing before
     (FLIP-331 §5.3).
@@ -30,11 +30,11 @@ def attributes_of(node: Node) -> OperatorAttributes:
     """
     if node.window is not None and node.window.end_of_stream is not None:
         return OperatorAttributes(output_only_after_end_of_stream=True)
-    return said_of(node, node.function)
+    return declared_attributes(node, node.function)
 
 
-def said_of(node: Node, function: Any) -> OperatorAttributes:
-    """Return what an object that a node calls says of itself.
+def declared_attributes(node: Node, function: Any) -> OperatorAttributes:
+    """Return the attributes that a callable of a node declares; the defaults if it declares none.
 
     Raises:
         GraphError: `get_operator_attributes` returned something else.
@@ -42,7 +42,7 @@ def said_of(node: Node, function: Any) -> OperatorAttributes:
     said: Any = getattr(function, "get_operator_attributes", None)
     if said is None or isinstance(function, type):
         return _DEFAULTS
-    with asking(node, "get_operator_attributes"):
+    with raises_node_error(node, "get_operator_attributes"):
         found = said()
     if not isinstance(found, OperatorAttributes):
         raise GraphError(

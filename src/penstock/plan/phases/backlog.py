@@ -1,4 +1,4 @@
-"""What planning knows of backlog besides runs: sources that can lag behind the clock (FLIP-328)."""
+"""Settings of backlog for live runs: its checkpoint interval, and the lag of watermarks (FLIP-328)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def checkpoint_interval(configuration: Configuration, *, backlog: bool) -> timed
     """Return the time between the starts of two micro-batches (FLIP-309).
 
     Args:
-        configuration: Of the job.
-        backlog: Some source of the run processes backlog.
+        configuration: Configuration of the job.
+        backlog: Whether a source of the run processes backlog.
     """
     normal = configuration.get(CHECKPOINT_INTERVAL)
     during = configuration.get(INTERVAL_DURING_BACKLOG)
@@ -34,11 +34,11 @@ def checkpoint_interval(configuration: Configuration, *, backlog: bool) -> timed
 
 
 def catch_up_factor(configuration: Configuration, usual: ConfigOption[int]) -> int:
-    """Return how many times as much as usual a micro-batch may take while much waits.
+    """Return the factor by which a micro-batch may exceed its usual size while much input is pending.
 
     Args:
-        configuration: Of the job.
-        usual: The option that says what it usually takes; if the user set it, it is a limit.
+        configuration: Configuration of the job.
+        usual: The option of the usual size; if the user set it, it is a limit, and the factor is 1.
     """
     factor = configuration.get(CATCH_UP_FACTOR)
     if factor is not None:
@@ -47,7 +47,7 @@ def catch_up_factor(configuration: Configuration, usual: ConfigOption[int]) -> i
 
 
 def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
-    """Return the sources behind which a strategy makes watermarks."""
+    """Return the sources whose records get watermarks from a strategy."""
     makers = (
         node
         for node in plan.graph.of_kind(TIMESTAMPS)

@@ -1,21 +1,21 @@
-"""Phase: which readers of a stream get objects of their own (FLIP-329). After `assign_levels`.
+"""Phase: decides which readers of a stream get copies (FLIP-329). After `assign_levels`.
 
 Between chained operators U -> D, unless `pipeline.object-reuse` is true:
 
-    U may keep what it emitted    D may hold its input    action
+    U may store its outputs       D may store its input   action
     no                            no                      reuse
     no                            yes                     shallow copy: another record, same value
-    yes                           any                     deep copy, of each value as it is emitted
+    yes                           any                     deep copy of each value when it is emitted
 
-Records travel in lists that nobody changes, so the slot of a list is the record and every edge is
-shallow already. A deep copy is made when the value leaves the function, not when the batch does:
-by then the function may have changed it. So it also serves the channels of U, where Flink writes
-records one by one; a channel here writes a batch.
+Records are passed in lists that no operator changes. The slot of a list is the record, so every edge
+is a shallow copy already. A deep copy is made when the function emits the value, not when the batch is
+complete: the function may change the value in between. The channels of U read the copy too: Flink
+writes records one by one, a channel here writes a batch.
 
-Of several readers of one stream every one but the last gets a copy if it is chained, and a
-channel that sorts records into buckets, because it writes them later. Flink's prototype lets them
-share the value. Values that nobody can change are not copied: by declared or annotated type the
-plan knows, else the worker looks at each batch.
+Of several readers of one stream all but the last get copies: those that are chained, and channels
+that sort records into buckets, because they write records later. Flink's prototype shares the value.
+Immutable values are not copied: the plan knows them by the declared or annotated type, otherwise the
+worker checks each batch.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from enum import Enum, auto
 
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.blocking import end_of_stream_operators
-from penstock.plan.phases.operator_traits import Said, kept_by_source, said_by
+from penstock.plan.phases.bounded_region import end_of_stream_operators
+from penstock.plan.phases.operator_traits import OperatorTraits, kept_by_source, traits_of
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
 from penstock.program.operator_kind import Keeps
 from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
@@ -36,7 +36,7 @@ from penstock.types.values.declared_copying import declared_copier
 
 
 class Action(Enum):
-    """What happens to a record between two chained operators."""
+    """How a record is passed between two chained operators."""
 
     REUSE = auto()
     """The same object is passed on."""
@@ -49,12 +49,12 @@ class Action(Enum):
 
 
 def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttributes) -> Action:  # noqa: FBT001
-    """Return what the matrix says.
+    """Return the action of the table above.
 
     Args:
         reuse: `pipeline.object-reuse`.
         upstream: Attributes of the operator that emits.
-        downstream: Attributes of the one that receives.
+        downstream: Attributes of the operator that receives.
     """
     if reuse:
         return Action.REUSE
@@ -68,12 +68,12 @@ def action(reuse: bool, upstream: OperatorAttributes, downstream: OperatorAttrib
 _DEEP = "deep copy of what can be changed"
 
 _BUCKETS = frozenset({StreamPartitioner.HASH})
-"""Channels that write a record later than they get it."""
+"""Partitioners whose channels buffer records, and write them later."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Readers:
-    """Who reads an output, and its type."""
+    """The readers of an output, and its type."""
 
     operators: tuple[int, ...]
     channels: tuple[int, ...]
@@ -81,12 +81,12 @@ class _Readers:
 
     @property
     def may_differ(self) -> bool:
-        """Whether somebody reads values that can be changed."""
+        """Whether a reader gets mutable values."""
         return bool(self.operators or self.channels) and declared_copier(self.type_info) is not None
 
 
 def choose_copies(plan: PhysicalPlan) -> PhysicalPlan:
-    """Decide for every output which readers get copies, and say who forced it."""
+    """Decide for every output which readers get copies, and which operator forces it."""
     if plan.options.object_reuse:
         return _verifying(plan)
     decisions = list(plan.decisions)
@@ -105,7 +105,7 @@ def choose_copies(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def _verifying(plan: PhysicalPlan) -> PhysicalPlan:
-    """Have those watched that are believed, if that is asked for."""
+    """Let the runtime verify promises about stored values, if the option asks for it."""
     if not plan.options.verify_object_reuse:
         return plan
     return replace(
@@ -129,7 +129,7 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
     only_chained = spec.kind.keeps is Keeps.STATE
     main = _Readers(spec.chained_to, spec.channels, known)
     sides = [_Readers(s.chained_to, s.channels, _type_of(plan, spec, s)) for s in spec.side_outputs]
-    said = _said(plan, node)
+    said = _traits(plan, node)
     emitted = (
         any(readers.may_differ for readers in (main, *sides))
         and said.attributes.is_output_stream_record_value_stored()
@@ -140,7 +140,7 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
     for readers in (main, *sides):
         decisions += _shallow(plan, spec, readers, said)
     copies = _copies(plan, spec.name, main, decisions, at_emission=emitted)
-    if emitted and only_chained:  # it does not change them, so channels may have them
+    if emitted and only_chained:  # it does not change them, so channels may read the originals
         copies = replace(copies, at_emission=False, operators=spec.chained_to)
     return replace(
         spec,
@@ -171,7 +171,7 @@ def _copies(
     *,
     at_emission: bool = False,
 ) -> Copies:
-    """Return the copies of one output; those for readers beside each other are added here."""
+    """Return the copies of one output, including those for several readers."""
     operators: tuple[int, ...] = ()
     channels: tuple[int, ...] = ()
     if readers.may_differ and readers.operators:
@@ -190,7 +190,7 @@ def _copies(
 
 
 def _forced(plan: PhysicalPlan, name: str, readers: _Readers, reason: str) -> list[Decision]:
-    """Return what to say of the edges that an operator forces to be copied."""
+    """Return the decisions about the edges that an operator forces to be copied."""
     if declared_copier(readers.type_info) is None:
         return []
     names = [repr(plan.graph.node(key).name) for key in readers.operators]
@@ -200,24 +200,24 @@ def _forced(plan: PhysicalPlan, name: str, readers: _Readers, reason: str) -> li
 
 
 def _shallow(
-    plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, said: Said
+    plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, said: OperatorTraits
 ) -> list[Decision]:
     found = []
     for key in readers.operators:
         target = plan.graph.node(key)
-        of_target = _said(plan, target).attributes
+        of_target = _traits(plan, target).attributes
         if action(False, said.attributes, of_target) is Action.SHALLOW_COPY:  # noqa: FBT003
             because = f"{target.name!r} lets records wait; the value is not copied"
             found.append(Decision(f"{spec.name!r} to {target.name!r}", "shallow copy", because))
     return found
 
 
-def _said(plan: PhysicalPlan, node: Node) -> Said:
-    return said_by(node, is_at_end=node in end_of_stream_operators(plan.graph))
+def _traits(plan: PhysicalPlan, node: Node) -> OperatorTraits:
+    return traits_of(node, is_at_end=node in end_of_stream_operators(plan.graph))
 
 
 def _type_of(plan: PhysicalPlan, spec: OperatorSpec, side: SideOutput) -> TypeInformation:
-    """Return the type of a side output: that of the node which reads its tag."""
+    """Return the type of a side output: that of the node that reads its tag."""
     return next(
         node.type_info
         for node in plan.graph.nodes

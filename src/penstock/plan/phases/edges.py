@@ -1,4 +1,4 @@
-"""Physical inputs: which operators a node reads, with unions, keys and partitionings resolved."""
+"""Physical inputs: the operators that a node reads, with unions, keys and partitionings resolved."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Edge:
 
     Attributes:
         producer: A source or an operator.
-        origin_node: The node that made the edge what it is; blamed in messages.
-        target_input: Which input of the node it feeds.
-        key_selector: The key the node uses, None if it uses none.
-        partitioning: What the user asked for, None for nothing.
-        output_tag: The side output of the producer it reads; None is its main output.
+        origin_node: The node that determines key and partitioning; messages name it.
+        target_input: Index of the input that the edge feeds.
+        key_selector: The key that the node uses, None if it uses none.
+        partitioning: The user's partitioning, None if there is none.
+        output_tag: The side output of the producer, None for its main output.
     """
 
     producer: Node
@@ -57,7 +57,7 @@ def sources_of(graph: LogicalGraph, node: Node) -> tuple[int, ...]:
 
 
 def _resolve(graph: LogicalGraph, node: Node, *, keyed: bool) -> Iterator[Edge]:
-    """Yield an edge per way from a node up to an operator or source that writes records."""
+    """Yield an edge per path from a node upstream to an operator or source."""
     for *passing, last in ways(node.id, lambda key: _passes_on(graph.node(key))):
         edge = Edge(graph.node(last), graph.node(last))
         for key in reversed(passing):
@@ -70,16 +70,16 @@ def _passes_on(node: Node) -> tuple[int, ...]:
 
 
 def _through(node: Node, edge: Edge, *, keyed: bool) -> Edge:
-    """Return the edge to what reads a node, given the edge to what the node reads.
+    """Return the edge of the readers of a routing node, given the edge of its input.
 
     Args:
-        node: A node that only says how records travel.
-        edge: To what it reads.
-        keyed: The reader uses a key, and this node may be who says it.
+        node: A node that only routes records.
+        edge: The edge of its input.
+        keyed: Whether the reader uses a key, which this node may define.
     """
     if node.kind == KEY_BY:
         selector = node.key_selector if keyed else None
-        # Where a key decides, what was asked for before it has no effect any more.
+        # A key overrides a partitioning before it.
         partitioning = None if keyed else edge.partitioning
         return replace(edge, origin_node=node, key_selector=selector, partitioning=partitioning)
     if node.kind == PARTITION:

@@ -1,4 +1,4 @@
-"""Phase: which sources and sinks the job has."""
+"""Phase: lists the sources and sinks of the job."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def find_endpoints(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def _file_safe(uid: str) -> str:
-    """Return a name that no other uid gives, that is no path, and no default's name."""
+    """Return a file name for a uid: unique, without separators, and different from generated names."""
     quoted = quote(uid, safe="")
     if quoted.startswith(".") or re.fullmatch(r"sink-\d+", quoted):
         return f"%{ord(quoted[0]):02X}{quoted[1:]}"

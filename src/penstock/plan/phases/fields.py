@@ -1,7 +1,7 @@
-"""Phase: fields that functions read and records do not have. First of all.
+"""Phase: refuses functions that read a field that their records lack. It comes early.
 
-Seen only where a function does nothing but read one field, as key selectors do; the body of any
-other is Python's business, and a row says at run time what was meant.
+The phase checks only functions that do nothing but read one field, as key selectors do. Other functions
+fail at run time, and the error of the row suggests the right name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _READERS = frozenset({KEY_BY, MAP, FILTER})
 
 
 def check_fields(plan: PhysicalPlan) -> PhysicalPlan:
-    """Refuse a key selector, `map` or `filter` that only reads a field no record has.
+    """Refuse a key selector, `map` or `filter` that only reads a field that no record has.
 
     Raises:
-        ArgumentError: There is one; names the field.
+        ArgumentError: There is such a function; the error names the field.
     """
     for kind in _READERS:
         for node in plan.graph.of_kind(kind):

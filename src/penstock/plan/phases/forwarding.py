@@ -1,4 +1,4 @@
-"""Phase: `forward` joins subtasks one to one, so both sides must have as many."""
+"""Phase: refuses `forward` between operators with different numbers of subtasks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.program.partitioning import StreamPartitioner
 
 
 def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan as it is.
+    """Return the plan unchanged.
 
     Raises:
         GraphError: A stream is forwarded to an operator of another parallelism.

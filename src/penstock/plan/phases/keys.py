@@ -1,8 +1,8 @@
-"""Phase: keys that are refused whatever the records are, seen before one is read.
+"""Phase: refuses key selectors whose results can never be keys, before a record is read.
 
-It is known of a selector that only reads a field of records with a declared type, and of one that is
-a class, whose instances are the keys. A type declared with `key_by` is looked at there. Annotations do
-not count: they may be wrong, and never keep a program from running.
+The phase knows the results of a selector that only reads a field of records with a declared type, and of
+a selector that is a class. `key_by` itself checks its declared type. Annotations are ignored: they may
+be wrong, and a wrong annotation must not stop a program.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from penstock.wire.canonical.key_classes import hint_for, key_class
 
 _CALLS = (type.__call__, EnumMeta.__call__)
 _BY_VALUE = (list, type(None))
-"""Classes of keys that `key_class` does not know: lists are taken by value before."""
+"""Classes of keys that `key_class` does not know: lists become tuples first."""
 
 
 def check_keys(plan: PhysicalPlan) -> PhysicalPlan:
-    """Refuse a key selector whose keys cannot be keys.
+    """Refuse a key selector whose results cannot be keys.
 
     Raises:
-        KeyTypeError: There is one; names the class, or the field and its type.
+        KeyTypeError: There is such a selector; the error names the class, or the field and its type.
     """
     for node in plan.graph.of_kind(KEY_BY):
         if node.key_selector is not None:
@@ -53,9 +53,9 @@ def _check_class(node: Node, selector: Any) -> None:
 
 
 def _makes_instances(cls: type) -> bool:
-    """Return whether a call of the class gives an instance of it: `__new__` may return anything.
+    """Return whether a call of the class returns an instance of it; `__new__` may return anything.
 
-    `Enum` has one that gives members.
+    The `__new__` of `Enum` returns members, which are instances.
     """
     made_by = next(vars(base)["__new__"] for base in cls.__mro__ if "__new__" in vars(base))
     made_by = getattr(made_by, "__func__", made_by)

@@ -1,23 +1,23 @@
-"""Phases: at which exchange depth each operator runs, and the channels between depths.
+"""Phases: assign operators to levels (depths of exchange), and make the channels between them.
 
 An operator's level is the greatest over its inputs, plus one for an input that must be
-exchanged. Everything else at the same level is chained: called directly, without serialization.
-Where chaining is off, for the job or for one of the two, a local channel lies between them: records
-are written to frames and read from them, in the same subtask. No exchange is needed for that,
-because nobody but this subtask would read what it writes.
+exchanged. Other inputs at the same level are chained: called directly, without serialization. If
+chaining is off for the job or for one of the two operators, a local channel connects them: the
+subtask writes records to frames and reads them again. That needs no exchange, because no other
+subtask reads these frames.
 
-Why an input is exchanged, first reason first:
+The reasons for an exchange, in order of precedence:
 
     it has a key that the operator uses                   HASH
-    the user asked for a partitioning                     that one
-    the operator tells its inputs apart, so that they     FORWARD
-    have to meet in one place
-    the operator is the user's own, and is told of        FORWARD
-    watermarks and ends, which level 0 does not know
-    its parallelism is not that of what it reads, and     REBALANCE
-    it was said, or is less
-    it is a function object with so many subtasks, and    FORWARD
-    its sources are not read in the same tasks
+    the user set a partitioning                           that one
+    the operator distinguishes its inputs, so that one    FORWARD
+    subtask must read them
+    the operator is the user's own, and handles           FORWARD
+    watermarks and ends, which level 0 does not have
+    its parallelism differs from that of its input, and   REBALANCE
+    the user set it, or it is less
+    it is a function object with a number of subtasks,    FORWARD
+    and its sources do not share tasks
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
 from penstock.plan.phases.attributes import attributes_of
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
-from penstock.plan.phases.instances import share_tasks, tasks_reading
+from penstock.plan.phases.task_groups import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec
 from penstock.program.operator_spec import OperatorSpec, SideOutput
@@ -40,17 +40,17 @@ from penstock.types.information import TypeInformation
 
 
 def assign_levels(plan: PhysicalPlan) -> PhysicalPlan:
-    """Place operators on levels and connect them."""
+    """Assign operators to levels and connect them by channels."""
     return _Assignment(plan).run()
 
 
 @dataclass(slots=True)
 class _Draft:
-    """The outputs of one producer, as far as they are known.
+    """The outputs of one producer that are known so far.
 
     Attributes:
-        chained_to: Output tag, None for the main output, to chained operators.
-        channels: The same to channels.
+        chained_to: Output tag (None for the main output) to chained operators.
+        channels: Output tag to channels.
     """
 
     chained_to: dict[str | None, list[int]] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class _Draft:
 
 
 class _Assignment:
-    """Levels, operators and channels of one plan, in the making."""
+    """Builds the levels, operators and channels of one plan."""
 
     def __init__(self, plan: PhysicalPlan) -> None:
         self._plan = plan
@@ -124,7 +124,7 @@ class _Assignment:
         )
 
     def _exchange(self, edge: Edge, node: Node) -> StreamPartitioner | None:
-        """Return how an edge is exchanged, None if it need not be."""
+        """Return the partitioner of an edge, None if it needs no exchange."""
         if edge.key_selector is not None:
             return StreamPartitioner.HASH
         if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
@@ -138,7 +138,7 @@ class _Assignment:
         return StreamPartitioner.FORWARD if self._is_read_apart(node) else None
 
     def _changes_subtasks(self, producer: Node, node: Node) -> bool:
-        """Return whether a node has other subtasks than what it reads, and needs them."""
+        """Return whether a node must have another number of subtasks than its producer."""
         own, is_said = self._subtasks(node), node.parallelism is not None
         if self._levels[producer.id] > 0 or node.kind == TIMESTAMPS:
             before = self._subtasks(producer)
@@ -150,7 +150,7 @@ class _Assignment:
         return self._plan.options.parallelism_is_asked and any(n > own for n in readers if n)
 
     def _is_read_apart(self, node: Node) -> bool:
-        """Return whether tasks that read sources would open more objects of a node than it has."""
+        """Return whether tasks that read sources would open more functions than the node has subtasks."""
         if node.method is None or not (node.parallelism or self._plan.options.parallelism_is_asked):
             return False
         producers = [edge.producer for edge in self._edges[node.id]]
@@ -159,10 +159,10 @@ class _Assignment:
         return not share_tasks(self._plan, sources)
 
     def _is_chained(self, edge: Edge, node: Node) -> bool:
-        """Return whether a node is called directly by what it reads."""
+        """Return whether the producer calls a node directly."""
         if self._levels[edge.producer.id] != self._levels[node.id]:
             return False
-        # Reading a source and stamping its records always stay together.
+        # Timestamps are always assigned in the task that reads the source.
         return edge.producer.kind == SOURCE or (
             self._plan.options.chaining
             and node.chaining is Chaining.ALWAYS
@@ -180,14 +180,14 @@ class _Assignment:
         return None if subtasks == self._plan.options.parallelism else subtasks
 
     def _senders(self, node: Node) -> int | None:
-        """Return in how many of its subtasks a node is fed, None if it is that of its level.
+        """Return the number of subtasks of a node that send records, None if all of its level do.
 
-        Behind what has fewer, and is chained to it, in no more: the others have nothing to say.
+        A node that is chained to one with fewer subtasks has no more: the others get no records.
         """
         return self._less(self._fed[node.id])
 
     def _fed_subtasks(self) -> dict[int, int]:
-        """Return in how many subtasks each source and operator is fed."""
+        """Return the number of subtasks of each source and operator that get records."""
         fed: dict[int, int] = {}
         for node in self._graph.nodes:  # upstream first
             level = self._levels.get(node.id)
@@ -260,7 +260,7 @@ class _Assignment:
             window=node.window,
             async_io=node.async_io,
             interval=node.interval,
-            # Of a function the runtime always groups: it has no way to be given ungrouped records.
+            # The runtime always groups the input of a function, which cannot take ungrouped records.
             sorts_itself=node.kind.is_own and attributes_of(node).internal_sorter_supported,
             join=node.join and replace(node.join, ttl_ms=self._plan.options.state_ttl_ms),
         )
@@ -285,14 +285,14 @@ class _Assignment:
 def _timestamps(node: Node) -> TimestampSpec | None:
     if node.kind != TIMESTAMPS:
         return None
-    marks = node.watermarking or Watermarking(None, None)  # none: keeps the timestamps there are
+    marks = node.watermarking or Watermarking(None, None)  # none: timestamps stay are
     return TimestampSpec(
         marks.assigner, marks.out_of_orderness_ms, marks.make_generator, marks.idle_ms
     )
 
 
 _IN_PLACE = frozenset({StreamPartitioner.FORWARD})
-"""What a user may ask for that needs no exchange."""
+"""Partitionings of the user's that need no exchange."""
 
 
 def _result_type(node: Node) -> TypeInformation | None:
@@ -301,10 +301,10 @@ def _result_type(node: Node) -> TypeInformation | None:
 
 
 def _uids(graph: LogicalGraph) -> dict[int, str]:
-    """Return the uids of operators: the user's, else those made of their places.
+    """Return the uids of operators: the user's, else generated ones.
 
     Raises:
-        GraphError: A made uid collides with one of the user's.
+        GraphError: A generated uid equals one of the user's.
     """
     taken = {node.uid for node in graph.nodes}
     uids: dict[int, str] = {}

@@ -1,4 +1,4 @@
-"""Phases: the runtime mode, and the runs it leads to (FLIP-327 §2.2, FLIP-309).
+"""Phases: choose the runtime mode and the runs of the job (FLIP-327 §2.2, FLIP-309).
 
 | mode | interval-during-backlog | runs |
 |---|---|---|
@@ -6,7 +6,7 @@
 | STREAMING | unset or > 0 | live runs only: one per part of a hybrid source |
 | STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
 
-In STREAMING mode a batch run over the bounded region (`plan.blocking`), if there is one, is first.
+In STREAMING mode a batch run over the bounded region (`plan.phases.bounded_region`), if there is one, is first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
-from penstock.plan.phases.blocking import (
+from penstock.plan.phases.bounded_region import (
     RESULTS_RUN,
     end_of_stream_operators,
     is_result,
@@ -30,7 +30,7 @@ def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
     """Resolve AUTOMATIC and refuse BATCH over unbounded sources. After `find_endpoints`.
 
     Raises:
-        UnboundedBatchError: BATCH was asked for and a source never ends.
+        UnboundedBatchError: The mode is BATCH and a source is unbounded.
     """
     asked = plan.options.mode
     unbounded = [source for source in plan.sources if not source.parts[-1].is_bounded]
@@ -131,7 +131,7 @@ def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def _bounded_region(plan: PhysicalPlan) -> tuple[RunPlan | None, PhysicalPlan]:
-    """Return the batch run of what ends before anything behind it begins, if there is such."""
+    """Return the batch run of the bounded region, None if there is no such region."""
     region = region_sources(plan.graph)
     if not region:
         return None, plan
@@ -154,7 +154,7 @@ def _bounded_region(plan: PhysicalPlan) -> tuple[RunPlan | None, PhysicalPlan]:
 
 
 def _results_run(plan: PhysicalPlan, results: list[int]) -> RunPlan:
-    """Return the run that reads what the bounded region gave; it is backlog for its readers."""
+    """Return the run that reads the results of the bounded region; they are backlog."""
     return RunPlan(
         1,
         RESULTS_RUN,
@@ -170,10 +170,10 @@ def _read_by(bounded: RunPlan | None) -> set[int]:
 
 
 def _live_only(plan: PhysicalPlan, bounded: RunPlan | None, reason: str) -> PhysicalPlan:
-    """Plan one live run per part, aligned at the end: a source with fewer parts joins later.
+    """Plan one live run per part, aligned at the end: a source with fewer parts starts later.
 
-    Parts must not overlap, because per-key order would be lost between them. Results of the
-    bounded region have a run of their own before.
+    A run reads one part of a source only, because reading two at a time would lose the order per
+    key. The results of the bounded region have a separate run before.
     """
     results = {node.id for node in plan.graph.of_kind(SOURCE) if is_result(node)}
     left = [source for source in plan.sources if source.id not in results | _read_by(bounded)]

@@ -1,16 +1,16 @@
-"""What every kind of operator keeps of the records it handles: one table (FLIP-329).
+"""Whether an operator stores the records that it reads or emits (FLIP-329): one table of kinds.
 
-Of an operator with a user function, what is kept of emitted values is for the function to say
-(`plan.kept_values`). Two things are for the operator:
+A user function decides whether it stores its outputs (`plan.phases.kept_values`). The operator decides
+in two cases:
 
-* a function with several results per call may give one object several times, or change it between
-  two `yield`s; only an object that promises otherwise is believed;
-* what keeps records or aggregates in state and emits the same objects, keeps them whatever the
-  function says. A window at the end of an input that ends is no such state: its records are in a
-  batch run, and nobody looks at them again.
+* A function with several results per call may return one object several times, or change it between
+  two `yield`s. The plan assumes so unless a function object promises otherwise.
+* An operator that has records or accumulators in its state and emits the same objects stores them,
+  whatever the function promises. A window at the end of a bounded input is no such state: it belongs to
+  a batch run, and no operator reads its records again.
 
 FLIP-329's prototype has the same values for sources, sinks, timestamps, functions and asynchronous
-calls. It has none for reduce, windows and joins, which are careful here.
+calls. It has none for reduce, windows and joins; here they have the safe ones.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from penstock.graph.backlog_end import as_split_part
 from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.plan.phases.attributes import asking, attributes_of
+from penstock.plan.phases.attributes import attributes_of, raises_node_error
 from penstock.plan.phases.kept_values import PROMISE, Kept, kept_by, kept_by_generator
 from penstock.program.operator_kind import Keeps
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Attributes of one operator, with the reason for what it keeps.
+class OperatorTraits:
+    """The attributes of one operator, with the reason why it stores outputs.
 
     Attributes:
         attributes: The attributes.
-        reason: Why emitted values are, or are not, kept; completes "because …".
+        reason: Why it stores emitted values or not; completes "because …".
     """
 
     attributes: OperatorAttributes
     reason: str
 
 
-def said_by(node: Node, *, is_at_end: bool = False) -> Said:
-    """Return the attributes of a node with an operator, as far as they are about keeping records.
+def traits_of(node: Node, *, is_at_end: bool = False) -> OperatorTraits:
+    """Return the attributes of a node with an operator that are about storing records.
 
     Args:
         node: The node.
-        is_at_end: It answers at the end of its input, in a batch run that reaches it.
+        is_at_end: Whether it emits at the end of its input, in a batch run that reaches it.
 
     Raises:
         UserCodeError: `is_output_value_stored` of its function does not return a bool.
@@ -55,9 +55,9 @@ def said_by(node: Node, *, is_at_end: bool = False) -> Said:
     kind = node.kind
     if kind.keeps is Keeps.AS_OPERATOR:
         reason = f"get_operator_attributes of {type(node.function).__name__} says so"
-        return Said(attributes_of(node), reason)
+        return OperatorTraits(attributes_of(node), reason)
     keeps = (kind.keeps_at_end if is_at_end else None) or kind.keeps
-    with asking(node, "is_output_value_stored"):
+    with raises_node_error(node, "is_output_value_stored"):
         answers = [_KEPT[keeps](function) for function in _functions(node)]
     kept = max(answers, key=lambda answer: answer.stored)
     attributes = (
@@ -66,11 +66,11 @@ def said_by(node: Node, *, is_at_end: bool = False) -> Said:
         .set_input_stream_record_stored(kind.holds_input)
         .build()
     )
-    return Said(attributes, kept.reason)
+    return OperatorTraits(attributes, kept.reason)
 
 
 def _functions(node: Node) -> list[Any]:
-    """Return the function of a node, and the one that makes its argument in a window operation."""
+    """Return the function of a node, and in a window operation also that of its aggregation."""
     fold = None if node.window is None else node.window.fold_function
     return [node.function] if fold is None or fold is node.function else [fold, node.function]
 
@@ -99,10 +99,10 @@ _KEPT: dict[Keeps, Callable[[Any], Kept]] = {
 
 
 def kept_by_source(part: Source) -> Kept:
-    """Return whether a source may keep the records it gives.
+    """Return whether a source may store the records that it returns.
 
-    Those that make every record anew do not; of a generator its function decides. Others may give
-    out what they keep, as a collection does.
+    A source that makes a new object per record does not; for a generator its function decides. Any
+    other source may return stored objects, as a collection does.
     """
     cut = as_split_part(part)
     whole = part if cut is None else cut.source

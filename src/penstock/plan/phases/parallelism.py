@@ -1,4 +1,4 @@
-"""Phase: how many subtasks a level has, and whether their number shows in the answer."""
+"""Phase: chooses the number of subtasks of levels, and whether results depend on it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.program.operators import PARTITION, SINK
 
 
 def choose_parallelism(plan: PhysicalPlan) -> PhysicalPlan:
-    """Give every level as many subtasks as its most parallel operator could need.
+    """Give every level the number of subtasks of its most parallel operator.
 
-    Operators with fewer use the first ones. `window_all` asks for nothing: its records have one
-    key, so it uses one of however many there are.
+    Operators with fewer use the first ones. `window_all` does not count: its records have one key,
+    so it uses one subtask of any level.
 
     Raises:
-        GraphError: An operator asks for more subtasks than there are key groups.
+        GraphError: An operator has more subtasks than there are key groups.
     """
     options = plan.options
     asked = [n for n in plan.graph.nodes if n.parallelism is not None and not _has_one_key(n)]

@@ -1,4 +1,4 @@
-"""The part of a plan that one run executes: all of it, or one side of the cut in `plan.blocking`."""
+"""The region of a plan that one run executes: all of it, or one side of `plan.phases.bounded_region`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Region:
     """Operators and channels of one run.
 
     Attributes:
-        levels: Without those at the end that are empty.
-        channels: Between them, and to sinks.
-        sources: What they read.
+        levels: Levels without the empty ones at the end.
+        channels: Channels between them, and to sinks.
+        sources: Ids of their sources.
     """
 
     levels: tuple[LevelPlan, ...]
@@ -25,7 +25,7 @@ class Region:
 
 
 def region_of(plan: PhysicalPlan, run: RunPlan) -> Region:
-    """Return what a run executes."""
+    """Return the region of a run."""
     regions = plan.regions()
     if len(regions) == 1:
         return Region(plan.levels, plan.channels, regions[0])

@@ -1,16 +1,16 @@
-"""Phases: where timestamps travel, and where they need not. After `assign_levels`.
+"""Phases: decide which channels send timestamps. After `assign_levels`.
 
-Two decisions, the first for a job, the second for each channel of a job the first let be:
+There are two decisions. The first is about a job, the second about each channel of other jobs:
 
 * FLIP-330 §1.3. A job runs without timestamps and watermarks if it allows that
   (`pipeline.force-timestamp-support` is false), has no periodic watermarks
   (`pipeline.auto-watermark-interval` is 0) and no watermark strategy but `no_watermarks()`. One
-  condition is ours: no record with a timestamp of its own (of a source that gives them, of a timer
-  or a window) reaches a keyed operator. In a batch run that one reads each key in order of time, so
-  it would answer differently without timestamps. What merely asks for a timestamp gets an error.
-* The planner's own proof. Timestamps are left out wherever nothing behind looks at them; watermarks
-  go on. Who looks: functions with a context, timestamp assigners, windows, in jobs with a batch
-  run everything keyed, and every operator that is not known here. Sinks never see timestamps.
+  condition is ours: no record with its own timestamp (of a source with timestamps, a timer or a
+  window) reaches a keyed operator. A batch run reads each key in order of time, so without
+  timestamps the results would differ. A function that reads a timestamp in such a job gets an error.
+* A proof of the planner. A channel omits timestamps that no operator downstream reads; watermarks
+  are sent. These read timestamps: functions with a context, timestamp assigners, windows, all keyed
+  operators in jobs with a batch run, and every operator unknown to this module. Sinks do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from penstock.program.run_settings import RunKind
 from penstock.program.timestamps import TimestampSpec
 
 _ANY_ORDER = frozenset({TimeUse.IGNORES, TimeUse.SHOWS, TimeUse.ASSIGNS})
-"""Records are taken as they come."""
+"""The operator processes records in any order."""
 
 _NO_STRATEGY = TimestampSpec(None, None)
 _OURS = "penstock.api."
@@ -34,11 +34,11 @@ _OURS = "penstock.api."
 
 @dataclass(frozen=True, slots=True)
 class _Flow:
-    """Where timestamps may be, and where somebody may look at them.
+    """The operators whose records may have timestamps, and those that may read them.
 
     Attributes:
         carried: Sources and operators whose results may have timestamps.
-        wanted: Operators to whose answer the timestamps of their records may matter.
+        wanted: Operators whose results may depend on the timestamps of their records.
     """
 
     carried: frozenset[int]
@@ -74,7 +74,7 @@ def decide_time(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def drop_timestamps(plan: PhysicalPlan) -> PhysicalPlan:
-    """Leave timestamps out wherever nothing behind looks at them."""
+    """Omit timestamps that no operator downstream reads."""
     if plan.is_timeless or not plan.options.drop_unused_timestamps:
         return plan
     flow = _flow(plan)
@@ -121,7 +121,7 @@ def untimed_channels(plan: PhysicalPlan) -> frozenset[int]:
 
 
 def _obstacles(plan: PhysicalPlan) -> Iterator[str]:
-    """Yield why the job cannot run without time, most telling first."""
+    """Yield the reasons why the job cannot run without time, the most important first."""
     if plan.options.auto_watermarks:
         yield "pipeline.auto-watermark-interval is not 0"
     for op in _operators(plan):
@@ -142,7 +142,7 @@ def _obstacles(plan: PhysicalPlan) -> Iterator[str]:
 
 
 def _flow(plan: PhysicalPlan) -> _Flow:
-    """Follow timestamps downstream, and the wish for them upstream."""
+    """Propagate timestamps downstream, and their readers upstream."""
     operators = sorted(_operators(plan), key=lambda op: op.id)  # upstream first
     inputs: dict[int, set[int]] = {op.id: set() for op in operators}
     producers = [
@@ -170,7 +170,7 @@ def _flow(plan: PhysicalPlan) -> _Flow:
             for number in op.fed_channels
             if plan.channels[number].target_level != SINK_LEVEL
         }
-        if _looks(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
+        if _reads_time(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
             wanted.add(op.id)
     return _Flow(frozenset(carried), frozenset(wanted))
 
@@ -184,18 +184,18 @@ def _makes_timestamps(op: OperatorSpec) -> bool:
 
 
 def _has_timers(op: OperatorSpec) -> bool:
-    """Return whether `on_timer` may give results: whether it is the user's own."""
+    """Return whether `on_timer` may emit results: whether the user overrides it."""
     defined = getattr(op.function, "on_timer", None)
     return not getattr(defined, "__module__", "").startswith(_OURS)
 
 
 def _passes_on(op: OperatorSpec) -> bool:
-    """Return whether results may take the timestamps of records."""
+    """Return whether results may have the timestamps of records."""
     return op.kind.time is not TimeUse.OWN
 
 
-def _looks(op: OperatorSpec, *, in_order: bool) -> bool:
-    """Return whether the timestamps of records may matter to what an operator does."""
+def _reads_time(op: OperatorSpec, *, in_order: bool) -> bool:
+    """Return whether an operator may read the timestamps of its records."""
     if op.kind.time is TimeUse.ASSIGNS:
         return op.timestamps != _NO_STRATEGY
     if op.kind.time is TimeUse.ORDERS:

@@ -1,9 +1,9 @@
-"""Phase: with `pipeline.auto-generate-uids` = false every operator must have a uid of the user's.
+"""Phase: requires a uid of every operator if `pipeline.auto-generate-uids` is false.
 
-As in Flink: sources, sinks and operators need one; `key_by`, partitionings, unions and side outputs
-say how records travel and have none. What stamps the records of a source, and the source, are one:
-`from_source` makes both, and gives out one stream to call `uid` on. What Penstock adds by itself,
-which nobody can call anything, needs none.
+As in Flink, sources, sinks and operators need a uid; `key_by`, partitionings, unions and side outputs
+only route records and have none. A source and its timestamp assigner share one uid: `from_source` makes
+both, and returns one stream with a method `uid`. Operators that Penstock adds need none, because the
+user cannot set it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from penstock.connectors.cache import CacheSink
 from penstock.connectors.python.collect_sink import CollectSink
 from penstock.errors import GraphError
 from penstock.graph.logical import LogicalGraph, Node
-from penstock.plan.phases.places import stamped_source
+from penstock.plan.phases.generated_uids import stamped_source
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import PASSING
 
@@ -20,10 +20,10 @@ _OWN_SINKS = (CacheSink, CollectSink)
 
 
 def check_uids(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan as it is.
+    """Return the plan unchanged.
 
     Raises:
-        GraphError: An operator has no uid, and none may be made; names all of them.
+        GraphError: An operator has no uid, and none may be generated; the error names all of them.
     """
     if plan.options.makes_uids:
         return plan

@@ -1,4 +1,4 @@
-"""Whose watermarks a channel waits for, and those it begins with."""
+"""The groups whose watermarks a channel waits for, and its initial watermarks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def watermark_groups(
         run: The run.
         channel: The channel.
         parallelism: Subtasks of a level.
-        open_splits: As `programs_of` takes it.
+        open_splits: See `programs_of`.
     """
     if channel.source_level > 0:
         return tuple(
@@ -48,16 +48,16 @@ def watermark_groups(
 
 
 def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
-    """Return after how much silence a channel of level 0 stops to wait for a source.
+    """Return the time without records after which a source of a channel of level 0 is idle.
 
-    That of the last strategy on the way; the longest if there are several ways.
+    It is that of the last strategy on the path; the longest if there are several paths.
     """
     specs = {spec.id: spec for spec in plan.levels[0].operators}
     if channel in dict(plan.source_channels).get(source, ()):
         return None
 
     def arriving(targets: Iterable[int], idle_ms: int | None) -> Iterator[tuple[int, int | None]]:
-        """Yield operators, each with the time of the last strategy up to there, its own included."""
+        """Yield operators, each with the time of the last strategy before it or at it."""
         for key in targets:
             own = specs[key].timestamps
             yield key, idle_ms if own is None else own.idle_ms
@@ -77,11 +77,11 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
 def initial_watermarks(
     plan: PhysicalPlan, handed: HandOver, parallelism: int
 ) -> dict[int, dict[int, int]]:
-    """Return channel to group to the watermark it begins with.
+    """Return channel to group to initial watermark.
 
     Args:
         plan: The job.
-        handed: From the run before.
+        handed: Hand-over of the previous run.
         parallelism: Subtasks of a level.
     """
     return {
@@ -93,7 +93,7 @@ def initial_watermarks(
 
 
 def _of_job(plan: PhysicalPlan, handed: dict[int, dict[int, int]]) -> dict[int, dict[int, int]]:
-    """Return what a job takes of the watermarks handed to it: without time only ends of input."""
+    """Return the watermarks that a job takes over: without time only ends of input."""
     if not plan.is_timeless:
         return handed
     return {

@@ -6,7 +6,7 @@
 
 reduce, sum, min, max, min_by, max_by, aggregate and the windows that keep one value are folds. Of
 windows at regular distances what is folded are the records of a key and a pane. The planner chooses
-the places (`plan.phases.folding`) and says why; the runtime does what the plan says. Any legal choice
+the places (`plan.folding`) and says why; the runtime does what the plan says. Any legal choice
 gives the same results.
 """
 

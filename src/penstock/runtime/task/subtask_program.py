@@ -1,7 +1,7 @@
 """What one subtask of a level runs: operators with fewer subtasks than their level have the first ones.
 
 So an operator is made, opened and closed in as many subtasks as it has. What is chained to an operator
-has no fewer (`plan.levels`), and a channel is only written to where its reader is.
+has no fewer (`plan.phases.levels`), and a channel is only written to where its reader is.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock.errors import DecodeError, JobDirectoryError
-from penstock.plan.phases.blocking import RESULTS_RUN
+from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.job_lock import JobLock, is_locked
 from penstock.wire.atomic_file import read_verified

@@ -20,7 +20,7 @@ from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import JobFencedError, PenstockError, SavepointError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import SavepointFailed, SavepointTaken
-from penstock.plan.phases.blocking import RESULTS_RUN
+from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch

@@ -15,7 +15,7 @@ from penstock.config.options import MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.plan.phases.backlog import catch_up_factor
-from penstock.plan.phases.instances import TaskGroup, task_groups, tasks_reading
+from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import POSITIONS_DDL

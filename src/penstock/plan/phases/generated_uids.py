@@ -1,26 +1,26 @@
-"""Phase: what operators without a uid are called: after their place in the graph.
+"""Phase: generates uids of operators that have none, from their position in the graph.
 
-The place of an operator is a digest of two things, each taken operator by operator along the edges:
+The position of an operator is a digest of two values, each computed along the edges:
 
-    upward     its kind, and of each input: which one, side output, keyed or not, upward of the producer
-    downward   its kind, and of each reader: which input, side output, keyed or not, downward of it
+    upstream     its kind, and for each input: index, side output, keyed or not, upstream of the producer
+    downstream   its kind, and for each reader: index of input, side output, keyed or not, its downstream
 
-A uid stands for all that is behind it: of a neighbour that has one nothing else counts, so what
-changes above and below it moves nobody on the other side. The name of a source is its uid.
+For a neighbour with a uid the digest contains only that uid. So a change on the other side of the
+neighbour does not change the digest. The name of a source is its uid.
 
-So an operator that is put above or below another one moves it, and state is never given to whoever
-stands where another one stood. (Flink hashes a number given in order, the inputs and the chained
-outputs: an operator put between two of its kind can take the place of the next.) What a function
-does, names, parallelism, chaining and partitionings between operators do not count: they may change
-between two starts, except that the operator's own name is part of its uid.
+An operator that is added upstream or downstream of another one changes the position of that one, so
+an operator never gets the state of another that had its position. (Flink hashes a number given in
+order, the inputs and the chained outputs: an operator that is added between two of its kind can get
+the state of the next.) The digest contains no code, parallelism, chaining or partitionings: they may
+change between two starts. Names do not count either, except that of the operator itself.
 
-Operators at equal places, as two branches of one shape, are told apart by nothing but their order.
-They are *numbered*: enough for a program that is started again in its checkpoint directory, whose
-shape is compared, too little for state out of a savepoint (see `spark.recovery`).
+Only their order distinguishes operators at equal positions, such as two branches of one shape. They are
+*numbered*. That suffices for a program that is started again in its checkpoint directory, because the
+shape is compared; it does not suffice for state of a savepoint (see `spark.driver.recovery`).
 
-    map-5d41402abc4b              the only one at its place
-    reduce-7d793037a076.2         the second of those at one place
-    timestamps of flights-1       what stamps the records of a source goes by the source alone
+    map-5d41402abc4b              the only operator at its position
+    reduce-7d793037a076.2         the second operator at one position
+    timestamps of flights-1       the operator that assigns timestamps to a source has its name
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from penstock.program.operators import (
 _DIGITS = 12
 
 
-def name_places(plan: PhysicalPlan) -> PhysicalPlan:
-    """Give operators without a uid one that is made of their place. The first phase."""
+def generate_uids(plan: PhysicalPlan) -> PhysicalPlan:
+    """Generate uids of operators that have none. The first phase."""
     graph = plan.graph
     if any(node.generated_uid is not None for node in graph.nodes):
         return plan
@@ -52,10 +52,10 @@ def name_places(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, graph=LogicalGraph(nodes))
 
 
-def name_numbers(graph: LogicalGraph) -> dict[int, GeneratedUid]:
-    """Return what 0.1.0 called nodes: by name, and position among all nodes of that name.
+def generate_legacy_uids(graph: LogicalGraph) -> dict[int, GeneratedUid]:
+    """Return the uids of version 0.1.0: name, and number among all nodes of that name.
 
-    Checkpoint directories that it wrote hold state under these.
+    Its checkpoint directories contain state under these uids.
     """
     seen: Counter[str] = Counter()
     made: dict[int, GeneratedUid] = {}
@@ -67,7 +67,7 @@ def name_numbers(graph: LogicalGraph) -> dict[int, GeneratedUid]:
 
 
 def source_names(graph: LogicalGraph) -> dict[int, GeneratedUid]:
-    """Return what sources without a uid are called: by name, numbered if several have it."""
+    """Return the uids of sources that have none: their name, numbered if several have it."""
     sources = graph.of_kind(SOURCE)
     shared = Counter(node.name for node in sources if node.uid is None)
     seen: Counter[str] = Counter()
@@ -125,7 +125,7 @@ def _downward(
     found: dict[int, str] = {}
     readers: dict[int, list[list[object]]] = defaultdict(list)
     for node in reversed(graph.nodes):
-        # In order of digest: which of two readers was written first does not matter.
+        # In order of digest, so that the order of two readers in the program does not matter.
         read: object = sorted(map(json.dumps, readers[node.id]))
         found[node.id] = _digest(node.kind.name, fixed.get(node.id, read))
         for edge in edges[node.id]:
@@ -138,7 +138,7 @@ def _facts(edge: Edge) -> tuple[int, str | None, bool]:
 
 
 def stamped_source(graph: LogicalGraph, node: Node) -> Node | None:
-    """Return the source whose records a node is the only one to stamp; `from_source` makes one."""
+    """Return the source to which a node alone assigns timestamps; `from_source` makes such nodes."""
     if node.kind != TIMESTAMPS:
         return None
     source = graph.node(node.inputs[0])

@@ -220,5 +220,5 @@ def test_operators_with_state_and_without_uid_are_found(build, found):
     text = describe_unnamed_state(plan)
     assert (text is None) is (not found)
     if text is not None:
-        assert text.count("test_places.py") == len(found), "the user's line"
+        assert text.count("test_generated_uids.py") == len(found), "the user's line"
         assert unnamed_state(plan)[0].uid in text

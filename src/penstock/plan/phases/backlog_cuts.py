@@ -1,7 +1,7 @@
-"""Where the backlog of sources ends that are cut in two: decided once per job.
+"""Decides once per job at which positions the backlog of a source ends.
 
-A source may grow. If each part asked for its splits when it is read, what was added in between would
-be in neither, or in both.
+A source may grow. If each of the two parts called `splits` when it is read, positions that were added in
+between would be in neither part, or in both.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from penstock.plan.physical import PhysicalPlan
 
 
 def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
-    """Return source id to splits and cuts, of sources that are cut in two.
+    """Return source id to splits and cuts, for sources whose backlog has an end.
 
     Raises:
-        SourceError: A source cannot be cut there; names its line.
+        SourceError: A source cannot be cut there; the error names its line.
     """
     found: dict[int, tuple[Cut, ...]] = {}
     for source in plan.sources:
@@ -35,7 +35,7 @@ def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
 
 
 def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> PhysicalPlan:
-    """Return the plan of a job for which the cuts are decided."""
+    """Return the plan with decided cuts."""
     sources = tuple(
         replace(
             source,

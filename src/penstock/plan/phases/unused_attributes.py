@@ -1,9 +1,9 @@
-"""Phase: attributes that nobody would look at are refused.
+"""Phase: refuses attributes that the planner would ignore.
 
-`get_operator_attributes` is the operator's in FLIP-327, 329 and 331, and functions have it too. But
-what a function keeps is said by `is_output_value_stored` (FLIP-329), and how its operator treats
-records is for the operator, which is not the user's. So of the attributes of a function one is
-used. A key selector, or whatever else is called beside an operator's own function, has none.
+In FLIP-327, 329 and 331 `get_operator_attributes` is a method of operators; functions have it too. But
+`is_output_value_stored` says whether a function stores its outputs (FLIP-329), and the function cannot
+decide how its operator treats records. So the planner uses one attribute of a function. It uses no
+attribute of other callables of an operator, such as a key selector.
 
 | attribute | of an operator | of a function |
 |---|---|---|
@@ -22,7 +22,7 @@ from typing import Any
 from penstock.errors import GraphError
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.attributes import said_of
+from penstock.plan.phases.attributes import declared_attributes
 from penstock.plan.physical import PhysicalPlan
 
 REFUSED_OF_FUNCTIONS = {
@@ -31,38 +31,38 @@ REFUSED_OF_FUNCTIONS = {
     "internal_sorter_supported": "Leave it out: the input of a function is always grouped; write "
     "a OneInputStreamOperator to sort it yourself.",
 }
-"""Attribute that a function may not say, to what to do instead."""
+"""Attribute that a function must not set, to the hint of the error."""
 
 _NO_OPERATOR = "Leave it out, or say it in the function of the operator itself."
 
 
 def check_attributes(plan: PhysicalPlan) -> PhysicalPlan:
-    """Return the plan as it is.
+    """Return the plan unchanged.
 
     Raises:
-        GraphError: An attribute would not be used, or `get_operator_attributes` returned none.
+        GraphError: An attribute would be ignored, or `get_operator_attributes` returned no attributes.
         UserCodeError: `get_operator_attributes` failed.
     """
     for node in plan.graph.nodes:
         if not node.kind.is_own:
-            for name in _said(node, node.function):
+            for name in _set_attributes(node, node.function):
                 if name in REFUSED_OF_FUNCTIONS:
                     raise _refused(node, node.function, name, REFUSED_OF_FUNCTIONS[name])
         for function in _beside(node):
-            for name in _said(node, function):
+            for name in _set_attributes(node, function):
                 raise _refused(node, function, name, _NO_OPERATOR)
     return plan
 
 
-def _said(node: Node, function: Any) -> list[str]:
-    """Return the attributes that are not what they are if nothing is said."""
-    said, default = said_of(node, function), OperatorAttributes()
+def _set_attributes(node: Node, function: Any) -> list[str]:
+    """Return the names of the attributes that differ from their defaults."""
+    said, default = declared_attributes(node, function), OperatorAttributes()
     names = [field.name for field in fields(OperatorAttributes)]
     return [name for name in names if getattr(said, name) != getattr(default, name)]
 
 
 def _beside(node: Node) -> Iterator[Any]:
-    """Yield the objects that a node calls beside its function."""
+    """Yield the callables of a node other than its function."""
     called: list[Any] = [node.key_selector]
     if node.partitioning is not None:
         called += [node.partitioning.function, node.partitioning.key_selector]
@@ -70,7 +70,7 @@ def _beside(node: Node) -> Iterator[Any]:
         called.append(node.window.fold_function)
     called.append(getattr(node.sink, "function", None))
     for each in called:
-        owner = getattr(each, "__self__", each)  # of an object its method is kept
+        owner = getattr(each, "__self__", each)  # the node has the bound method of an object
         if owner is not None and owner is not node.function:
             yield owner
 

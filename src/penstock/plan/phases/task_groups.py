@@ -1,9 +1,9 @@
-"""In how many tasks sources are read, and which of them are read in the same tasks.
+"""The tasks that read sources: their number, and the sources that share tasks.
 
-A function that is chained to a source is opened in every task that reads it. So where the program
-said how many subtasks there are, a source is read in no more tasks, and a function that several
-sources feed is chained to them only if they are read in the same tasks: else it is put behind an
-exchange (`plan.levels`). Where nobody said it, Spark decides.
+A function that is chained to a source is opened in every task that reads the source. So if the program
+sets the number of subtasks, no more tasks read a source. A function with several sources is chained to
+them only if they share tasks; otherwise it runs after an exchange (`plan.phases.levels`). If the program
+does not set the number, Spark decides.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """What is read in the same tasks of a run.
+    """Parts of sources that the same tasks of a run read.
 
     Attributes:
         parts: (source id, part index), in order of reading.
-        tasks: How many there are at most; None is as many as there is something to read for.
+        tasks: Greatest number of tasks; None lets the amount of input decide.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -28,17 +28,18 @@ class TaskGroup:
 
 
 def tasks_reading(plan: PhysicalPlan, source: int) -> int | None:
-    """Return in how many tasks a source may be read, None if the program did not say it."""
+    """Return the greatest number of tasks that may read a source, None if the program sets none."""
     options = plan.options
     asked = options.default_parallelism if options.parallelism_is_asked else None
     return plan.graph.node(source).parallelism or asked
 
 
 def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
-    """Return the groups of a run, in order of what is read first.
+    """Return the groups of a run, in order of reading.
 
-    Only split sources share tasks, because rows of files are no ranges. The parts of a hybrid
-    source do not: tasks are numbered in order of reading, and its parts come one after the other.
+    Only split sources share tasks, because rows of files are no ranges of positions. The parts of a
+    hybrid source do not share tasks: they are read one after the other, and tasks are numbered in
+    order of reading.
     """
     shared: dict[int, list[tuple[int, int]]] = {}
     groups: list[tuple[list[tuple[int, int]], int | None]] = []
@@ -58,7 +59,7 @@ def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
 
 
 def share_tasks(plan: PhysicalPlan, sources: Iterable[int]) -> bool:
-    """Return whether, in every run, what is read of some sources is read in the same tasks."""
+    """Return whether some sources share tasks in every run that reads them."""
     wanted = set(sources)
     return all(
         sum(any(source in wanted for source, _ in group.parts) for group in task_groups(plan, run))

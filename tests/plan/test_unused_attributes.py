@@ -24,9 +24,9 @@ from penstock.datastream import (
 from penstock.datastream.window import EndOfStreamWindows
 from penstock.errors import GraphError
 from penstock.graph.operator_attributes import OperatorAttributes
-from penstock.plan.phases.asked_attributes import REFUSED_OF_FUNCTIONS
-from penstock.plan.phases.blocking import end_of_stream_operators
-from penstock.plan.phases.operator_traits import said_by
+from penstock.plan.phases.bounded_region import end_of_stream_operators
+from penstock.plan.phases.operator_traits import traits_of
+from penstock.plan.phases.unused_attributes import REFUSED_OF_FUNCTIONS
 from tests.runtime.jobs import BATCH
 
 NAMES = [field.name for field in fields(OperatorAttributes)]
@@ -151,7 +151,7 @@ def test_an_operator_of_ones_own_says_each_with_effect(name):
     )
     (node,) = [n for n in plan.graph.nodes if n.name == "own"]
     (spec,) = [op for level in plan.levels for op in level.operators if op.name == "own"]
-    said = said_by(node).attributes
+    said = traits_of(node).attributes
     used = {
         "output_stream_record_value_stored": not said.output_stream_record_value_stored,
         "input_stream_record_stored": not said.input_stream_record_stored,

@@ -1,14 +1,14 @@
-"""Phase: cut the job behind operators that answer only at the end of their input (FLIP-331 §5.3).
+"""Phase: cuts the job after operators that emit only at the end of their input (FLIP-331 §5.3).
 
-The region of such operators, if their sources end, is everything that only those sources feed. It
-is a batch run of its own, at batch speed and without checkpoints; when it is through its operators
-are gone. Where it feeds something that other sources feed as well, its records are kept:
+If the sources of such operators are bounded, these sources and all operators that only they feed are the
+bounded region. It is a separate batch run without checkpoints; when it has ended its operators are
+removed. Where it feeds an operator that other sources feed too, its results are stored:
 
     history -> totals ---------> join -> sink           history -> totals -> [result]
     live    -------------------> join           =>      [result] -> join -> sink
                                                         live     -> join
 
-So nothing behind the cut starts, or holds records back, before the region is through.
+So no operator after the cut starts, or buffers records, before the region has ended.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from penstock.program.traverse import inputs_first
 from penstock.types import Types
 
 RESULTS_RUN = "results"
-"""Name of the run that reads what the bounded region gave, and nothing else. A savepoint of it would
-miss the results that are not read yet: they are in the checkpoint directory only."""
+"""Name of the run that reads only the results of the bounded region. A savepoint of this run would lack
+the results that it has not read yet: they are in the checkpoint directory only."""
 
 _PASSING = frozenset({KEY_BY, PARTITION, UNION})
-"""Nodes that say how records travel; they belong to whoever reads them."""
+"""Kinds of nodes that only route records; they belong to the region of their readers."""
 
 
 class WithTimestamp:
@@ -44,7 +44,7 @@ class WithTimestamp:
 
 
 def end_of_stream_operators(graph: LogicalGraph) -> tuple[Node, ...]:
-    """Return the operators that answer only at the end, and whose input has one."""
+    """Return the operators that emit only at the end of their input, and whose input is bounded."""
     return tuple(
         node
         for node in graph.nodes
@@ -55,13 +55,13 @@ def end_of_stream_operators(graph: LogicalGraph) -> tuple[Node, ...]:
 
 
 def region_sources(graph: LogicalGraph) -> frozenset[int]:
-    """Return the sources that are read by the bounded region of a STREAMING job."""
-    dams = end_of_stream_operators(graph)
-    return frozenset(source for node in dams for source in sources_of(graph, node))
+    """Return the sources of the bounded region of a STREAMING job."""
+    operators = end_of_stream_operators(graph)
+    return frozenset(source for node in operators for source in sources_of(graph, node))
 
 
-def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
-    """Cut the graph of a job in STREAMING mode behind its bounded region. An early phase."""
+def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
+    """Cut the graph of a job in STREAMING mode after its bounded region. An early phase."""
     graph = plan.graph
     sources = graph.of_kind(SOURCE)
     asked = plan.options.mode
@@ -74,12 +74,12 @@ def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
         return plan
     inside = {node.id for node in graph.nodes if region.issuperset(sources_of(graph, node))}
     made = _Cut(graph, inside).run()
-    dams = ", ".join(repr(node.name) for node in end_of_stream_operators(graph))
+    operators = ", ".join(repr(node.name) for node in end_of_stream_operators(graph))
     decisions = tuple(
         Decision(
             f"results of {name!r}",
             "kept until the bounded part is through",
-            f"{dams} answers only at the end of its input, and what reads them has other input",
+            f"{operators} answers only at the end of its input, and what reads them has other input",
         )
         for name in made.cut_behind
     )
@@ -87,18 +87,18 @@ def cut_behind_ends(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def is_result(node: Node) -> bool:
-    """Return whether a source reads what the bounded region gave."""
+    """Return whether a source reads the results of the bounded region."""
     return node.source is not None and node.source.gives_results
 
 
 @dataclass(slots=True)
 class _Cut:
-    """A graph in the making. Nodes keep their order; those that are new get ids behind them.
+    """Builds the cut graph. Old nodes keep their order; new nodes get the following ids.
 
     Attributes:
-        old: The graph that is cut.
+        old: The original graph.
         inside: Ids of the nodes of the region.
-        cut_behind: Names of the operators whose results are kept.
+        cut_behind: Names of the operators whose results are stored.
     """
 
     old: LogicalGraph
@@ -118,7 +118,7 @@ class _Cut:
         return self
 
     def graph(self) -> LogicalGraph:
-        """Return the cut graph; nodes that nobody reads any more are gone."""
+        """Return the cut graph, without nodes that no node reads."""
         nodes = {node.id: node for node in [*self._nodes, *self._kept()]}
         return LogicalGraph.leading_to_sinks(nodes)
 
@@ -129,7 +129,7 @@ class _Cut:
         return number
 
     def _outside(self, old_id: int) -> int:
-        """Return the id under which something outside of the region reads a node."""
+        """Return the id of the node that nodes outside of the region read instead of `old_id`."""
         if old_id not in self.inside:
             return self._number[old_id]
         for key in inputs_first([old_id], self._passed_on):
@@ -144,10 +144,10 @@ class _Cut:
         return node.inputs if node.kind in _PASSING and old_id not in self._read else ()
 
     def _read_outside(self, node: Node) -> Node:
-        """Return what stands for a node of the region outside of it."""
+        """Return the id of the node that replaces a node of the region outside of it."""
         if node.kind not in _PASSING:
             return self._result_of(node)
-        # What feeds a node of the region is of the region, too, and has been made before.
+        # The inputs of a node of the region are in the region too, and have been added before.
         inputs = tuple(self._read[i] for i in node.inputs)
         return replace(node, id=len(self._nodes), inputs=inputs)
 
@@ -169,7 +169,7 @@ class _Cut:
         )
 
     def _kept(self) -> Iterator[Node]:
-        """Yield what keeps results: behind all other nodes, so that sinks keep their numbers."""
+        """Yield the result sinks. They come after all other nodes, so that sinks keep their numbers."""
         first = len(self._nodes)
         for number, node in enumerate(self._sinks):
             name = f"result of {self.cut_behind[number]}"
