@@ -6,15 +6,15 @@ from typing import Any
 
 from penstock.common import Types
 from penstock.datastream import DataStream, ValueStateDescriptor
-from penstock.program.operator_kind import OperatorKind, State, Time
+from penstock.program.operator_kind import OperatorKind, StateUse, TimeUse
 from penstock.runtime.operators.keyed import KeyedOperator
 
 KEYED_NUMBERING = OperatorKind(
     "KEYED_NUMBERING",
     "tests.toy_operator:NumberingOperator",
     is_keyed=True,
-    time=Time.ORDERS,
-    state=State.ALWAYS,
+    time=TimeUse.ORDERS,
+    state=StateUse.ALWAYS,
     own_states=("numbers",),
 )
 

@@ -25,7 +25,7 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import KEYED_MAP
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.handles.key_context import KeyContext
@@ -39,7 +39,7 @@ GROUPS = KeyGroups(4)
 KEYS = ("a", 3)
 TTL_MS = 10
 
-BACKENDS: dict[str, Callable[[Path], StateBackend]] = {
+BACKENDS: dict[str, Callable[[Path], KeyedStateBackend]] = {
     "hashmap": lambda _: HashBackend(),
     "lmdb": lambda directory: LmdbBackend(directory, "job/1/0"),
 }
@@ -57,7 +57,7 @@ class World:
     context: OperatorContext
     sweeper: TtlSweeper
 
-    def __init__(self, make_backend: Callable[[Path], StateBackend], directory: Path) -> None:
+    def __init__(self, make_backend: Callable[[Path], KeyedStateBackend], directory: Path) -> None:
         self._make = lambda: make_backend(directory)
         self._log = MemoryLog()
         self.keys = KeyContext()

@@ -19,7 +19,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from penstock.state.backends.base import StateBackend
+from penstock.state.backends.base import KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of
@@ -59,9 +59,9 @@ class Subtask:
             self.copies[worker].close()
         self.copies[worker] = self._copy(is_declared=is_declared)
 
-    def _copy(self, *, is_declared: bool) -> StateBackend:
+    def _copy(self, *, is_declared: bool) -> KeyedStateBackend:
         """Return a new copy; what is declared decides what may sleep when it is filled."""
-        copy: StateBackend = self._make()
+        copy: KeyedStateBackend = self._make()
         if is_declared:
             Tables(copy)
         return copy
@@ -178,7 +178,7 @@ class Tables:
 class BackendMachine(RuleBasedStateMachine):
     """Random micro-batches, failures, lost workers, compactions and rescalings."""
 
-    def factory(self, number: int) -> Callable[[], StateBackend]:
+    def factory(self, number: int) -> Callable[[], KeyedStateBackend]:
         """Return how a worker makes its copy of subtask `number`."""
         raise AssertionError
 

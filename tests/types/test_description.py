@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.errors import ArgumentError, DecodeError
 from penstock.state.schema.plain import _CODECS
 from penstock.types.base import TypeInformation
-from penstock.types.description import _FAMILIES, _LEAVES, describe_type, type_of
+from penstock.types.description import _LEAVES, _RULES, describe_type, type_of
 from penstock.types.types import Types
 from tests.types.random_types import TYPES
 
@@ -59,8 +59,8 @@ def _names_of_subclasses(cls: type[Any]) -> set[str]:
 
 def test_every_type_is_in_the_tables() -> None:
     # By name: the class that `dataclass(slots=True)` replaced is a subclass still.
-    assert _names_of_subclasses(TypeInformation) == {c.__name__ for c in _LEAVES | _FAMILIES}
-    assert _CODECS.keys() == (_LEAVES | _FAMILIES).keys()
+    assert _names_of_subclasses(TypeInformation) == {c.__name__ for c in _LEAVES | _RULES}
+    assert _CODECS.keys() == (_LEAVES | _RULES).keys()
 
 
 def test_every_factory_has_a_golden_description() -> None:
