@@ -47,7 +47,7 @@ def say(marks: ChannelWatermarks, group: int, split: int, stamp: int, now_ms: in
 
 def tick(marks: ChannelWatermarks, now_ms: int) -> tuple[int, bool]:
     marks.now_ms = now_ms
-    marks.notice_silence()
+    marks.detect_idleness()
     return marks.current, marks.idle
 
 
@@ -78,7 +78,7 @@ def test_a_record_without_a_new_watermark_breaks_the_silence_as_well() -> None:
     marks.accept(WatermarkStatus(0, 0, idle=False))
     say(marks, 0, 1, 200, now_ms=900)
     assert tick(marks, 1000) == (5, False)
-    assert marks.next_silence() == 1900
+    assert marks.next_idle_time() == 1900
 
 
 def test_splits_that_never_spoke_are_waited_for_from_the_first_look_on() -> None:
@@ -121,7 +121,7 @@ def test_without_an_idle_time_nobody_is_ever_idle() -> None:
     say(marks, 0, 0, 5)
     say(marks, 0, 1, 100)
     assert tick(marks, 10**9) == (5, False)
-    assert marks.next_silence() is None
+    assert marks.next_idle_time() is None
 
 
 @given(
@@ -304,9 +304,9 @@ def test_the_level_says_when_it_wants_to_be_called_to_notice_silence() -> None:
     both = TwoSources(by_time().with_idleness(Duration.of_millis(IDLE_MS)))
     both.step(100, (0, [("k", 10)]), (1, [("k", 1)]))
     marks = both.levels[0]._watermarks
-    assert marks.next_silence() == 100 + IDLE_MS
+    assert marks.next_idle_time() == 100 + IDLE_MS
     both.step(100 + IDLE_MS)
-    assert marks.next_silence() is None
+    assert marks.next_idle_time() is None
 
 
 def test_methods_keep_what_other_methods_set_in_any_order() -> None:

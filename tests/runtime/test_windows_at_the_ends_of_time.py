@@ -28,7 +28,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.runtime.operators.windows.forms import form_of
+from penstock.runtime.operators.windows.stored_windows import stored_window
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MAX, MIN, MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_harness import WindowHarness
@@ -86,7 +86,7 @@ def windows_of(shape, found):
 
 class Numbers(ProcessWindowFunction):
     def process(self, key, context, elements):
-        start, end = form_of(context.window())
+        start, end = stored_window(context.window())
         yield (key, start, end), tuple(sorted(record[3] for record in elements))
 
 

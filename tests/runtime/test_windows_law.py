@@ -26,7 +26,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.runtime.operators.windows.forms import form_of
+from penstock.runtime.operators.windows.stored_windows import stored_window
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import MODE_IDS, MODES, by_time, environment, history_then_live
 from tests.runtime.window_oracle import LateOracle, contents, summary
@@ -105,23 +105,23 @@ class SumWithoutMerge(Sum):
 class Numbers(ProcessWindowFunction):
     def process(self, key, context, elements):
         numbers = tuple(sorted(record[3] for record in elements))
-        yield (key, form_of(context.window()), numbers)
+        yield (key, stored_window(context.window()), numbers)
 
 
 class NumbersApplied(WindowFunction):
     def apply(self, key, window, inputs):
-        return [(key, form_of(window), tuple(sorted(record[3] for record in inputs)))]
+        return [(key, stored_window(window), tuple(sorted(record[3] for record in inputs)))]
 
 
 class NumbersOfAll(ProcessAllWindowFunction):
     def process(self, context, elements):
-        yield (0, form_of(context.window()), tuple(sorted(record[3] for record in elements)))
+        yield (0, stored_window(context.window()), tuple(sorted(record[3] for record in elements)))
 
 
 class Only(ProcessWindowFunction):
     def process(self, key, context, elements):
         (element,) = elements
-        yield (key, form_of(context.window()), tuple(element))
+        yield (key, stored_window(context.window()), tuple(element))
 
 
 def sums(found):
@@ -209,7 +209,7 @@ def test_end_of_stream_windows_have_all_records_once(mode, whole, found, cut, sc
     per_key: dict[Any, list[Any]] = {}
     for record in found:
         per_key.setdefault(record[0], []).append(record)
-    form = form_of(next(iter(whole().assign_windows(None, 0, None))))
+    form = stored_window(next(iter(whole().assign_windows(None, 0, None))))
     for sink, of in (("lists", numbers), ("sums", sums)):
         wanted = [(key, form, of(of_key)) for key, of_key in per_key.items()]
         assert difference(got.of(sink), wanted) is None

@@ -42,7 +42,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     window,
 )
-from penstock.runtime.operators.windows.forms import form_of
+from penstock.runtime.operators.windows.stored_windows import stored_window
 
 Transcript = dict[str, Any]
 Action = tuple[str, Any]
@@ -143,7 +143,7 @@ class Described(ProcessWindowFunction):
 
     def process(self, key, context, elements):
         found = list(elements)
-        form = form_of(context.window())
+        form = stored_window(context.window())
         yield [
             key,
             list(form) if isinstance(form, tuple) else form,
@@ -160,7 +160,7 @@ class Numbered(ProcessWindowFunction):
             state = states.get_state(ValueStateDescriptor("firings"))
             state.update((state.value() or 0) + 1)
             counts.append(state.value())
-        yield [key, list(form_of(context.window())), [len(list(elements)), *counts]]
+        yield [key, list(stored_window(context.window())), [len(list(elements)), *counts]]
 
     def clear(self, context):
         context.window_state().get_state(ValueStateDescriptor("firings")).clear()

@@ -171,7 +171,7 @@ UNPICKLED: dict[str, str] = {
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
     "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
     "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
-    "runtime/flow/promise_ledger.py": "what the same process pickled",
+    "runtime/flow/promise_check.py": "what the same process pickled",
     "wire/coded_rows/payloads.py": "a value of state or of a frame",
     "wire/frame.py": "frames, which Spark moves between processes of the job",
     "wire/record_segments.py": "the same",

@@ -85,7 +85,7 @@ def _settings(
         sorted_inputs_bytes=plan.options.sorted_inputs_bytes,
         coded_rows=plan.options.coded_rows,
         state_compression=plan.options.state_compression,
-        tells_backlog=any(node.kind.is_own for node in plan.graph.nodes),
+        sends_backlog=any(node.kind.is_own for node in plan.graph.nodes),
         backlog_sources=plan.backlog_sources(run),
         timed_sources=timed_sources(plan),
         backlog_lag_ms=plan.options.backlog_lag_ms,

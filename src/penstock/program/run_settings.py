@@ -57,7 +57,7 @@ class RunSettings:
         attempt: How often the run was restarted after a failure.
         latency: How latency markers are sent; None sends none.
         sorted_inputs_bytes: Memory for the records of one key group of a batch run.
-        tells_backlog: Some operator wants to know whether its records are stale.
+        sends_backlog: Some operator wants to know whether its records are stale.
         backlog_sources: Sources that are in backlog as long as this run reads them.
         timed_sources: Sources that have watermarks.
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`: how far behind the clock a
@@ -83,7 +83,7 @@ class RunSettings:
     attempt: int = 0
     latency: LatencySpec | None = None
     sorted_inputs_bytes: int = 256 << 20
-    tells_backlog: bool = False
+    sends_backlog: bool = False
     backlog_sources: frozenset[int] = frozenset()
     timed_sources: frozenset[int] = frozenset()
     backlog_lag_ms: int | None = None

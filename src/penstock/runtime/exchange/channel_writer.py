@@ -184,10 +184,10 @@ class ChannelWriter:
         Nothing happens in a batch run, whose watermark counts at its end only, and where it is
         unknown who speaks: the records of a task that reads files have no order among tasks.
         """
-        speaker = self.timeline.speaker
-        if self._punctuates and speaker is not None:
+        sender = self.timeline.sender
+        if self._punctuates and sender is not None:
             self._flush_buckets()
-            self._send_time(*speaker, finished=False, kind=FrameKind.PUNCTUATION)
+            self._send_time(*sender, finished=False, kind=FrameKind.PUNCTUATION)
 
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
         """Send the watermark, if it advanced or the split finished, to every destination.
@@ -239,7 +239,7 @@ class ChannelWriter:
         self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
 
     def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
-        news = self.timeline.take_news(group, split, finished=finished)
+        news = self.timeline.take_update(group, split, finished=finished)
         if news:
             self.send_control(news, kind)
 

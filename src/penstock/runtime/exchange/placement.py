@@ -110,7 +110,7 @@ def _to_all(sender: _Sender) -> Placement:
     return lambda values, stamps: iter([(route, values, stamps) for route in routes])
 
 
-def _as_told(sender: _Sender) -> Placement:
+def _by_function(sender: _Sender) -> Placement:
     routes, spec = sender.routes(), sender.spec
     choose, selector = spec.partition_function, spec.key_selector
     assert choose is not None
@@ -158,5 +158,5 @@ _PLACEMENTS: dict[StreamPartitioner, Callable[[_Sender], Placement]] = {
     StreamPartitioner.RESCALE: _to_near,
     StreamPartitioner.SHUFFLE: _at_random,
     StreamPartitioner.BROADCAST: _to_all,
-    StreamPartitioner.CUSTOM: _as_told,
+    StreamPartitioner.CUSTOM: _by_function,
 }

@@ -17,7 +17,7 @@ from penstock.errors import CallSite, UserCodeError
 from penstock.program.operator_kind import Returns
 from penstock.program.operator_spec import Copies, OperatorSpec
 from penstock.runtime.flow.output import FanOut, Output, output_to
-from penstock.runtime.flow.promise_ledger import PromiseLedger
+from penstock.runtime.flow.promise_check import PromiseCheck
 from penstock.types.values.copying import Copier, copy_batch, copy_value
 from penstock.types.values.declared_copying import batch_copier, emission_copier
 from penstock.user_failure import placed
@@ -28,17 +28,17 @@ class Emission:
 
     Attributes:
         copy: Takes an emitted value and returns what readers get; None if that is the value.
-        ledger: Where emitted values are noted, None if nobody asked for that.
+        promise_check: Where emitted values are recorded, None if nobody asked for that.
     """
 
-    __slots__ = ("copy", "ledger")
+    __slots__ = ("copy", "promise_check")
 
     def __init__(self, spec: OperatorSpec) -> None:
         self.copy: Copier | None = None
-        self.ledger: PromiseLedger | None = None
+        self.promise_check: PromiseCheck | None = None
         if spec.verifies_promise:
-            self.ledger = PromiseLedger(spec)
-            self.copy = self.ledger.note
+            self.promise_check = PromiseCheck(spec)
+            self.copy = self.promise_check.record
         elif spec.copies.at_emission:
             known = spec.copies.type_info
             aside = bool(spec.side_outputs) or known is None

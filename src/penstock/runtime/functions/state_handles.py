@@ -67,7 +67,7 @@ class KeyedScope:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _RegisteredState:
     """A state an operator has asked for.
 
     Attributes:
@@ -82,7 +82,7 @@ class _Known:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
+class _HandleParameters:
     """What a handle is made of.
 
     Attributes:
@@ -112,7 +112,7 @@ class StateHandles:
     def __init__(self, spec: OperatorSpec, scope: KeyedScope | None) -> None:
         self._spec = spec
         self._scope = scope
-        self._known: dict[str, _Known] = {}
+        self._known: dict[str, _RegisteredState] = {}
 
     def keyed(self, kind: StateKind, descriptor: Descriptor) -> Any:
         """Return the keyed state of `descriptor`.
@@ -183,7 +183,7 @@ class StateHandles:
         key_form = None
         if subkey_type is not None:
             key_form = declared_form(subkey_type, f"a key of {subject}")
-        parts = _Parts(
+        parameters = _HandleParameters(
             table,
             scope.context,
             descriptor,
@@ -191,15 +191,15 @@ class StateHandles:
             key_form,
             None if rule is None else Expiry(rule, scope.now_ms),
         )
-        handle = _MAKERS[schema.kind](parts)
-        if parts.expiry is not None:
+        handle = _MAKERS[schema.kind](parameters)
+        if parameters.expiry is not None:
             lists = handle if isinstance(handle, TtlListState) else None
-            scope.sweeper.add(table, parts.expiry, lists)
-        self._known[name] = _Known(schema, rule, handle)
+            scope.sweeper.add(table, parameters.expiry, lists)
+        self._known[name] = _RegisteredState(schema, rule, handle)
         return handle
 
     def _check_same(
-        self, name: str, known: _Known, schema: StateSchema, rule: TimeToLive | None
+        self, name: str, known: _RegisteredState, schema: StateSchema, rule: TimeToLive | None
     ) -> None:
         if known.schema != schema or known.time_to_live != rule:
             before = _described(known.schema, known.time_to_live)
@@ -217,44 +217,50 @@ def _described(schema: StateSchema, rule: TimeToLive | None) -> str:
     return f"{schema.kind.value} state of {keys}{schema.value_type!r}{expires}"
 
 
-def _value_state(parts: _Parts) -> TableValueState:
-    table = parts.ageless_table()
-    if parts.form is None:
+def _value_state(parameters: _HandleParameters) -> TableValueState:
+    table = parameters.ageless_table()
+    if parameters.form is None:
         is_hash = isinstance(table, HashTable)
-        return (HashValueState if is_hash else TableValueState)(table, parts.context)
-    return TypedValueState(table, parts.context, parts.form)
+        return (HashValueState if is_hash else TableValueState)(table, parameters.context)
+    return TypedValueState(table, parameters.context, parameters.form)
 
 
-def _list_state(parts: _Parts) -> TableListState:
-    if parts.expiry is not None:
-        return TtlListState(parts.table, parts.context, parts.expiry, parts.form)
-    if parts.form is None:
-        return TableListState(parts.table, parts.context)
-    return TypedListState(parts.table, parts.context, parts.form)
+def _list_state(parameters: _HandleParameters) -> TableListState:
+    if parameters.expiry is not None:
+        return TtlListState(
+            parameters.table, parameters.context, parameters.expiry, parameters.form
+        )
+    if parameters.form is None:
+        return TableListState(parameters.table, parameters.context)
+    return TypedListState(parameters.table, parameters.context, parameters.form)
 
 
-def _map_state(parts: _Parts) -> TableMapState:
-    table = parts.ageless_table()
-    if parts.form is None and parts.key_form is None:
-        return TableMapState(table, parts.context)
-    return TypedMapState(table, parts.context, parts.key_form, parts.form)
+def _map_state(parameters: _HandleParameters) -> TableMapState:
+    table = parameters.ageless_table()
+    if parameters.form is None and parameters.key_form is None:
+        return TableMapState(table, parameters.context)
+    return TypedMapState(table, parameters.context, parameters.key_form, parameters.form)
 
 
-def _reducing_state(parts: _Parts) -> TableReducingState:
-    function = parts.descriptor.get_reduce_function().reduce
-    return TableReducingState(parts.ageless_table(), parts.context, function, parts.form)
+def _reducing_state(parameters: _HandleParameters) -> TableReducingState:
+    function = parameters.descriptor.get_reduce_function().reduce
+    return TableReducingState(
+        parameters.ageless_table(), parameters.context, function, parameters.form
+    )
 
 
-def _aggregating_state(parts: _Parts) -> TableAggregatingState:
-    function = parts.descriptor.get_agg_function()
-    return TableAggregatingState(parts.ageless_table(), parts.context, function, parts.form)
+def _aggregating_state(parameters: _HandleParameters) -> TableAggregatingState:
+    function = parameters.descriptor.get_agg_function()
+    return TableAggregatingState(
+        parameters.ageless_table(), parameters.context, function, parameters.form
+    )
 
 
-def _broadcast_state(parts: _Parts) -> TableMapState:
-    return broadcast_state(parts.table, parts.key_form, parts.form)
+def _broadcast_state(parameters: _HandleParameters) -> TableMapState:
+    return broadcast_state(parameters.table, parameters.key_form, parameters.form)
 
 
-_MAKERS: dict[StateKind, Callable[[_Parts], Any]] = {
+_MAKERS: dict[StateKind, Callable[[_HandleParameters], Any]] = {
     StateKind.VALUE: _value_state,
     StateKind.LIST: _list_state,
     StateKind.MAP: _map_state,

@@ -36,7 +36,7 @@ class Operator:
 
     Attributes:
         records_in: Records received since the last report.
-        speaks_for_itself: It says itself whether its results are stale; else they are if any
+        sets_own_backlog: It says itself whether its results are stale; else they are if any
             input is.
         emission: What happens to values as they leave.
         late_records: Records dropped for being late, since the operator was made; None if it drops
@@ -44,7 +44,7 @@ class Operator:
         spilled: What was put on disk for it since the last report.
     """
 
-    speaks_for_itself = False
+    sets_own_backlog = False
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         self.spec = spec

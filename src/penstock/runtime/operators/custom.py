@@ -81,7 +81,7 @@ def guarded(operator: Operator, where: str, call: Callable[..., Any], *arguments
 class CustomOperator(Operator):
     """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`."""
 
-    speaks_for_itself = True
+    sets_own_backlog = True
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)

@@ -66,7 +66,7 @@ class OperatorKeys:
 class KeyedCustomOperator(KeyedTwoInputOperator):
     """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`, key by key."""
 
-    speaks_for_itself = True
+    sets_own_backlog = True
     takes_keys_in_parts = True
 
     def __init__(
@@ -129,10 +129,10 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
             self._fire_all(final)
         for number in [n for n, backlog in self._said.items() if backlog]:
             if self._hands_over:
-                self._tell_backlog(number, False)  # noqa: FBT003 - as told
+                self._forward_backlog(number, False)  # noqa: FBT003 - as told
         for number in sorted(self._ending):
             self._end(number)
-        self._tell_watermark(final)
+        self._forward_watermark(final)
         guarded(self, "close", self._target.close)
         self._out.flush()
         self._least = min(self._least, self._out.watermark)
@@ -143,7 +143,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         """Tell the attributes of an input; in a batch run to every object that follows."""
         self._said[number] = backlog
         if self.context.is_live:
-            self._tell_backlog(number, backlog)
+            self._forward_backlog(number, backlog)
             return
         known = combined_backlog(self._said.get(n) for n in range(len(self._calls)))
         if known is not None:
@@ -174,7 +174,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         if watermark == MAX_WATERMARK:
             for number in range(len(self._calls)):
                 self._end(number)
-        self._tell_watermark(watermark)
+        self._forward_watermark(watermark)
         if watermark == MAX_WATERMARK:
             self._out.emit_watermark(MAX_WATERMARK)
         self._out.flush()
@@ -237,7 +237,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         self._on_timer = target.on_timer
         self._open(target)
         for number, backlog in sorted(self._said.items()):
-            self._tell_backlog(number, backlog)
+            self._forward_backlog(number, backlog)
 
     def _open(self, target: Any) -> None:
         self._target = target
@@ -248,12 +248,12 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         self._is_open = True
         self._out.flush()
 
-    def _tell_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+    def _forward_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
         self._context.current_timestamp = None
         guarded(self, "record attributes", self._inputs.attributes, number, backlog)
         self._out.flush()
 
-    def _tell_watermark(self, watermark: int) -> None:
+    def _forward_watermark(self, watermark: int) -> None:
         self._context.current_timestamp = None
         guarded(self, "watermark", self._target.process_watermark, watermark)
 

@@ -87,7 +87,7 @@ class TimestampsOperator(Operator):
             timestamps = self._assign(self._assigner, values, timestamps)
         if self._idle_ms is not None and not self._has_records:
             self._has_records = True
-            self._tell_idle(idle=False)
+            self._forward_idle(idle=False)
         if self._make_generator is not None:
             self._generate(values, timestamps)
             return
@@ -114,9 +114,9 @@ class TimestampsOperator(Operator):
         elif self._bound_ms is not None and self._greatest != MIN_TIMESTAMP:
             super().advance_watermark(self._greatest - self._bound_ms - 1)
         if self._idle_ms is not None:
-            self._notice_silence(self._idle_ms)
+            self._detect_idleness(self._idle_ms)
 
-    def next_silence(self) -> int | None:
+    def next_idle_time(self) -> int | None:
         """Return when it will have been silent for too long, None if that does not matter."""
         if self._idle_ms is None or self._idle or self._last_record_ms is None:
             return None
@@ -183,19 +183,19 @@ class TimestampsOperator(Operator):
             return
         said.is_new = False
         if said.idle is False:
-            self._tell_idle(idle=False)
+            self._forward_idle(idle=False)
         if said.greatest != MIN_TIMESTAMP:
             self._greatest = max(self._greatest, said.greatest)
             super().advance_watermark(said.greatest)
         if said.idle:
-            self._tell_idle(idle=True)
+            self._forward_idle(idle=True)
 
-    def _tell_idle(self, *, idle: bool) -> None:
+    def _forward_idle(self, *, idle: bool) -> None:
         """Tell downstream, also that a split is active which it has not heard of yet."""
         self._idle = idle
         self.output.set_idle(idle)
 
-    def _notice_silence(self, idle_ms: int) -> None:
+    def _detect_idleness(self, idle_ms: int) -> None:
         """Behind an exchange: be idle after so much time without records.
 
         Level 0 forgets what it knew with every task. There the receivers of its channels
@@ -205,7 +205,7 @@ class TimestampsOperator(Operator):
         if self._has_records or self._last_record_ms is None:
             self._last_record_ms = now_ms
         elif now_ms - self._last_record_ms >= idle_ms and not self._idle:
-            self._tell_idle(idle=True)
+            self._forward_idle(idle=True)
         self._has_records = False
 
     def _current_generator(self) -> WatermarkGenerator:

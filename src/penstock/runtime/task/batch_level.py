@@ -93,7 +93,7 @@ class BatchLevel:
             task,
         )
         self._watermarks = LevelWatermarks(program)
-        self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
+        self._backlog = LevelBacklog(program) if program.settings.sends_backlog else None
         self._targets = {spec.id: spec.target_operator for spec in program.inputs}
         self._statuses: list[tuple[int, BacklogStatus]] = []
         self._keyed = {
@@ -176,7 +176,7 @@ class BatchLevel:
     def _add(self, keyed: LevelInput, frame: bytes, hold: set[int]) -> int | None:
         operator = keyed.add(frame, hold=hold)
         if said := keyed.take_punctuation():
-            self._tell_between(said)
+            self._forward_statuses(said)
         return operator
 
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
@@ -263,24 +263,24 @@ class BatchLevel:
         for key, operator in self._chain.operators.items():
             if isinstance(operator, KeyedOperator):
                 operator.use_batch_order(marks[key], is_last_run=is_last_run)
-                if operator.speaks_for_itself:
+                if operator.sets_own_backlog:
                     for target, number in self._watermarks.ended_inputs():
                         if target == key:
                             operator.input_ended(number)
         if self._backlog is not None:
             self._backlog.accept(said for said in self._statuses if said[1].before_records)
-            self._tell_backlog(self._backlog)
+            self._forward_backlog(self._backlog)
 
-    def _tell_between(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
+    def _forward_statuses(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
         """Tell what came between records; operators whose records wait hear it at the end."""
         if self._backlog is None:
             return
         waits = [said for said in statuses if self._targets[said[0]] in self._keyed]
         self._statuses += waits
         self._backlog.accept(said for said in statuses if said not in waits)
-        self._tell_backlog(self._backlog)
+        self._forward_backlog(self._backlog)
 
-    def _tell_backlog(self, backlog: LevelBacklog) -> None:
+    def _forward_backlog(self, backlog: LevelBacklog) -> None:
         for told in backlog.of_inputs():
             self._chain.set_backlog(*told)
 
@@ -290,7 +290,7 @@ class BatchLevel:
             self._backlog.accept(said for said in self._statuses if not said[1].before_records)
             if self._program.settings.hands_over:
                 self._backlog.end()
-            self._tell_backlog(self._backlog)
+            self._forward_backlog(self._backlog)
         for operator, number in self._watermarks.ended_inputs():
             self._chain.end_input(operator, number)
 

@@ -29,7 +29,7 @@ from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Collect, Operator
 from penstock.runtime.operators.keyed import KeyedOperator
-from penstock.runtime.task.input_speakers import InputSpeakers
+from penstock.runtime.task.input_statuses import InputStatuses
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
 from penstock.runtime.time.timeless import UntimedOutput, check_watermark, no_watermarks
@@ -54,21 +54,21 @@ class _Inputs:
         self.section = operator_section(operator.spec.uid)
         self.watermarks: list[int] = []
         self.idle: list[bool] = []
-        self.speakers = InputSpeakers(operator)
+        self.statuses = InputStatuses(operator)
 
-    def add(self, number: int = 0, *, speaks: bool = True) -> _Input:
+    def add(self, number: int = 0, *, sends_status: bool = True) -> _Input:
         """Return an output that feeds input `number`; several may feed the same one.
 
         Args:
             number: The input.
-            speaks: It says itself when it ends and whether its records are stale.
+            sends_status: It says itself when it ends and whether its records are stale.
         """
         self.watermarks.append(MIN_TIMESTAMP)
         self.idle.append(False)
-        speaker = self.speakers.add(number) if speaks else None
+        sender = self.statuses.add(number) if sends_status else None
         at = len(self.watermarks) - 1
         make = _TimelessInput if self.operator.spec.is_timeless else _Input
-        return make(self, at, self.timed(self.operator.collector(number)), speaker)
+        return make(self, at, self.timed(self.operator.collector(number)), sender)
 
     def timed(self, collect: Collect) -> Collect:
         """Return what takes records and charges the operator for the time."""
@@ -94,26 +94,26 @@ class _Inputs:
 class _Input:
     """One input of an operator: an `Output` for whoever feeds it."""
 
-    __slots__ = ("_index", "_inputs", "_speaker", "collect")
+    __slots__ = ("_index", "_inputs", "_sender", "collect")
 
-    def __init__(self, inputs: _Inputs, index: int, collect: Collect, speaker: int | None) -> None:
+    def __init__(self, inputs: _Inputs, index: int, collect: Collect, sender: int | None) -> None:
         self._inputs = inputs
         self._index = index
-        self._speaker = speaker
+        self._sender = sender
         self.collect = collect
 
     def advance_watermark(self, watermark: int) -> None:
         self._inputs.watermarks[self._index] = watermark
-        if watermark == MAX_WATERMARK and self._speaker is not None:
-            self._inputs.speakers.end(self._speaker)
+        if watermark == MAX_WATERMARK and self._sender is not None:
+            self._inputs.statuses.end(self._sender)
         before = self._inputs.clock.switch(self._inputs.section)
         self._inputs.operator.advance_watermark(self._inputs.combined())
         self._inputs.clock.switch(before)
 
     def restore_watermark(self, watermark: int) -> None:
         self._inputs.watermarks[self._index] = watermark
-        if watermark == MAX_WATERMARK and self._speaker is not None:
-            self._inputs.speakers.end(self._speaker, again=True)
+        if watermark == MAX_WATERMARK and self._sender is not None:
+            self._inputs.statuses.end(self._sender, again=True)
         self._inputs.operator.restore_watermark(self._inputs.combined())
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
@@ -130,8 +130,8 @@ class _Input:
         self._inputs.operator.separate()
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        assert self._speaker is not None, "level 0 says nothing"
-        self._inputs.speakers.say(self._speaker, backlog)
+        assert self._sender is not None, "level 0 says nothing"
+        self._inputs.statuses.set_backlog(self._sender, backlog)
 
 
 class _TimelessInput(_Input):
@@ -208,9 +208,11 @@ class OperatorChain:
         specs = {key: operator.spec for key, operator in self.operators.items()}
         local = {number: spec.target_operator for number, spec in self._local.items()}
         self.latency = LatencyTracker(specs, self.writers, local, subtask)
-        self.entries: dict[int, Output] = {key: built[key].add(speaks=False) for key in entries}
-        self._speakers = {
-            (key, number): (built[key].speakers, built[key].speakers.add(number))
+        self.entries: dict[int, Output] = {
+            key: built[key].add(sends_status=False) for key in entries
+        }
+        self._senders = {
+            (key, number): (built[key].statuses, built[key].statuses.add(number))
             for key, number in sorted(
                 {(spec.target_operator, spec.target_input) for spec in program.inputs}
             )
@@ -250,8 +252,8 @@ class OperatorChain:
 
     def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001
         """Tell an operator whether the records from outside for an input are stale."""
-        speakers, speaker = self._speakers[operator, number]
-        speakers.say(speaker, backlog)
+        statuses, sender = self._senders[operator, number]
+        statuses.set_backlog(sender, backlog)
 
     def end_input(self, operator: int, number: int, *, again: bool = False) -> None:
         """Tell an operator that nothing more comes from outside for an input.
@@ -261,8 +263,8 @@ class OperatorChain:
             number: The input.
             again: It was told before a restart.
         """
-        speakers, speaker = self._speakers[operator, number]
-        speakers.end(speaker, again=again)
+        statuses, sender = self._senders[operator, number]
+        statuses.end(sender, again=again)
 
     def close(self) -> None:
         """Close every operator, upstream first."""
@@ -275,8 +277,8 @@ class OperatorChain:
             with self.timing(key):
                 operator.finish_batch()
         for operator in self.operators.values():
-            if operator.emission.ledger is not None:
-                operator.emission.ledger.turn()
+            if operator.emission.promise_check is not None:
+                operator.emission.promise_check.check_batch()
         for writer in self.writers.values():
             writer.flush()
 

@@ -171,7 +171,7 @@ class LevelZero:
         chain.start_split()
 
     def advance_watermark(self, source: int, watermark: int) -> None:
-        """Send a watermark of split 0 of a source that nobody reads: a test speaks for it."""
+        """Send a watermark of split 0 of a source that nobody reads: a test sends_status for it."""
         chain = self._chain(source)
         chain.output.advance_watermark(watermark)
         self.finish_split(source, 0, finished=False)

@@ -71,7 +71,7 @@ class LiveLevel:
             program, ids, entries, self._sequence, self._emit, state, subtask
         )
         self._watermarks = LevelWatermarks(program)
-        self._backlog = LevelBacklog(program) if program.settings.tells_backlog else None
+        self._backlog = LevelBacklog(program) if program.settings.sends_backlog else None
         self._idle: set[int] = set()
         self._chain.open()
         self._restore_watermarks(program.settings.initial_memory)
@@ -86,21 +86,21 @@ class LiveLevel:
             ends_backlog: It is the last one of a run that reads history.
         """
         self._chain.start_epoch()
-        self._tell_time()
+        self._forward_processing_time()
         self._watermarks.start(self._now_ms())
         arrived = LevelInput(self._program)
         for frame in frames:
             arrived.add(frame)
         own_route = self._program.settings.routes[self._subtask]
         self._out += [(own_route, frame) for frame in arrived.take_passing()]
-        self._tell_backlog(arrived.statuses())
+        self._forward_backlog(arrived.statuses())
         for elements in arrived.punctuation():
             self._run_until(arrived, elements)
         self._run(arrived, arrived.control(), ends=True)
         if ends_backlog and self._backlog is not None:
             self._backlog.end()
-            self._tell_backlog()
-        self._tell_time()
+            self._forward_backlog()
+        self._forward_processing_time()
         self._chain.finish_batch()
         for operator, frame in arrived.latency():
             marker = SourceMarker.of_frame(frame)
@@ -117,7 +117,7 @@ class LiveLevel:
         statuses = [(at, said) for at, said in elements if isinstance(said, BacklogStatus)]
         if statuses:
             self._feed(arrived)
-            self._tell_backlog(statuses)
+            self._forward_backlog(statuses)
             return
         times = [(at, said) for at, said in elements if not isinstance(said, BacklogStatus)]
         self._run(arrived, times)
@@ -150,10 +150,10 @@ class LiveLevel:
         for channel, element in elements:
             self._watermarks.accept(channel, element)
         if ends:
-            self._watermarks.notice_silence()
+            self._watermarks.detect_idleness()
         if ends and self._backlog is not None:
             self._backlog.notice(self._watermarks, self._now_ms())
-            self._tell_backlog()
+            self._forward_backlog()
         for operator, number in self._watermarks.ended_inputs():
             self._chain.end_input(operator, number)
         before, self._idle = self._idle, self._watermarks.idle_operators()
@@ -165,7 +165,7 @@ class LiveLevel:
             if entry in self._idle - before:
                 fed.set_idle(True)
 
-    def _tell_backlog(self, statuses: Iterable[tuple[int, BacklogStatus]] = ()) -> None:
+    def _forward_backlog(self, statuses: Iterable[tuple[int, BacklogStatus]] = ()) -> None:
         if self._backlog is None:
             return
         self._backlog.accept(statuses)
@@ -176,7 +176,7 @@ class LiveLevel:
         operators = self._chain.operators.values()
         return (operator for operator in operators if isinstance(operator, KeyedOperator))
 
-    def _tell_time(self) -> None:
+    def _forward_processing_time(self) -> None:
         now_ms = self._now_ms()
         for operator in self._keyed():
             operator.on_processing_time(now_ms)
@@ -198,9 +198,9 @@ class LiveLevel:
             state: What its state cost, by the names of `Report.state`.
         """
         wanted = [operator.next_processing_time() for operator in self._keyed()]
-        wanted.append(self._watermarks.next_silence())
+        wanted.append(self._watermarks.next_idle_time())
         wanted += [
-            operator.next_silence()
+            operator.next_idle_time()
             for operator in self._chain.operators.values()
             if isinstance(operator, TimestampsOperator)
         ]

@@ -16,22 +16,22 @@ class ChannelTimeline:
 
     Attributes:
         greatest: Greatest watermark over all splits so far.
-        speaker: (group, split) whose records come now, None if that is not known.
+        sender: (group, split) whose records come now, None if that is not known.
     """
 
     def __init__(self) -> None:
         """Begin: nothing is known, nothing was sent."""
         self.greatest = MIN_TIMESTAMP
-        self.speaker: tuple[int, int] | None = None
+        self.sender: tuple[int, int] | None = None
         self._watermark = self._sent_watermark = MIN_TIMESTAMP
         self._idle: bool | None = None
         self._sent_idle: bool | None = None
 
-    def start_split(self, speaker: tuple[int, int] | None) -> None:
+    def start_split(self, sender: tuple[int, int] | None) -> None:
         """Forget the watermark: another split begins."""
         self._watermark = self._sent_watermark = MIN_TIMESTAMP
         self._idle = self._sent_idle = None
-        self.speaker = speaker
+        self.sender = sender
 
     def advance(self, watermark: int) -> None:
         """Remember a watermark."""
@@ -46,7 +46,7 @@ class ChannelTimeline:
         """Remember whether records are expected."""
         self._idle = idle
 
-    def take_news(self, group: int, split: int, *, finished: bool) -> list[ControlElement]:
+    def take_update(self, group: int, split: int, *, finished: bool) -> list[ControlElement]:
         """Return what has to be said for a split; it counts as sent.
 
         Args:

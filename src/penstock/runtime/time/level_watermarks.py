@@ -40,14 +40,14 @@ class LevelWatermarks:
         for marks in self._channels.values():
             marks.now_ms = now_ms
 
-    def notice_silence(self) -> None:
+    def detect_idleness(self) -> None:
         """Do not wait any longer for who has been silent for too long."""
         for marks in self._channels.values():
-            marks.notice_silence()
+            marks.detect_idleness()
 
-    def next_silence(self) -> int | None:
+    def next_idle_time(self) -> int | None:
         """Return when somebody will have been silent for too long, None if nobody will."""
-        found = (marks.next_silence() for marks in self._channels.values())
+        found = (marks.next_idle_time() for marks in self._channels.values())
         return min((time for time in found if time is not None), default=None)
 
     def of_operators(self) -> dict[int, int]:

@@ -51,8 +51,8 @@ def combined_watermark(marks: Iterable[tuple[int, bool]]) -> int:
 
 
 @dataclass(slots=True)
-class _Said:
-    """What one group said so far; all of it is remembered.
+class _Progress:
+    """What one group progress so far; all of it is remembered.
 
     Attributes:
         handed: Its watermark at the hand-over from an earlier run.
@@ -73,82 +73,84 @@ class _Said:
 
 
 class _Group:
-    """One speaker of a channel."""
+    """One sender of a channel."""
 
     def __init__(self, spec: WatermarkGroup, handed: int) -> None:
         self._expected = spec.splits
         self._idle_ms = spec.idle_ms
-        self.said = _Said(handed)
+        self.progress = _Progress(handed)
 
     def accept(self, element: Watermark | WatermarkStatus, now_ms: int) -> None:
-        said = self.said
+        progress = self.progress
         split = element.split
         if isinstance(element, WatermarkStatus):
-            said.active.setdefault(split, MIN_TIMESTAMP)
-            (said.idle.add if element.idle else said.idle.discard)(split)
+            progress.active.setdefault(split, MIN_TIMESTAMP)
+            (progress.idle.add if element.idle else progress.idle.discard)(split)
         elif element.finished:
-            said.active.pop(split, None)
-            said.floor = max(said.floor, element.timestamp_ms)
+            progress.active.pop(split, None)
+            progress.floor = max(progress.floor, element.timestamp_ms)
             if self._expected:
-                said.finished.add(split)
+                progress.finished.add(split)
         else:
-            known = said.active.get(split, MIN_TIMESTAMP)
-            said.active[split] = max(known, element.timestamp_ms)
-            said.idle.discard(split)
-        self._heard_of(split, now_ms)
+            known = progress.active.get(split, MIN_TIMESTAMP)
+            progress.active[split] = max(known, element.timestamp_ms)
+            progress.idle.discard(split)
+        self._note_activity(split, now_ms)
 
     def watermark(self) -> tuple[int, bool]:
         """Return the watermark, and whether the group is idle."""
-        said = self.said
+        progress = self.progress
         silent = self._silent()
-        if silent and _REST not in said.idle:
-            return said.handed, False
-        if not self._expected and _REST in said.idle:
+        if silent and _REST not in progress.idle:
+            return progress.handed, False
+        if not self._expected and _REST in progress.idle:
             waited = []
         else:
-            waited = [mark for split, mark in said.active.items() if split not in said.idle]
+            waited = [mark for split, mark in progress.active.items() if split not in progress.idle]
         if waited:
-            return max(said.handed, min(waited)), False
-        is_idle = bool(said.active) or _REST in said.idle
-        return max(said.handed, said.floor, *said.active.values(), MIN_TIMESTAMP), is_idle
+            return max(progress.handed, min(waited)), False
+        is_idle = bool(progress.active) or _REST in progress.idle
+        return max(
+            progress.handed, progress.floor, *progress.active.values(), MIN_TIMESTAMP
+        ), is_idle
 
-    def notice_silence(self, now_ms: int) -> None:
+    def detect_idleness(self, now_ms: int) -> None:
         """Mark as idle what was silent for too long."""
         if self._idle_ms is None:
             return
         for split in self._waited_for():
-            if now_ms - self.said.spoke_at.setdefault(split, now_ms) >= self._idle_ms:
-                self.said.idle.add(split)
+            if now_ms - self.progress.spoke_at.setdefault(split, now_ms) >= self._idle_ms:
+                self.progress.idle.add(split)
 
-    def next_silence(self) -> int | None:
+    def next_idle_time(self) -> int | None:
         """Return when the next one will have been silent for too long."""
         if self._idle_ms is None:
             return None
-        known = self.said.spoke_at
+        known = self.progress.spoke_at
         heard = [known[split] for split in self._waited_for() if split in known]
         return min(heard) + self._idle_ms if heard else None
 
-    def _heard_of(self, split: int, now_ms: int) -> None:
+    def _note_activity(self, split: int, now_ms: int) -> None:
         if self._idle_ms is None:
             return
-        said = self.said
+        progress = self.progress
         if not self._expected:
-            said.spoke_at[_REST] = now_ms
-            said.idle.discard(_REST)
-        elif split in said.active:
-            said.spoke_at[split] = now_ms
+            progress.spoke_at[_REST] = now_ms
+            progress.idle.discard(_REST)
+        elif split in progress.active:
+            progress.spoke_at[split] = now_ms
         else:
-            said.spoke_at.pop(split, None)
-            said.idle.discard(split)
+            progress.spoke_at.pop(split, None)
+            progress.idle.discard(split)
 
     def _silent(self) -> bool:
         """Return whether a split that is expected has never spoken."""
-        return len(self.said.active) + len(self.said.finished) < self._expected
+        return len(self.progress.active) + len(self.progress.finished) < self._expected
 
     def _waited_for(self) -> list[int]:
         rest = [_REST] if self._silent() or not self._expected else []
-        splits = [*self.said.active, *rest] if self._expected else rest
-        return [split for split in splits if split not in self.said.idle]
+        splits = [*self.progress.active, *rest] if self._expected else rest
+        return [split for split in splits if split not in self.progress.idle]
 
 
 class ChannelWatermarks:
@@ -176,16 +178,16 @@ class ChannelWatermarks:
             self._groups[element.group].accept(element, self.now_ms)
         self._update()
 
-    def notice_silence(self) -> None:
+    def detect_idleness(self) -> None:
         """Do not wait any longer for who has been silent for too long."""
         for group in self._groups.values():
-            group.notice_silence(self.now_ms)
+            group.detect_idleness(self.now_ms)
         self._update()
 
-    def next_silence(self) -> int | None:
+    def next_idle_time(self) -> int | None:
         """Return when somebody will have been silent for too long, None if nobody will."""
         found = (
-            group.next_silence() for key, group in self._groups.items() if key not in self._ended
+            group.next_idle_time() for key, group in self._groups.items() if key not in self._ended
         )
         return min((time for time in found if time is not None), default=None)
 
@@ -200,7 +202,7 @@ class ChannelWatermarks:
     def remember(self) -> Any:
         """Return everything needed by `restore`, in plain picklable form."""
         return (
-            {group: astuple(known.said) for group, known in self._groups.items()},
+            {group: astuple(known.progress) for group, known in self._groups.items()},
             set(self._ended),
             self.current,
         )
@@ -208,11 +210,11 @@ class ChannelWatermarks:
     def restore(self, memory: Any) -> None:
         """Continue where `remember` left off."""
         groups, self._ended, self.current = memory
-        for group, said in groups.items():
+        for group, progress in groups.items():
             if group not in self._groups:
                 continue  # a subtask that does not speak any more
-            handed, floor, active, finished, idle, spoke_at = said
-            self._groups[group].said = _Said(
+            handed, floor, active, finished, idle, spoke_at = progress
+            self._groups[group].progress = _Progress(
                 handed, floor, dict(active), set(finished), set(idle), dict(spoke_at)
             )
         self._update()

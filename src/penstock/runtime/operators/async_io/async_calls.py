@@ -16,7 +16,7 @@ from penstock.errors import UserFunctionError
 from penstock.program.async_io import AsyncSpec
 from penstock.types.values.copying import Copier
 
-Answer = tuple[int, list[Any]]
+Completed = tuple[int, list[Any]]
 """(position of the record, its results)."""
 
 
@@ -49,13 +49,13 @@ class _Wave:
 
     Attributes:
         waiting: Records not called yet, with their positions.
-        answers: In the order in which they came.
+        results: In the order in which they came.
         failure: The first call that failed.
         cancelled: Tasks that were told to end.
     """
 
     waiting: Iterator[tuple[int, Any]]
-    answers: list[Answer] = field(default_factory=list)
+    results: list[Completed] = field(default_factory=list)
     failure: Failed | None = None
     cancelled: set[asyncio.Task[Any]] = field(default_factory=set)
 
@@ -78,14 +78,14 @@ class AsyncCalls:
         self._retry_result = predicate.result_predicate()
         self._retry_error = predicate.exception_predicate()
 
-    async def run(self, values: list[Any]) -> list[Answer] | Failed:
+    async def run(self, values: list[Any]) -> list[Completed] | Failed:
         """Call the function for every record and wait for all results.
 
         No call is under way when this returns. A call that does not let itself be cancelled is
         waited for.
 
         Returns:
-            Answers in the order in which they came; or the first call that failed.
+            Completeds in the order in which they came; or the first call that failed.
         """
         wave = _Wave(iter(enumerate(values)))
         count = min(self._spec.capacity, len(values))
@@ -101,18 +101,18 @@ class AsyncCalls:
             return wave.failure
         for worker in workers:
             worker.result()
-        return wave.answers
+        return wave.results
 
     async def _work(self, wave: _Wave) -> None:
         """Make one call after the other until no record is waiting."""
         for at, value in wave.waiting:
-            outcome = await self._answer(value, wave)
+            outcome = await self._results_of(value, wave)
             if isinstance(outcome, Failed):
                 wave.failure = wave.failure or replace(outcome, at=at)
                 raise _FailedCallError  # not its cause, which may be one that ends the event loop
-            wave.answers.append((at, outcome))
+            wave.results.append((at, outcome))
 
-    async def _answer(self, value: Any, wave: _Wave) -> list[Any] | Failed:
+    async def _results_of(self, value: Any, wave: _Wave) -> list[Any] | Failed:
         """Return the results for one record, after as many attempts as it takes."""
         clock = asyncio.get_running_loop().time
         limit = self._spec.timeout_ms / 1000

@@ -13,7 +13,7 @@ from penstock.program.async_io import AsyncSpec
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.operators.async_io.async_calls import Answer, AsyncCalls, Failed
+from penstock.runtime.operators.async_io.async_calls import AsyncCalls, Completed, Failed
 from penstock.runtime.operators.async_io.event_loop import EventLoop
 from penstock.runtime.operators.base import NO_KEY, Operator
 
@@ -71,14 +71,14 @@ class AsyncOperator(Operator):
         values, self._values = self._values, []
         if not values:
             return
-        answers = self._loop.run(self._calls.run(values))
-        if isinstance(answers, Failed):
-            raise self._failure(answers, values) from answers.cause
+        completed = self._loop.run(self._calls.run(values))
+        if isinstance(completed, Failed):
+            raise self._failure(completed, values) from completed.cause
         if self._ordered:
-            answers.sort(key=_position)
-        results = [result for _, produced in answers for result in produced]
+            completed.sort(key=_position)
+        results = [result for _, produced in completed for result in produced]
         marks = self._stamps
-        stamps = None if marks is None else [marks[at] for at, made in answers for _ in made]
+        stamps = None if marks is None else [marks[at] for at, made in completed for _ in made]
         if results:
             self.output.collect(results, stamps)
 
@@ -89,5 +89,5 @@ class AsyncOperator(Operator):
         return self.failed(failed.cause, values, iter(values[failed.at + 1 :]), key=key)
 
 
-def _position(answer: Answer) -> int:
-    return answer[0]
+def _position(result: Completed) -> int:
+    return result[0]

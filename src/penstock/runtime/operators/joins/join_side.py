@@ -114,7 +114,7 @@ class JoinSide:
         context = self._context
         return not self._seen[context.group].get(context.key) and self.is_empty()
 
-    def tell(self, *, is_empty: bool) -> None:
+    def announce(self, *, is_empty: bool) -> None:
         """Remember what the other side hears now; to be called after every change of the key.
 
         Also after changes of the other side's rows: this must not expire before any of them.
@@ -182,7 +182,7 @@ class JoinSide:
         key, group = context.key, context.group
         row = self._rows[group].get(key, digest, ABSENT)
         if row is ABSENT and effect < 0 and self._may_migrate:
-            row = self._found_by_content(digest)
+            row = self._moved_by_content(digest)
         count = self._counts[group].get(key, digest)
         if row is ABSENT:
             if count is not None and count > 0:  # its row has expired, a moment before it
@@ -192,7 +192,7 @@ class JoinSide:
         count = 1 if count is None else count
         return [row, count, count]
 
-    def _found_by_content(self, digest: bytes) -> Any:
+    def _moved_by_content(self, digest: bytes) -> Any:
         """Return a row that was stored with other content and has this digest now; and move it."""
         for old, row, count in self.rows():
             if self._digest(row)[0] == digest:

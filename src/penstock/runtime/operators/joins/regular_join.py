@@ -98,7 +98,7 @@ class RegularJoinOperator(KeyedOperator):
         has = [watched and not side.is_empty() for side, watched in self._watched(can_match)]
         for (side, watched), present in zip(self._watched(can_match), has, strict=True):
             if watched:
-                side.tell(is_empty=not present)
+                side.announce(is_empty=not present)
         may_take_away = had != has or any(
             now < before for side in changes for _, before, now in side.values()
         )

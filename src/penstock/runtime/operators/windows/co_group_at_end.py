@@ -27,7 +27,7 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
 
     def inputs_complete(self) -> None:
         """Call the function for every key, or add records to windows that fire later."""
-        if self._is_dam:
+        if self._fires_at_end:
             self._call_for_every_key()
             self.flush()
         else:

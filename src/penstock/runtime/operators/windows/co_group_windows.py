@@ -56,7 +56,7 @@ class CoGroupWindowOperator(KeyedWindowOperator):
     @property
     def wants_parts_by_time(self) -> bool:
         """Parts of a key come as they arrived, if its lists are in that order."""
-        return not self._is_dam
+        return not self._fires_at_end
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
         """Add some records of one input; those of the first come first, of equal time."""

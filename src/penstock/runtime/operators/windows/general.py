@@ -8,11 +8,11 @@ from penstock.errors import StateError
 from penstock.program.own_states import WINDOW_TRIGGER_PREFIX
 from penstock.program.windows import MAX_TIMESTAMP, TriggerResult
 from penstock.runtime.operators.windows.contents import Contents, seen_of
-from penstock.runtime.operators.windows.forms import form_of, window_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.lists import StampedContents
 from penstock.runtime.operators.windows.merging import MergingWindows
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
+from penstock.runtime.operators.windows.stored_windows import stored_window, window_of_stored
 from penstock.runtime.operators.windows.trigger_context import (
     AssignerContext,
     InternalTriggerContext,
@@ -75,14 +75,14 @@ class GeneralEngine:
                     self._merging.end(window)
                 continue
             is_taken = True
-            form = form_of(window)
-            home = form if self._merging is None else self._merging.home_of(window)
-            self._space.key = (key, home)
+            form = stored_window(window)
+            state_window = form if self._merging is None else self._merging.state_window_of(window)
+            self._space.key = (key, state_window)
             self._contents.add(value, stamp)
             self._space.key = (key, form)
             result = self._trigger.on_element(value, stamp, window, self._trigger_context)
             if result is not TriggerResult.CONTINUE:
-                self._act(result, window, home, stays=True)
+                self._act(result, window, state_window, stays=True)
                 self._space.key = (key, form)
             cleanup = self._cleanup_time(window)
             if cleanup < MAX_TIMESTAMP:
@@ -94,17 +94,17 @@ class GeneralEngine:
 
     def _on_time(self, form: Any, time: int, ask: Any, may_end: bool) -> None:  # noqa: FBT001
         key = self._host.keys.key
-        home = form if self._merging is None else self._merging.home(form)
-        if home is ABSENT:
+        state_window = form if self._merging is None else self._merging.state_window(form)
+        if state_window is ABSENT:
             return
-        window = window_of(form)
+        window = window_of_stored(form)
         self._space.key = (key, form)
         result = ask(time, window, self._trigger_context)
         is_end = may_end and time == self._cleanup_time(window)
         if result is not TriggerResult.CONTINUE:
-            self._act(result, window, home, stays=not is_end)
+            self._act(result, window, state_window, stays=not is_end)
         if is_end:
-            self._space.key = (key, home)
+            self._space.key = (key, state_window)
             self._contents.clear()
             self._space.key = (key, form)
             self._trigger.clear(window, self._trigger_context)
@@ -112,36 +112,36 @@ class GeneralEngine:
             if self._merging is not None:
                 self._merging.end(window)
 
-    def _act(self, result: TriggerResult, window: Any, home: Any, *, stays: bool) -> None:
+    def _act(self, result: TriggerResult, window: Any, state_window: Any, *, stays: bool) -> None:
         """Do what a trigger decided."""
         key = self._host.keys.key
-        self._space.key = (key, home)
+        self._space.key = (key, state_window)
         if result.is_fire():
             elements = self._contents.elements(stays=stays and not result.is_purge())
             if elements is not None:
                 if self._host.window.evictor is None:
-                    self._space.key = (key, form_of(window))
+                    self._space.key = (key, stored_window(window))
                     self._host.fire(window, elements)
                 else:
-                    self._fire_evicting(window, home, elements)
+                    self._fire_evicting(window, state_window, elements)
         if result.is_purge():
-            self._space.key = (key, home)
+            self._space.key = (key, state_window)
             self._contents.clear()
 
-    def _fire_evicting(self, window: Any, home: Any, stamped: list[Any]) -> None:
+    def _fire_evicting(self, window: Any, state_window: Any, stamped: list[Any]) -> None:
         evictor, context = self._host.window.evictor, self._trigger_context
         evictor.evict_before(stamped, len(stamped), window, context)
         if stamped:
             values = [value for _, value in stamped]
             elements = seen_of(self._host.fold, self._host.window, values)
-            self._space.key = (self._host.keys.key, form_of(window))
+            self._space.key = (self._host.keys.key, stored_window(window))
             self._host.fire(window, elements)
         evictor.evict_after(stamped, len(stamped), window, context)
-        self._space.key = (self._host.keys.key, home)
+        self._space.key = (self._host.keys.key, state_window)
         assert isinstance(self._contents, StampedContents)
         self._contents.replace(stamped)
 
-    def _merged(self, result: Any, parts: list[Any], home: Any, others: list[Any]) -> None:
+    def _merged(self, result: Any, parts: list[Any], state_window: Any, others: list[Any]) -> None:
         """Move timers, state of triggers and contents of windows that became one."""
         now = self._watermark
         if not self._by_event_time:
@@ -153,16 +153,16 @@ class GeneralEngine:
                 hint="Merge windows into one that holds all of them.",
             )
         key = self._host.keys.key
-        self._space.key = (key, form_of(result))
-        self._trigger_context.merged = [(key, form_of(part)) for part in parts]
+        self._space.key = (key, stored_window(result))
+        self._trigger_context.merged = [(key, stored_window(part)) for part in parts]
         self._trigger.on_merge(result, self._trigger_context)
         self._trigger_context.merged = []
         for part in parts:
-            self._space.key = (key, form_of(part))
+            self._space.key = (key, stored_window(part))
             self._trigger.clear(part, self._trigger_context)
             self._delete_cleanup(self._cleanup_time(part))
-        self._space.key = (key, form_of(home))
-        self._contents.merge([(key, form_of(other)) for other in others])
+        self._space.key = (key, stored_window(state_window))
+        self._contents.merge([(key, stored_window(other)) for other in others])
 
     @property
     def _watermark(self) -> int:

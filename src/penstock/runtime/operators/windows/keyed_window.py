@@ -43,8 +43,8 @@ from penstock.runtime.operators.windows.evaluation import (
 )
 from penstock.runtime.operators.windows.folded import FoldedWindows
 from penstock.runtime.operators.windows.general import GeneralEngine
+from penstock.runtime.operators.windows.growing_contents import GrowingContents, growing_contents
 from penstock.runtime.operators.windows.host import WindowEngine, WindowHost
-from penstock.runtime.operators.windows.in_parts import Parts, in_parts
 from penstock.runtime.operators.windows.panes import PaneEngine
 from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
@@ -104,16 +104,16 @@ class KeyedWindowOperator(KeyedFoldOperator):
         )
         self._engine: WindowEngine
         self._held: list[Any] = []
-        self._parts: Parts | None = None
+        self._contents_so_far: GrowingContents | None = None
         self._fires_between = False
         self._complete: CompleteWindows | None = None
         self._folded: FoldedWindows | None = None
-        self._comes_in_parts = False
+        self._comes_in_batches = False
 
     def open(self) -> None:
         """Open the user's functions, and make what keeps windows."""
         for function in self._functions():
-            self._tell("open", getattr(function, "open", None), self.context)
+            self._call_functions("open", getattr(function, "open", None), self.context)
         contents = make_contents(self.spec, self._host.scope, self._fold)
         panes = self.folding.panes
         if panes is None or not self._shares(panes):
@@ -128,7 +128,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def close(self) -> None:
         """Close the user's functions."""
         for function in self._functions():
-            self._tell("close", getattr(function, "close", None))
+            self._call_functions("close", getattr(function, "close", None))
 
     def start_epoch(self) -> None:
         """Make void what state handles remember."""
@@ -142,7 +142,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
     @property
     def is_foldable(self) -> bool:
         """Whether what comes may go to the table: the end of its window, if it has one, has come."""
-        return self.table is not None and (self._window.end_of_stream is None or self._is_dam)
+        return self.table is not None and (self._window.end_of_stream is None or self._fires_at_end)
 
     def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
@@ -171,22 +171,22 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
         super().start_key(key)
-        self._comes_in_parts = True
-        if self._is_dam:
-            self._parts = in_parts(self._fold, self._window, self.spilled_values)
+        self._comes_in_batches = True
+        if self._fires_at_end:
+            self._contents_so_far = growing_contents(self._fold, self._window, self.spilled_values)
         else:
             self._fires_between = self._window.ends_behind_records
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
         """Add the records of one key."""
-        if self._parts is not None:
-            self._add_part(self._parts, values)
+        if self._contents_so_far is not None:
+            self._add_batch(self._contents_so_far, values)
             return
-        if self._is_dam:
+        if self._fires_at_end:
             self._held += values
             return
         final = self._final_watermark
-        if self._complete and final is not None and timestamps and not self._comes_in_parts:
+        if self._complete and final is not None and timestamps and not self._comes_in_batches:
             taken = self._complete.hold(values, timestamps, final)
             if taken == len(values):
                 return
@@ -201,19 +201,19 @@ class KeyedWindowOperator(KeyedFoldOperator):
         """Fire the windows of a key whose records are complete (batch run)."""
         self._fires_between = False
         self._timers.watermark = watermark
-        if self._parts is not None:
-            self._fire_parts(self._parts)
-        elif self._is_dam:
+        if self._contents_so_far is not None:
+            self._fire_growing(self._contents_so_far)
+        elif self._fires_at_end:
             self._fire_at_once()
         else:
-            if self._complete is not None and not self._comes_in_parts:
+            if self._complete is not None and not self._comes_in_batches:
                 self._fire_whole(self._complete)
             # What is due belongs to this key: earlier ones have fired theirs.
             self._timers.fire_all_keys(watermark, self._on_event_time)
             if self._is_last_run:
                 self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
         self._timers.watermark = MIN_TIMESTAMP
-        self._comes_in_parts = False
+        self._comes_in_batches = False
 
     def on_watermark(self, watermark: int) -> None:
         """Fire the windows of all keys that are due (live run)."""
@@ -237,7 +237,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         super().restore_watermark(watermark)
 
     @property
-    def _is_dam(self) -> bool:
+    def _fires_at_end(self) -> bool:
         """Whether all records of a key are at hand, for a window that fires when they are."""
         final, window = self._final_watermark, self._window.end_of_stream
         if final is None or window is None or Place.RECEIVER_GROUP not in self.folding.places:
@@ -292,17 +292,17 @@ class KeyedWindowOperator(KeyedFoldOperator):
             some = self.emission.of_batch(results[at : at + FLUSH_RECORDS])
             self._send(some, window.max_timestamp())
 
-    def _add_part(self, parts: Parts, values: list[Any]) -> None:
+    def _add_batch(self, contents: GrowingContents, values: list[Any]) -> None:
         position = iter(values)
         try:
-            parts.extend(position)
+            contents.extend(position)
         except BaseException as cause:
             raise self._failed(cause, values, position) from cause
 
-    def _fire_parts(self, parts: Parts) -> None:
-        self._fire_with(parts.elements)
-        parts.close()
-        self._parts = None
+    def _fire_growing(self, contents: GrowingContents) -> None:
+        self._fire_with(contents.elements)
+        contents.close()
+        self._contents_so_far = None
 
     def _fire_with(self, elements: Callable[[], Any]) -> None:
         window = self._window.end_of_stream
@@ -358,7 +358,9 @@ class KeyedWindowOperator(KeyedFoldOperator):
         found = [self._window.fold_function, self._window.function]
         return [function for function in found if function is not None]
 
-    def _tell(self, what: str, method: Callable[..., None] | None, *arguments: Any) -> None:
+    def _call_functions(
+        self, what: str, method: Callable[..., None] | None, *arguments: Any
+    ) -> None:
         if method is None:
             return
         try:

@@ -1,7 +1,7 @@
 """Windows that become one, as sessions do.
 
-The contents of a window stay where they are when it is merged: a window has a *home*, the window
-under which its contents are stored, and the merged window takes the home of one of its parts.
+The contents of a window stay where they are when it is merged: a window has a *state_window*, the window
+under which its contents are stored, and the merged window takes the state_window of one of its parts.
 Only the contents of the other parts move.
 """
 
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.program.own_states import WINDOW_MERGES
-from penstock.runtime.operators.windows.forms import form_of, window_of
 from penstock.runtime.operators.windows.host import WindowHost
+from penstock.runtime.operators.windows.stored_windows import stored_window, window_of_stored
 from penstock.state.backends.base import ABSENT
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 
 Merged = Callable[[Any, list[Any], Any, list[Any]], None]
-"""Told of every merge: (result, windows in it, home, other homes)."""
+"""Told of every merge: (result, windows in it, state_window, other state_windows)."""
 
 
 class MergingWindows:
@@ -31,31 +31,33 @@ class MergingWindows:
         self._host = host
         self._table = host.scope.store.table(host.spec.uid, WINDOW_MERGES, schema)
         self._assigner = host.window.assigner
-        self._homes: dict[Any, Any] = {}
+        self._state_windows: dict[Any, Any] = {}
         self._sorted: list[Any] | None = None
 
     def load(self) -> None:
         """Begin with the records of a key."""
         keys = self._host.keys
         items = self._table[keys.group].items(keys.key)
-        self._homes = {window_of(form): window_of(home) for form, home in items}
+        self._state_windows = {
+            window_of_stored(form): window_of_stored(state_window) for form, state_window in items
+        }
         if self._host.window.merges_neighbours:
-            self._sorted = sorted(self._homes)
+            self._sorted = sorted(self._state_windows)
 
-    def home(self, form: Any) -> Any:
-        """Return the form of the home of a window of the current key, `ABSENT` if it ended."""
+    def state_window(self, form: Any) -> Any:
+        """Return the form of the state_window of a window of the current key, `ABSENT` if it ended."""
         keys = self._host.keys
         return self._table[keys.group].get(keys.key, form, ABSENT)
 
-    def home_of(self, window: Any) -> Any:
-        """Return the form of the home of a window that was added since `load`."""
-        return form_of(self._homes[window])
+    def state_window_of(self, window: Any) -> Any:
+        """Return the form of the state_window of a window that was added since `load`."""
+        return stored_window(self._state_windows[window])
 
     def end(self, window: Any) -> None:
         """Forget a window."""
         keys = self._host.keys
-        self._table[keys.group].remove(keys.key, form_of(window))
-        if self._homes.pop(window, None) is not None and self._sorted is not None:
+        self._table[keys.group].remove(keys.key, stored_window(window))
+        if self._state_windows.pop(window, None) is not None and self._sorted is not None:
             del self._sorted[bisect_left(self._sorted, window)]
 
     def add(self, window: Any, merged: Merged) -> Any:
@@ -65,7 +67,7 @@ class MergingWindows:
             window: As assigned.
             merged: Told of every merge.
         """
-        if window in self._homes:
+        if window in self._state_windows:
             return window
         candidates = self._candidates(window)
         if not candidates:
@@ -75,19 +77,19 @@ class MergingWindows:
         self._assigner.merge_windows([*candidates, window], decided)
         actual, is_absorbed = window, False
         for result, parts in decided.merges:
-            old = [part for part in dict.fromkeys(parts) if part in self._homes]
+            old = [part for part in dict.fromkeys(parts) if part in self._state_windows]
             if window in parts:
                 actual, is_absorbed = result, True
             if not old:
                 self._put(result, result)
                 continue
-            homes = [self._homes[part] for part in old]
+            state_windows = [self._state_windows[part] for part in old]
             for part in old:
                 self.end(part)
-            self._put(result, homes[0])
+            self._put(result, state_windows[0])
             gone = [part for part in old if part != result]
             if gone:
-                merged(result, gone, homes[0], homes[1:])
+                merged(result, gone, state_windows[0], state_windows[1:])
         if not is_absorbed:
             self._put(window, window)
         return actual
@@ -99,7 +101,7 @@ class MergingWindows:
         those of its history in a batch run.
         """
         if self._sorted is None:
-            return list(self._homes)
+            return list(self._state_windows)
         at = bisect_left(self._sorted, window)
         first, last = at, at
         while first and self._sorted[first - 1].intersects(window):
@@ -108,10 +110,10 @@ class MergingWindows:
             last += 1
         return self._sorted[first:last]
 
-    def _put(self, window: Any, home: Any) -> None:
+    def _put(self, window: Any, state_window: Any) -> None:
         keys = self._host.keys
-        self._table[keys.group].put(keys.key, form_of(window), form_of(home))
-        self._homes[window] = home
+        self._table[keys.group].put(keys.key, stored_window(window), stored_window(state_window))
+        self._state_windows[window] = state_window
         if self._sorted is not None:
             insort(self._sorted, window)
 

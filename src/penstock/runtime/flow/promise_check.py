@@ -1,7 +1,7 @@
 """`pipeline.object-reuse.verify`: finds functions that change what they have emitted.
 
-A watched function's values are noted with their pickles, and readers get copies, so that only the
-function itself can still change them. What was noted is compared when the batch leaves, when the
+A watched function's values are recorded with their pickles, and readers get copies, so that only the
+function itself can still change them. What was recorded is compared when the batch leaves, when the
 next one does, and at the end of the task or micro-batch.
 """
 
@@ -18,7 +18,7 @@ from penstock.user_failure import failure_as, short
 _MOST = 8192
 
 
-class PromiseLedger:
+class PromiseCheck:
     """The values one operator has emitted lately."""
 
     __slots__ = ("_before", "_now", "_spec")
@@ -28,12 +28,12 @@ class PromiseLedger:
         self._now: list[tuple[Any, bytes]] = []
         self._before: list[tuple[Any, bytes]] = []
 
-    def note(self, value: Any) -> Any:
+    def record(self, value: Any) -> Any:
         """Note an emitted value and return a copy for its readers."""
         if is_immutable(value):
             return value
         if len(self._now) >= _MOST:
-            self.turn()
+            self.check_batch()
         self._now.append((value, self._pickled(value)))
         return copy_value(value)
 
@@ -49,8 +49,8 @@ class PromiseLedger:
                 hint="Emit values that can be pickled, or do without pipeline.object-reuse.verify.",
             ) from cause
 
-    def turn(self) -> None:
-        """Compare, and keep only what was noted since the last time.
+    def check_batch(self) -> None:
+        """Compare, and keep only what was recorded since the last time.
 
         Raises:
             UserFunctionError: The function changed a value.
@@ -59,17 +59,17 @@ class PromiseLedger:
         self._before, self._now = self._now, []
 
     def check(self) -> None:
-        """Compare what was noted with what it is now.
+        """Compare what was recorded with what it is now.
 
         Raises:
             UserFunctionError: The function changed a value.
         """
-        for value, noted in (*self._before, *self._now):
-            if self._pickled(value) != noted:
+        for value, recorded in (*self._before, *self._now):
+            if self._pickled(value) != recorded:
                 spec = self._spec
                 raise UserFunctionError(
                     f"operator {spec.name!r} changed a record after it had emitted it: it was "
-                    f"{short(pickle.loads(noted))} and is {short(value)}",
+                    f"{short(pickle.loads(recorded))} and is {short(value)}",
                     hint="Emit a new object each time; or use a function class and return True "
                     "from is_output_value_stored. With pipeline.object-reuse, or with a promise "
                     "that is not kept, readers of the record see the change.",

@@ -20,7 +20,7 @@ from penstock.runtime.spill.spilled_values import SpilledValues
 from penstock.state.backends.base import ABSENT
 
 
-class Parts(Protocol):
+class GrowingContents(Protocol):
     """What has come of a key."""
 
     def extend(self, records: Iterator[Any]) -> None:
@@ -81,7 +81,9 @@ class _Folded:
         self._kept = ABSENT
 
 
-def in_parts(fold: Fold | None, window: WindowSpec, make: Callable[[], SpilledValues]) -> Parts:
+def growing_contents(
+    fold: Fold | None, window: WindowSpec, make: Callable[[], SpilledValues]
+) -> GrowingContents:
     """Return what keeps the records of one key of a window until it fires.
 
     Args:

@@ -28,13 +28,13 @@ _WINDOWS: dict[type, Callable[[Any], Window]] = {
 }
 
 
-def form_of(window: Window) -> Any:
+def stored_window(window: Window) -> Any:
     """Return the stored form of a window."""
     make = _FORMS.get(type(window))
     return window if make is None else make(window)
 
 
-def window_of(form: Any) -> Any:
+def window_of_stored(form: Any) -> Any:
     """Return the window that has this form."""
     make = _WINDOWS.get(type(form))
     return form if make is None else make(form)
