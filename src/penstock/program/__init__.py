@@ -1,1 +1,1 @@
-"""The vocabulary of graph, plan and runtime: what is decided before a record is read, as values."""
+"""The vocabulary of graph, plan and runtime: frozen values that are decided before a record is read."""

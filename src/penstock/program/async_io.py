@@ -1,4 +1,4 @@
-"""How records wait for asynchronous calls: the settings of one operator."""
+"""The settings of one operator with asynchronous calls."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Any, Protocol
 
 
 class RetryConditions(Protocol):
-    """What is tried again."""
+    """The conditions of a retry."""
 
     def result_predicate(self) -> Callable[[list[Any]], bool] | None:
-        """Return a function of a result that is true if the call is to be tried again."""
+        """Return a predicate of results after which the call is retried."""
 
     def exception_predicate(self) -> Callable[[Exception], bool] | None:
-        """Return a function of an exception that is true if the call is to be tried again."""
+        """Return a predicate of exceptions after which the call is retried."""
 
 
 class RetryStrategy(Protocol):
-    """Whether, and after how long, a call is tried again."""
+    """Decides whether a call is retried, and after which time."""
 
     def can_retry(self, current_attempts: int) -> bool:
-        """Return whether there may be one more attempt after so many."""
+        """Return whether another attempt may follow this number of attempts."""
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """Return how long to wait before it, in milliseconds."""
+        """Return the time before the next attempt, in milliseconds."""
 
     def get_retry_predicate(self) -> RetryConditions:
-        """Return what is tried again."""
+        """Return the conditions of a retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncSpec:
-    """How an operator waits for the calls it makes.
+    """The settings of an operator's asynchronous calls.
 
     Attributes:
-        ordered: Results leave in the order of their records, not of completion.
-        timeout_ms: For one record, retries and pauses included; 0 is no limit.
-        capacity: Greatest number of calls under way in one subtask.
-        retry: What is tried again.
+        ordered: Whether results are emitted in the order of their records, not of completion.
+        timeout_ms: Time for one record, retries and pauses included; 0 is no limit.
+        capacity: Greatest number of concurrent calls in one subtask.
+        retry: The retry strategy; None does not retry.
     """
 
     ordered: bool

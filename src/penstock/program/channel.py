@@ -12,33 +12,32 @@ from penstock.program.folding.fold import ChannelFold
 from penstock.program.partitioning import StreamPartitioner
 
 SINK_LEVEL = 255
-"""Target level of what goes to the sink stage behind the last level: the records of sinks,
-state and reports."""
+"""Target level of the sink stage after the last level. It receives records of sinks, state and
+reports."""
 
 
 class ChannelTime(Enum):
-    """What of time travels on a channel."""
+    """The elements of time that a channel sends."""
 
     FULL = auto()
-    """Timestamps of the records that have one, and watermarks."""
+    """Timestamps of records that have one, and watermarks."""
 
     WATERMARKS = auto()
-    """Watermarks only: nothing behind looks at timestamps."""
+    """Watermarks only: no operator downstream reads timestamps."""
 
     NONE = auto()
-    """Values only: the job runs without time (FLIP-330). Only the end of input is told."""
+    """Neither: the job runs without time (FLIP-330). The end of input is sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatermarkGroup:
-    """One speaker whose watermark a channel waits for.
+    """A group of senders whose watermark a channel waits for.
 
     Attributes:
         group: Source id (channels of level 0) or subtask.
-        splits: Number of splits that must each have spoken before the group has a
-            watermark; 0 if splits come and go, as files do.
-        idle_ms: Time without records after which a split is no longer waited for; None is
-            never.
+        splits: Number of splits that must each send a watermark before the group has one; 0 if
+            the number is not fixed, as for files.
+        idle_ms: Time without records after which a split is idle; None is never.
     """
 
     group: int
@@ -48,24 +47,24 @@ class WatermarkGroup:
 
 @dataclass(frozen=True, slots=True)
 class ChannelSpec:
-    """One numbered edge whose records travel in frames: across levels, to a sink, or in place.
+    """One edge whose records are sent in frames: to another level, to a sink, or within a subtask.
 
     Attributes:
         id: Unique in the job.
         source_level: Level that writes it.
         target_level: Level that reads it; `SINK_LEVEL` for sinks.
         target_operator: Id of the reading operator; for sinks, the index of the sink.
-        partitioner: How records find their subtask.
+        partitioner: Chooses the subtask that receives a record.
         key_selector: For HASH and CUSTOM.
         origin: The user's line that created the edge.
         sources: Ids of the sources whose records can arrive here.
-        target_input: Which input of the operator it feeds.
+        target_input: Index of the operator's input that it feeds.
         subtasks: Number of subtasks that receive: the first ones; None is all.
-        senders: Number of subtasks that write it, behind level 0; None is all.
+        senders: Number of subtasks that write it, at levels above 0; None is all.
         partition_function: For CUSTOM: (key, number of subtasks) to subtask.
-        time: What of time travels on it.
-        target_name: Of the operator or sink it leads to, for messages.
-        fold: What is done, in a run, with records that its reader folds; None sends records.
+        time: The elements of time that it sends.
+        target_name: Name of the target operator or sink, for messages.
+        fold: The sender's part in the fold of the reader, in a run; None sends plain records.
     """
 
     id: int
@@ -86,5 +85,5 @@ class ChannelSpec:
 
     @property
     def is_local(self) -> bool:
-        """Whether it stays within the subtask that writes it: no exchange, but frames."""
+        """Whether the writing subtask also reads it: it uses frames, but no exchange."""
         return self.source_level == self.target_level

@@ -1,4 +1,4 @@
-"""What interval joins and regular joins are, as values that the API writes and the runtime reads."""
+"""The settings of interval joins and regular joins. The API makes them, the runtime reads them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from penstock.types.information import TypeInformation
 
 
 class JoinKind(Enum):
-    """Which rows appear that have no match: a pair of flags, for the left and the right side."""
+    """Which unmatched rows a join emits: a pair of flags, for the left and the right side."""
 
     INNER = (False, False)
     """None."""
 
     LEFT = (True, False)
-    """Those of the left side, with None for the right one."""
+    """Rows of the left side, with None for the right one."""
 
     RIGHT = (False, True)
-    """Those of the right side, with None for the left one."""
+    """Rows of the right side, with None for the left one."""
 
     FULL = (True, True)
-    """Those of both sides."""
+    """Rows of both sides."""
 
     def pads(self, side: int) -> bool:
-        """Return whether rows of a side (0 is left) appear without a match."""
+        """Return whether the join emits unmatched rows of a side (0 is left)."""
         return self.value[side]
 
 
@@ -33,10 +33,10 @@ class JoinSpec:
     """One regular join.
 
     Attributes:
-        kind: Which rows appear that have no match.
+        kind: Which unmatched rows it emits.
         record_types: Type of the records of the left and the right side.
-        ttl_ms: Age at which a row nobody changed any more is forgotten, in milliseconds; None
-            keeps rows for ever.
+        ttl_ms: Time in milliseconds after the last change of a row at which it expires; None keeps
+            rows for ever.
     """
 
     kind: JoinKind

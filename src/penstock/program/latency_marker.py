@@ -1,4 +1,4 @@
-"""Latency markers as they travel between subtasks (FLIP-330 §1.2)."""
+"""Latency markers that are sent between subtasks (FLIP-330 §1.2)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class OperatorId:
-    """128 bits that stand for an operator, as in Flink.
+    """The id of an operator: 128 bits, as in Flink.
 
     Attributes:
         upper: The high 64 bits.
@@ -24,7 +24,7 @@ class OperatorId:
 
     @classmethod
     def of_uid(cls, uid: str) -> OperatorId:
-        """Return the id of the operator with a uid: the same in every process."""
+        """Return the id of the operator with a uid; it is the same in every process."""
         digest = hashlib.blake2b(uid.encode(), digest_size=16).digest()
         return cls(int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big"))
 
@@ -34,15 +34,15 @@ class OperatorId:
 
 @dataclass(frozen=True, slots=True)
 class LatencyMarkerEvent:
-    """A latency marker on its way through an exchange (FLIP-330 §1.2).
+    """The event that sends a latency marker through an exchange (FLIP-330 §1.2).
 
-    It goes to one subtask at random, is no record, and becomes a marker again at the operator
-    that receives it.
+    It is no record. A channel sends it to one random subtask; the receiving operator turns it into a
+    marker again.
 
     Attributes:
-        marked_time: When it left its source, in epoch milliseconds.
-        operator_id: The source.
-        subtask_index: Of the source, from 0.
+        marked_time: Time at which its source emitted it, in epoch milliseconds.
+        operator_id: Id of the source.
+        subtask_index: Subtask of the source, from 0.
     """
 
     marked_time: int
@@ -50,7 +50,7 @@ class LatencyMarkerEvent:
     subtask_index: int
 
     def get_marked_time(self) -> int:
-        """Return when it left its source, in epoch milliseconds."""
+        """Return the time at which its source emitted it, in epoch milliseconds."""
         return self.marked_time
 
     def get_operator_id(self) -> OperatorId:

@@ -1,7 +1,7 @@
-"""What one level runs, as a frozen value.
+"""The program of one level, as a frozen value.
 
-The planner writes it, a worker turns it into operators. It knows nothing of Spark; `cloudpickle`
-carries it to the workers because it holds user functions.
+The planner makes it, and a worker makes operators of it. It does not depend on Spark. It contains user
+functions, so `cloudpickle` sends it to the workers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from penstock.types import TypeInformation
 
 @dataclass(frozen=True, slots=True)
 class SourceType:
-    """The declared type of a source whose records may not have it.
+    """The declared type of a source whose records must be coerced.
 
     Attributes:
         name: Name of the source.
-        type_info: What its records are brought to.
+        type_info: The declared type.
         origin: The user's line that created the source.
     """
 
@@ -32,7 +32,7 @@ class SourceType:
 
 @dataclass(frozen=True, slots=True)
 class LevelProgram:
-    """Everything a level runs in one run.
+    """The program of a level in one run.
 
     Attributes:
         level: Exchange depth.
@@ -42,11 +42,11 @@ class LevelProgram:
         inputs: Channels this level reads from other levels.
         outputs: Channels this level writes to other levels, and to sinks.
         watermark_groups: Input channel to the groups it waits for.
-        settings: Of the run.
-        source_types: Source id to declared type, of sources whose records may lack it; level
+        settings: Settings of the run.
+        source_types: Source id to declared type, of sources whose records must be coerced; level
             0 only.
-        untimed_sources: Sources whose records enter without their timestamps; level 0 only.
-        source_copies: Source id to which of its readers get copies; level 0 only.
+        untimed_sources: Sources whose timestamps are dropped; level 0 only.
+        source_copies: Source id to the copies that its readers get; level 0 only.
         local_channels: Channels between operators of this level.
     """
 

@@ -1,4 +1,4 @@
-"""Whether a function object takes part in its own life cycle."""
+"""The life cycle of function objects: `open` and `close`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ _OURS = "penstock.api."
 
 
 def has_life_cycle(function: Any) -> bool:
-    """Return whether a function has an `open` or `close` of its own: it may get hold of state.
+    """Return whether a function overrides `open` or `close`, and so may access state.
 
-    A plain callable has none, and those of our base classes do nothing.
+    A plain callable has neither, and those of our base classes do nothing.
     """
     return any(_is_own(getattr(function, name, None)) for name in ("open", "close"))
 

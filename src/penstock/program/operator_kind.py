@@ -1,4 +1,4 @@
-"""What is true of a kind of operator: the columns of the catalogue in `program.operators`."""
+"""The facts about a kind of operator: the columns of the catalogue in `program.operators`."""
 
 from __future__ import annotations
 
@@ -7,95 +7,96 @@ from enum import Enum, auto
 
 
 class TimeUse(Enum):
-    """What an operator does with the timestamps of its records (FLIP-330)."""
+    """How an operator uses the timestamps of its records (FLIP-330)."""
 
     IGNORES = auto()
-    """It never looks at them; results take those of their records. MAP is one."""
+    """It does not read them; results have those of their records. Example: MAP."""
 
     ORDERS = auto()
-    """The same, but in a batch run it reads each key in order of time. KEYED_REDUCE is one."""
+    """The same, but in a batch run it reads each key in order of time. Example: KEYED_REDUCE."""
 
     SHOWS = auto()
-    """It shows them to its function, and keeps the order of arrival. PROCESS is one."""
+    """Its function may read them; it reads records in order of arrival. Example: PROCESS."""
 
     TIMERS = auto()
-    """Its function may have timers; their results have their time. KEYED_PROCESS is one."""
+    """Its function may have timers, whose results have their time. Example: KEYED_PROCESS."""
 
     ASSIGNS = auto()
-    """It gives them. TIMESTAMPS is one."""
+    """It assigns them. Example: TIMESTAMPS."""
 
     OWN = auto()
-    """It looks at them, and its results have times of its own. KEYED_WINDOW is one."""
+    """It reads them, and assigns other timestamps to its results. Example: KEYED_WINDOW."""
 
 
 class Keeps(Enum):
-    """What an operator keeps of the values it has emitted (FLIP-329)."""
+    """Whether an operator stores the values that it has emitted (FLIP-329)."""
 
     NOTHING = auto()
-    """It passes records on, or makes new ones. TIMESTAMPS is one."""
+    """It stores none: it emits its records, or new ones. Example: TIMESTAMPS."""
 
     AS_FUNCTION = auto()
-    """What its function says, which is called once per result. MAP is one."""
+    """Its function decides, which is called once per result. Example: MAP."""
 
     AS_OBJECT = auto()
-    """The same, but a plain function is not believed: one call has several results. FLAT_MAP."""
+    """A function object decides; a plain function may store, since one call has several results.
+    Example: FLAT_MAP."""
 
     RESULTS = auto()
-    """Results, or what they are made of, are in its state. KEYED_REDUCE is one."""
+    """Its state contains results, or components of them. Example: KEYED_REDUCE."""
 
     STATE = auto()
-    """Objects of its state, which it never changes itself. KEYED_REGULAR_JOIN is one."""
+    """It emits objects of its state, which it never changes itself. Example: KEYED_REGULAR_JOIN."""
 
     AS_OPERATOR = auto()
-    """What the user's own operator says in `get_operator_attributes`. CUSTOM is one."""
+    """`get_operator_attributes` of the user's own operator decides. Example: CUSTOM."""
 
 
 class Returns(Enum):
-    """What a call of an operator's function returns."""
+    """The return value of an operator's function."""
 
     ONE = auto()
-    """One result. MAP is one."""
+    """One result. Example: MAP."""
 
     TRUTH = auto()
-    """Whether the record is the result. FILTER is one."""
+    """A boolean: whether the record is the result. Example: FILTER."""
 
     ONE_OR_NONE = auto()
-    """One result, or None for none. CO_MAP is one."""
+    """One result, or None for no result. Example: CO_MAP."""
 
     MANY = auto()
-    """Results to iterate over. FLAT_MAP is one."""
+    """An iterable of results. Example: FLAT_MAP."""
 
     MANY_OR_NONE = auto()
-    """The same, or None for none. PROCESS is one."""
+    """An iterable of results, or None for no result. Example: PROCESS."""
 
     OTHER = auto()
-    """The operator looks after it itself. KEYED_WINDOW is one."""
+    """Another value, which the operator handles itself. Example: KEYED_WINDOW."""
 
 
 class Emit(Enum):
-    """When results leave an operator that folds the records of a key into one value."""
+    """When an operator that folds the records of a key emits results."""
 
     ROLLING = auto()
-    """With every record, the value so far. KEYED_REDUCE is one."""
+    """With every record, the value so far. Example: KEYED_REDUCE."""
 
     FINAL = auto()
-    """Once per key, at the end of a batch run that asks for no more."""
+    """Once per key, at the end of a batch run with final results only."""
 
     WINDOW_END = auto()
-    """When a window fires. KEYED_WINDOW is one."""
+    """When a window fires. Example: KEYED_WINDOW."""
 
 
 class StateUse(Enum):
-    """Whether operators of a kind keep state that outlives a micro-batch."""
+    """Whether operators of a kind have state that outlives a micro-batch."""
 
     NEVER = auto()
-    """There is nowhere to keep it. MAP is one."""
+    """They have no state. Example: MAP."""
 
     IF_OPENED = auto()
-    """If the function is an object that asks for state in `open`. KEYED_MAP is one."""
+    """They have state if the function is an object with `open`. Example: KEYED_MAP."""
 
     ALWAYS = auto()
-    """KEYED_REDUCE is one; of functions with timers nobody can tell before they run."""
+    """They have state, or may have timers, which is unknown before they run. Example: KEYED_REDUCE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +104,24 @@ class OperatorKind:
     """One row of the catalogue.
 
     Attributes:
-        name: Unique; part of fingerprints and of generated uids, so it stays what it is.
+        name: Unique name. It must not change: fingerprints and generated uids contain it.
         implementation: Module and class that runs it, `package.module:Class`. None is no operator:
-            the node says how records travel, or is a source or a sink.
-        has_two_inputs: It tells two inputs apart.
-        is_keyed: It uses the key of an input that has one.
-        is_own: The user wrote the operator, not only its function.
-        time: What it does with timestamps.
-        keeps: What it keeps of emitted values.
-        keeps_at_end: The same, if it answers once, at the end of its input, in a batch run.
-        holds_input: The record objects it was given wait in it after the call.
-        state: Whether it keeps state.
-        own_states: Names of the states it keeps something of its own under.
-        own_prefixes: Beginnings of such names.
-        returns: What a call of its function returns.
-        takes_context: Its function is given a context beside the record.
-        makes_values: Not every value it emits is one it was given, or a pair of such.
-        has_side_outputs: Its function may yield `(OutputTag, value)`.
-        emit: It folds the records of a key (`program.folding`), and when results leave.
+            the node routes records, or is a source or a sink.
+        has_two_inputs: Whether it distinguishes two inputs.
+        is_keyed: Whether it uses the key of an input that has one.
+        is_own: Whether the user wrote the operator, not only its function.
+        time: How it uses timestamps.
+        keeps: Whether it stores emitted values.
+        keeps_at_end: The same, if it emits once, at the end of its input, in a batch run.
+        holds_input: Whether it refers to its input records after the call.
+        state: Whether it has state.
+        own_states: Names of the states that the operator itself uses, not its function.
+        own_prefixes: Prefixes of such names.
+        returns: The return value of its function.
+        takes_context: Whether its function has a context as second argument.
+        makes_values: Whether it emits values other than its input values and pairs of them.
+        has_side_outputs: Whether its function may yield `(OutputTag, value)`.
+        emit: When it emits results, if it folds the records of a key (`program.folding`), else None.
     """
 
     name: str
@@ -143,9 +144,9 @@ class OperatorKind:
 
     @property
     def is_operator(self) -> bool:
-        """Whether something runs; nodes without it say how records travel, or where from and to."""
+        """Whether it is an operator; other nodes route records, or are sources and sinks."""
         return self.implementation is not None
 
     def reserves(self, state: str) -> bool:
-        """Return whether its function cannot have a state of this name."""
+        """Return whether the operator itself uses a state of this name, so that its function cannot."""
         return state in self.own_states or state.startswith(self.own_prefixes)

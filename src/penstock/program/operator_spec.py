@@ -1,4 +1,4 @@
-"""What one operator of a level is, as frozen values."""
+"""The description of one operator of a level, as frozen values."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from penstock.types import TypeInformation
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Which readers of an output get objects of their own (FLIP-329).
+    """The readers of an output that get copies (FLIP-329).
 
     Attributes:
-        at_emission: Every value is copied when it leaves the function (of a source: when its
-            batch is read), before the function goes on.
-        type_info: What is known of the values; None is nothing.
-        operators: Chained readers that get copies beside others.
-        channels: Channels that do.
+        at_emission: Whether every value is copied when the function emits it, before the function
+            goes on (for a source: when its batch is read).
+        type_info: Type of the values; None if it is unknown.
+        operators: Ids of chained readers that get copies.
+        channels: Ids of channels that get copies.
     """
 
     at_emission: bool = False
@@ -36,19 +36,19 @@ class Copies:
 
 
 NO_COPIES = Copies()
-"""All readers get the objects that were emitted."""
+"""All readers get the emitted objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class SideOutput:
-    """Where the values of one output tag go.
+    """The readers of the values of one output tag.
 
     Attributes:
         tag: Id of the tag.
-        result_type: Type the values are brought to; None leaves them as they are.
-        chained_to: Ids of operators in the same level that take them.
-        channels: Ids of channels that take them.
-        copies: Which of these get copies.
+        result_type: Type that the values are coerced to; None does not coerce.
+        chained_to: Ids of the operators of the same level that read them.
+        channels: Ids of the channels that read them.
+        copies: The readers that get copies.
     """
 
     tag: str
@@ -64,31 +64,31 @@ class OperatorSpec:
 
     Attributes:
         id: Unique in the job.
-        uid: Stable identity; state is kept under it.
+        uid: Stable identity; state is stored under it.
         name: For people.
-        kind: What it does.
+        kind: Its row in the catalogue of operators.
         function: The user's function or object.
         method: Name of the method to call on `function`; None calls it directly.
         origin: The user's line that created the operator.
         key_selectors: Value to key, per input, for keyed kinds; None for an input without
             a key.
         timestamps: For TIMESTAMPS.
-        result_type: Type the results are brought to; None leaves them as they are.
-        chained_to: Ids of operators in the same level that take the output.
-        channels: Ids of channels that take the output.
-        side_outputs: Where values with an output tag go; those of other tags are dropped.
+        result_type: Type that the results are coerced to; None does not coerce.
+        chained_to: Ids of the operators of the same level that read the output.
+        channels: Ids of the channels that read the output.
+        side_outputs: Readers of values with an output tag; values of other tags are dropped.
         parallelism: Number of subtasks; None is that of the run.
         broadcast_states: Names of the states of a broadcast input.
         window: For KEYED_WINDOW and KEYED_CO_GROUP.
         async_io: For ASYNC and KEYED_ASYNC.
         interval: For KEYED_INTERVAL_JOIN.
         join: For KEYED_REGULAR_JOIN.
-        drops_timestamps: Results leave without timestamps: nothing behind looks at them.
-        is_timeless: The job runs without time (FLIP-330), so asking for it is an error.
-        sorts_itself: It groups its input by key itself, so that the runtime does not.
-        copies: Which readers of the output get copies.
-        verifies_promise: It is checked that values it has emitted are not changed by it.
-        folding: Where and when it folds in a run; None if it does not.
+        drops_timestamps: Whether results have no timestamps, because no operator downstream reads them.
+        is_timeless: Whether the job runs without time (FLIP-330), so that reading it is an error.
+        sorts_itself: Whether it groups its input by key itself, so that the runtime does not.
+        copies: The readers of the output that get copies.
+        verifies_promise: Whether the runtime verifies that it does not change emitted values.
+        folding: Its fold plan in a run; None if it does not fold.
     """
 
     id: int
@@ -119,23 +119,23 @@ class OperatorSpec:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether its records come as (key, value) pairs, and may be folded on their way."""
+        """Whether its input is (key, value) pairs, which may be folded before the exchange."""
         return self.folding is not None and self.folding.takes_keys
 
     @property
     def fed_operators(self) -> tuple[int, ...]:
-        """Ids of the operators that are called directly, those of side outputs included."""
+        """Ids of the chained readers, those of side outputs included."""
         return tuple(chain(self.chained_to, *(side.chained_to for side in self.side_outputs)))
 
     @property
     def fed_channels(self) -> tuple[int, ...]:
-        """Ids of the channels that are written, those of side outputs included."""
+        """Ids of the channels that it writes, those of side outputs included."""
         return tuple(chain(self.channels, *(side.channels for side in self.side_outputs)))
 
     def key_type(self) -> TypeInformation | None:
-        """Return the declared type of keys; None if it is not the same for all inputs with keys.
+        """Return the declared type of keys; None if the inputs with keys have different ones.
 
-        A selector that brings keys to a type has it as its attribute `key_type`.
+        A selector that coerces keys has their type as its attribute `key_type`.
         """
         selectors = [selector for selector in self.key_selectors if selector is not None]
         found = {getattr(selector, "key_type", None) for selector in selectors}

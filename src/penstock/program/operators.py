@@ -1,14 +1,14 @@
-"""The catalogue of operators: one row per kind, with all that is true of it.
+"""The catalogue of operators: one row per kind, with all facts about it.
 
-What a phase of the planner, the runtime or the API has to know of a kind it reads here; nobody else
-keeps a list of kinds. A new kind is a row, the class that its row names, and the method of the API
-that puts it into the graph: a node holds its row, so there is nothing to register.
+The planner, the runtime and the API read the facts about a kind here; no other module has a list of
+kinds. A new kind needs a row, the class that the row names, and the method of the API that adds it
+to the graph. A node has its row, so there is nothing to register.
 
-What operators with a user function keep of emitted values is for the function to say
-(`plan.phases.kept_values`). What an operator with state keeps, it keeps whatever the function says.
-A window at the end of an input that ends is no such state: its records are in a batch run, and nobody
-looks at them again. FLIP-329's prototype has the same values for sources, sinks, timestamps, functions
-and asynchronous calls. It has none for reduce, windows and joins, which are careful here.
+A user function decides whether it stores its outputs (`plan.phases.kept_values`). An operator with state
+stores them, whatever the function promises. A window at the end of a bounded input is no such state: it
+belongs to a batch run, and no operator reads its records again. FLIP-329's prototype has the same values
+for sources, sinks, timestamps, functions and asynchronous calls. It has none for reduce, windows and
+joins; here they have the safe ones.
 """
 
 from __future__ import annotations
@@ -313,4 +313,4 @@ CATALOGUE: tuple[OperatorKind, ...] = tuple(
 """All rows, in the order above."""
 
 PASSING = frozenset({UNION, KEY_BY, PARTITION, SIDE_OUTPUT})
-"""Kinds of nodes that say how records travel."""
+"""Kinds of nodes that only route records."""

@@ -1,24 +1,24 @@
-"""Names of states under which operators keep something of their own."""
+"""Names of the states that operators themselves use, not their functions."""
 
 from __future__ import annotations
 
 REDUCE_AGGREGATE = "reduce"
-"""What `reduce` and the aggregations have so far."""
+"""Accumulators of `reduce` and the aggregations."""
 
 WINDOW_CONTENTS = "_window_contents"
-"""Records or aggregates of windows; of the first input, if there are two."""
+"""Records or accumulators of windows; of the first input, if there are two."""
 
 WINDOW_SECOND_CONTENTS = "_window_contents_2"
 """Records of the second input."""
 
 WINDOW_MERGES = "_window_merges"
-"""Which windows were merged into which."""
+"""Window to its state window, of merging windows."""
 
 WINDOW_TRIGGER_PREFIX = "_window_trigger/"
-"""Before the names of states of a trigger."""
+"""Prefix of the names of a trigger's states."""
 
 WINDOW_FUNCTION_PREFIX = "_window_function/"
-"""Before the names of states of a window function that are kept per window."""
+"""Prefix of the names of a window function's states per window."""
 
 INTERVAL_BUFFERS = (
     "_interval_left",
@@ -26,4 +26,4 @@ INTERVAL_BUFFERS = (
     "_interval_left_ends",
     "_interval_right_ends",
 )
-"""Records of both inputs of an interval join, and until when they are kept."""
+"""Records of both inputs of an interval join, and timers that remove them."""

@@ -1,4 +1,4 @@
-"""How records find the subtask that receives them."""
+"""Stream partitioners."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from enum import Enum, auto
 
 
 class StreamPartitioner(Enum):
-    """Which subtask of the next level receives a record."""
+    """Chooses the subtask of the next level that receives a record."""
 
     HASH = auto()
     """The owner of the key's key group."""
 
     FORWARD = auto()
-    """The subtask with the sender's index, so order is kept."""
+    """The subtask with the sender's index, so records stay in order."""
 
     REBALANCE = auto()
     """One subtask after the other."""
 
     RESCALE = auto()
-    """One after the other of a few subtasks: those nearest to the sender."""
+    """One after the other of a few subtasks: the sender's share of them."""
 
     SHUFFLE = auto()
     """A random one; the same whenever the task is repeated."""
@@ -30,7 +30,7 @@ class StreamPartitioner(Enum):
     """The first one."""
 
     CUSTOM = auto()
-    """The one a function of the user names."""
+    """The one that a function of the user's returns."""
 
     NONE = auto()
-    """None: the record goes to a sink, where it is written does not matter."""
+    """Any: the record is one of a sink, which any task may write."""

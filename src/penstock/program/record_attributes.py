@@ -1,7 +1,7 @@
-"""What is known about the records that follow in a stream (FLIP-327 §2.4).
+"""Attributes of the following records of a stream (FLIP-327 §2.4).
 
-Attributes travel between the records of a stream. Sources say them anew whenever a run or a
-worker begins; they are never part of a checkpoint.
+They are elements of a stream, like watermarks. Sources send them again at the begin of each run and
+worker; a checkpoint does not contain them.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RecordAttributes:
-    """Attributes of the records that follow in a stream, until the next attributes.
+    """Attributes of the records of a stream, up to the next attributes.
 
     Attributes:
-        backlog: The records are stale, as history is: an operator may delay its output until
-            attributes arrive without backlog.
+        backlog: Whether the records are stale: an operator may delay its output until attributes
+            without backlog arrive.
     """
 
     backlog: bool = False
@@ -42,8 +42,8 @@ class RecordAttributesBuilder:
         """Start without any attribute set.
 
         Args:
-            last_record_attributes_of_inputs: What each input said last, for defaults. Inputs
-                that said nothing are left out.
+            last_record_attributes_of_inputs: The last attributes of each input, for defaults.
+                Inputs without attributes are omitted.
         """
         self._last = tuple(last_record_attributes_of_inputs)
         self._backlog: bool | None = None
@@ -63,9 +63,9 @@ class RecordAttributesBuilder:
 
 
 def combined_backlog(said: Iterable[bool | None]) -> bool | None:
-    """Return what several speakers say together; None is to wait (FLIP-327 §2.9).
+    """Return the combined backlog of several senders; None is to wait (FLIP-327 §2.9).
 
-    One that is in backlog decides; else one that has not spoken is waited for.
+    It is true if any sender is in backlog; otherwise it is None until all have sent their status.
     """
     known = tuple(said)
     if True in known:

@@ -1,4 +1,4 @@
-"""Routes: the integer by which Spark places a frame.
+"""Routes: the integers by which Spark partitions frames.
 
 Batch run. The route of a record is its key group, so that Spark's sort brings one key group
 together. Control frames for task *t* have route `-t - 1`: they sort before all records.
@@ -26,7 +26,7 @@ _C2 = 0x1B873593
 
 
 class RecordRoutes(KeyGroups):
-    """Key to route, remembered like `KeyGroups`.
+    """A cache of key to route, like `KeyGroups`.
 
     Attributes:
         of_groups: The route of each key group.
@@ -36,7 +36,7 @@ class RecordRoutes(KeyGroups):
         """Compute the route of every key group.
 
         Args:
-            settings: Of the run.
+            settings: Settings of the run.
             subtasks: Number of subtasks that receive: the first ones.
         """
         super().__init__(settings.max_parallelism)
@@ -51,7 +51,7 @@ class RecordRoutes(KeyGroups):
         self.of_groups = np.array(self._of_group, dtype=np.int64)
 
     def __missing__(self, key: Any) -> int:
-        """Compute, remember and return the route of a new key."""
+        """Compute, cache and return the route of a new key."""
         route = self[key] = self._of_group[super().__missing__(key)]
         return route
 
@@ -61,9 +61,9 @@ class RecordRoutes(KeyGroups):
 
 
 def _squeezed(settings: RunSettings, subtasks: int, group: int) -> int:
-    """Return a route of a batch run that the owner of `group` among fewer subtasks has.
+    """Return the route of `group` in a batch run whose receiver has fewer subtasks than tasks.
 
-    In order, so that key groups of one route are as few as can be.
+    Routes are in order of key groups, so that as few key groups as possible share a route.
     """
     owner = subtask_of(group, subtasks, settings.max_parallelism)
     first, end = (
@@ -80,17 +80,17 @@ def _first_group(settings: RunSettings, subtasks: int, subtask: int) -> int:
 
 
 def subtask_routes(settings: RunSettings, subtasks: int) -> tuple[int, ...]:
-    """Return the route of records, without a key, to each of the first subtasks."""
+    """Return the route to each of the first subtasks, for records without a key."""
     if settings.kind is RunKind.LIVE:
         return settings.routes[:subtasks]
     return tuple(_first_group(settings, settings.parallelism, s) for s in range(subtasks))
 
 
 def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tuple[int, ...]:
-    """Return where to send what is said between records of a channel, if they have an order.
+    """Return the routes of elements between records, for channels whose records are in order.
 
-    To every destination in a live run. In a batch run, where what comes first is decided by the
-    route, beside the records.
+    In a live run these are all routes. In a batch run they are the routes of records, because Spark
+    sorts by route.
     """
     is_live = settings.kind is RunKind.LIVE
     if is_live or spec.partitioner is StreamPartitioner.BROADCAST:
@@ -99,7 +99,7 @@ def record_routes(spec: ChannelSpec, settings: RunSettings, subtasks: int) -> tu
 
 
 def destination_routes(settings: RunSettings) -> tuple[int, ...]:
-    """Return one route per destination: where control elements go."""
+    """Return one route per subtask, for control elements."""
     if settings.kind is RunKind.BATCH:
         return tuple(-task - 1 for task in range(settings.parallelism))
     return settings.routes

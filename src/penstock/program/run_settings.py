@@ -1,4 +1,4 @@
-"""What a run is told beside the program it runs, as frozen values."""
+"""The settings of a run, as frozen values."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class RunKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LatencySpec:
-    """How latency markers are sent.
+    """The settings of latency markers.
 
     Attributes:
         interval_ms: Least time between two markers of a subtask of a source.
-        sources: Source id to the uid of the source, and what stands for it in markers.
+        sources: Source id to the uid of the source, and its id in markers.
     """
 
     interval_ms: int
@@ -40,7 +40,7 @@ def source_of(uid: str) -> tuple[str, OperatorId]:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """How the run that executes a program differs from other runs of the same job.
+    """The settings of one run of a job.
 
     Attributes:
         kind: Batch or live.
@@ -49,25 +49,25 @@ class RunSettings:
         routes: In a live run, the route of each subtask; empty in a batch run, where the
             route of a record is its key group.
         max_frame_records: Records per frame.
-        hands_over: State is passed on to a next run.
-        ended_sources: Sources whose end of input is reached in this batch run.
-        initial_watermarks: Channel to group to the watermark handed over.
-        initial_memory: uid to what an operator remembered beside its keyed state.
+        hands_over: Whether a next run takes over the state.
+        ended_sources: Sources whose end of input this batch run reaches.
+        initial_watermarks: Channel to group to the watermark of the hand-over.
+        initial_memory: uid to the value of the operator's `memory`, of the hand-over.
         job_parameters: `pipeline.global-job-parameters`.
-        attempt: How often the run was restarted after a failure.
-        latency: How latency markers are sent; None sends none.
+        attempt: Number of restarts after failures.
+        latency: Settings of latency markers; None sends none.
         sorted_inputs_bytes: Memory for the records of one key group of a batch run.
-        sends_backlog: Some operator wants to know whether its records are stale.
-        backlog_sources: Sources that are in backlog as long as this run reads them.
+        sends_backlog: Whether an operator reads record attributes.
+        backlog_sources: Sources that are in backlog while this run reads them.
         timed_sources: Sources that have watermarks.
-        backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`: how far behind the clock a
-            watermark is while its source is in backlog; None is not by watermarks.
-        coded_rows: State of row, tuple and map types is written as coded rows.
-        state_compression: How state is compressed: `none`, `lz4` or `zstd`.
-        group_order_from: Records of a subtask and micro-batch from which on they are put in order of
-            key group: with fewer it costs more than it saves.
-        code: What stands for the functions of the job (`penstock.plan.compat.code_digest`); None if kinds of
-            keys are not to be compared.
+        backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`: lag of a watermark from which on
+            its source is in backlog; None ignores watermarks.
+        coded_rows: Whether state of row, tuple and map types is written as coded rows.
+        state_compression: Compression of state: `none`, `lz4` or `zstd`.
+        group_order_from: Least number of records of a subtask and micro-batch that are sorted by key
+            group: sorting fewer costs more than it saves.
+        code: Digest of the functions of the job (`penstock.plan.compat.code_digest`); None does not
+            compare kinds of keys.
     """
 
     kind: RunKind
@@ -93,5 +93,5 @@ class RunSettings:
     code: int | None = None
 
     def state_format(self) -> StateFormat:
-        """Return how state is written."""
+        """Return the format of state."""
         return StateFormat(self.coded_rows, Compression(self.state_compression))

@@ -1,12 +1,12 @@
-"""Which field of a record a key selector reads, if that is all it does.
+"""Finds the field of a record that a key selector reads, if the selector does nothing else.
 
-Level 0 takes the keys of such a selector from the column of the field, without making rows; of other
-records a getter reads it, at half the cost of a call. What is recognised, by the instructions of the function:
+For such a selector level 0 reads the keys from the column of the field, without making rows. For other
+records a getter reads the field, at half the cost of a call. The bytecode shows these selectors:
 
     lambda row: row[0]    lambda row: row["name"]    lambda row: row.name
 
-as a lambda or a `def`, and `operator.itemgetter` and `attrgetter` of one field. Everything else is
-called record by record.
+as a lambda or a `def`, and `operator.itemgetter` and `attrgetter` of one field. Any other selector is
+called for every record.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _OTHER_KINDS = (
 def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int | None:
     """Return the position of the only field that `selector` reads of rows with these field names.
 
-    None if it does something else, or if there is no such field.
+    Returns None if it does anything else, or if there is no such field.
 
     Args:
-        selector: Takes a row; anything that can be called.
-        names: Of the fields.
+        selector: A callable of a row.
+        names: Names of the fields.
 
     Examples:
         >>> field_position(lambda row: row.word, ["word", "count"])
@@ -64,18 +64,18 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
     if type(field) is not str or field not in names:
         return None
     if way is _BY_NAME and (field[:1] == "_" or "." in field or hasattr(Row, field)):
-        return None  # of these names `row.name` is something else than the field
+        return None  # `row.name` is a method or attribute of the class for these names, not the field
     return list(names).index(field)
 
 
 def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str | None:
     """Return the field that a function reads of rows which have none of that name.
 
-    None if it does something else, or if there is such a field: then nothing is known against it.
+    Returns None if it does anything else, or if there is such a field.
 
     Args:
-        function: Takes a row; anything that can be called.
-        names: Of the fields.
+        function: A callable of a row.
+        names: Names of the fields.
 
     Examples:
         >>> missing_field(lambda row: row.wrod, ["word", "count"])
@@ -92,12 +92,12 @@ def missing_field(function: Callable[[Any], Any], names: Sequence[str]) -> str |
 
 
 def getter_of(selector: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return what gives the same keys as `selector`, in C if all it does is to read a field.
+    """Return a getter in C if `selector` does nothing but read a field, else `selector`.
 
-    Where it fails it raises what `selector` does, but its traceback does not have the user's line.
+    The getter raises the same exceptions as `selector`, but without the user's line in the traceback.
 
     Args:
-        selector: Takes any record; anything that can be called.
+        selector: A callable of a record.
 
     Examples:
         >>> getter_of(lambda record: record[0])
@@ -133,15 +133,15 @@ _GETTERS: dict[type, object] = {itemgetter: _BY_ITEM, attrgetter: _BY_NAME}
 
 
 def got(getter: Callable[[Any], Any], values: list[Any]) -> list[Any] | None:
-    """Return what a getter of `getter_of` gives for every record.
+    """Return the values of a getter of `getter_of` for all records.
 
     Returns:
-        None if it failed, or a record's own code raised `StopIteration`, which ends a loop that runs
-        in C in silence: then the selector is to be asked, which says it with the user's line.
+        None if it failed, or if a record's own code raised `StopIteration`, which silently ends a loop
+        in C. The caller then calls the selector, whose error has the user's line.
     """
     try:
         found = list(map(getter, values))
-    except BaseException as cause:  # noqa: BLE001 - the selector says it
+    except BaseException as cause:  # noqa: BLE001 - the caller calls the selector, which raises it again
         raise_interrupt(cause)
         return None
     return found if len(found) == len(values) else None

@@ -1,7 +1,7 @@
-"""Stream elements one by one, byte for byte as Flink writes them: what a stream is made of.
+"""Serializers of single stream elements. Their bytes equal Flink's.
 
-The golden definition of the elements of a stream. Frames carry the same elements a batch at a
-time, and are tested against this. Layout (FLIP-330 §1.4), all numbers big-endian:
+This is the reference definition of the elements of a stream. Frames contain the same elements in
+batches, and are tested against it. Layout (FLIP-330 §1.4), all numbers big-endian:
 
     element                     bytes
     record with a timestamp     00, timestamp (8), value
@@ -12,12 +12,12 @@ time, and are tested against this. Layout (FLIP-330 §1.4), all numbers big-endi
     record attributes           05, 1 if the records are backlog, else 0
     internal watermark          06, subpartition (4), timestamp (8)
 
-Where a stream has no timestamps and no watermarks, a record is its value alone: one byte less than
-a record without a timestamp, nine less than one with. That is `ValueOnlySerializer`.
+In a stream without timestamps and watermarks a record is its value alone (`ValueOnlySerializer`): one
+byte less than a record without a timestamp, nine less than one with a timestamp.
 
 Worked example: `True` as one byte, with timestamp 258: `00 | 0000000000000102 | 01`.
 
-In a stream of bytes every element stands behind its length in 4 bytes: `write_elements`.
+`write_elements` writes the length of each element, in 4 bytes, before it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _INTERNAL = struct.Struct(">iq")
 
 @dataclass(frozen=True, slots=True)
 class StreamRecord:
-    """A value, with or without a time.
+    """A value, with or without a timestamp.
 
     Attributes:
         value: The value.
@@ -59,12 +59,12 @@ class StreamRecord:
 
 @dataclass(frozen=True, slots=True)
 class LatencyMarker:
-    """Says when it left its source.
+    """A latency marker.
 
     Attributes:
-        marked_time: Epoch milliseconds.
-        operator_id: The source.
-        subtask_index: Of the source, from 0.
+        marked_time: Time at which its source emitted it, in epoch milliseconds.
+        operator_id: Id of the source.
+        subtask_index: Subtask of the source, from 0.
     """
 
     marked_time: int
@@ -73,7 +73,7 @@ class LatencyMarker:
 
 
 class StreamStatus(IntEnum):
-    """Whether watermarks are to be expected; numbers are those in the stream."""
+    """Whether the stream is active or idle; the numbers are those in the stream."""
 
     ACTIVE = 0
     IDLE = -1
@@ -95,11 +95,11 @@ class InternalWatermark:
 StreamElement = (
     StreamRecord | Watermark | LatencyMarker | StreamStatus | RecordAttributes | InternalWatermark
 )
-"""Everything a stream can hold."""
+"""All elements of a stream."""
 
 
 class PickleSerializer(TypeSerializer[Any]):
-    """Values of any type, as frames hold them."""
+    """Serializes values of any type by pickle, as frames do."""
 
     def serialize(self, element: Any, stream: BytesIO) -> None:
         """Write a pickle."""
@@ -111,13 +111,13 @@ class PickleSerializer(TypeSerializer[Any]):
 
 
 class _ElementSerializer(TypeSerializer[StreamElement]):
-    """What both serializers have: a serializer of values that is none of elements."""
+    """Base of both serializers; it has a serializer of values."""
 
     def __init__(self, value_serializer: TypeSerializer[Any]) -> None:
         """Write values with `value_serializer`.
 
         Raises:
-            ArgumentError: It writes elements itself.
+            ArgumentError: `value_serializer` is a serializer of elements.
         """
         if isinstance(value_serializer, _ElementSerializer):
             raise ArgumentError(
@@ -138,13 +138,13 @@ class _ElementSerializer(TypeSerializer[StreamElement]):
 
 
 class StreamElementSerializer(_ElementSerializer):
-    """Writes any element behind its tag."""
+    """Writes the tag of an element, then the element."""
 
     def serialize(self, element: StreamElement, stream: BytesIO) -> None:
         """Write an element.
 
         Raises:
-            ArgumentError: It is none, or a number in it is out of range.
+            ArgumentError: It is no element, or a number in it is out of range.
         """
         if isinstance(element, StreamRecord):
             if element.timestamp is None:
@@ -162,7 +162,7 @@ class StreamElementSerializer(_ElementSerializer):
         stream.write(write(element))
 
     def deserialize(self, stream: BytesIO) -> StreamElement:
-        """Read the element that is next.
+        """Read the next element.
 
         Raises:
             DecodeError: The bytes are damaged.
@@ -182,10 +182,10 @@ class StreamElementSerializer(_ElementSerializer):
 
 
 class ValueOnlySerializer(_ElementSerializer):
-    """Writes records without timestamps, as their value and nothing else."""
+    """Writes records without timestamps, as their values only."""
 
     def serialize(self, element: StreamElement, stream: BytesIO) -> None:
-        """Write the value of a record; its timestamp, if any, is left out.
+        """Write the value of a record without its timestamp.
 
         Raises:
             WatermarkUnsupportedError: It is no record.
@@ -199,7 +199,7 @@ class ValueOnlySerializer(_ElementSerializer):
         self._values.serialize(element.value, stream)
 
     def deserialize(self, stream: BytesIO) -> StreamRecord:
-        """Read the record that is next.
+        """Read the next record.
 
         Raises:
             DecodeError: The bytes are damaged.
@@ -210,7 +210,7 @@ class ValueOnlySerializer(_ElementSerializer):
 def write_elements(
     serializer: TypeSerializer[StreamElement], elements: Iterable[StreamElement]
 ) -> bytes:
-    """Return elements as bytes, each behind its length."""
+    """Return elements as bytes, the length of each before it."""
     out = BytesIO()
     for element in elements:
         one = BytesIO()
@@ -224,10 +224,10 @@ def write_elements(
 def read_elements(
     serializer: TypeSerializer[StreamElement], data: bytes
 ) -> Iterator[StreamElement]:
-    """Yield what `write_elements` wrote.
+    """Yield the elements that `write_elements` wrote.
 
     Raises:
-        DecodeError: The bytes are damaged; `position` says where.
+        DecodeError: The bytes are damaged at `position`.
     """
     at = 0
     while at < len(data):

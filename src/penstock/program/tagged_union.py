@@ -1,4 +1,4 @@
-"""A record that says which of two inputs it is of."""
+"""A record with the index of its input."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class TaggedUnion(NamedTuple):
-    """What assigners, triggers and evictors of co-groups and joins see for a record.
+    """The record that assigners, triggers and evictors of co-groups and joins receive.
 
     Attributes:
         side: 0 for the first input, 1 for the second.

@@ -1,4 +1,4 @@
-"""How an operator assigns timestamps and makes watermarks, as a frozen value."""
+"""The settings of an operator that assigns timestamps and makes watermarks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.program.watermark_generator import WatermarkGenerator
 
 @dataclass(frozen=True, slots=True)
 class TimestampSpec:
-    """How an operator assigns timestamps and makes watermarks.
+    """The settings of an operator that assigns timestamps and makes watermarks.
 
     Attributes:
         assigner: (value, previous timestamp) to epoch milliseconds; None keeps them.

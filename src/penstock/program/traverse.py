@@ -1,13 +1,13 @@
-"""The walks along edges: over nodes, operators, or whatever a function names the neighbours of.
+"""Traversals along edges, of any graph.
 
-A walk knows no graph. It is given where it starts and a function from a node to the nodes behind it,
-so the planner and a task walk alike, upstream and downstream. Nodes are hashable: mostly ids.
+The arguments of a traversal are its first nodes and a function from a node to its next nodes. So the
+planner and tasks use the same traversals, upstream and downstream. Nodes are hashable, mostly ids.
 
     reachable        every node once
-    inputs_first     every node once, and behind all nodes it leads to
-    ways             every way to an end, also where two ways meet again
+    inputs_first     every node once, after all nodes that it leads to
+    ways             every path to a last node, also where two paths meet again
 
-None is written as a recursion: a program may chain more operators than Python calls functions.
+No traversal is recursive: a program may chain more operators than Python's limit of recursion.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ N = TypeVar("N", bound=Hashable)
 
 
 def reachable(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> dict[N, None]:
-    """Return every node that edges lead to, the first ones included, in the order of the walk.
+    """Return every node that edges lead to, the first ones included, in the order of the traversal.
 
     Args:
-        starts: Where it begins.
-        edges: The nodes behind a node.
+        starts: The first nodes.
+        edges: Node to the next nodes.
 
     Examples:
         >>> list(reachable([3], {3: [1, 2], 2: [1], 1: []}.__getitem__))
@@ -40,11 +40,11 @@ def reachable(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> dict[N,
 
 
 def inputs_first(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> Iterator[N]:
-    """Yield what is `reachable`, each node behind all those its edges lead to. There are no circles.
+    """Yield the `reachable` nodes, each after all nodes that its edges lead to. There are no cycles.
 
     Args:
-        starts: Where it begins; what the first of them leads to comes first.
-        edges: The nodes behind a node; asked once per node, before any of them is yielded.
+        starts: The first nodes; nodes that the first of them leads to come first.
+        edges: Node to the next nodes; called once per node, before any of these is yielded.
 
     Examples:
         >>> list(inputs_first([3], {3: [1, 2], 2: [1], 1: []}.__getitem__))
@@ -68,11 +68,11 @@ def inputs_first(starts: Iterable[N], edges: Callable[[N], Iterable[N]]) -> Iter
 
 
 def ways(start: N, edges: Callable[[N], Iterable[N]]) -> Iterator[tuple[N, ...]]:
-    """Yield every way from a node to one without edges, in order of the edges. There are no circles.
+    """Yield every path from a node to one without edges, in order of the edges. There are no cycles.
 
     Args:
-        start: The first node of every way.
-        edges: The nodes behind a node.
+        start: The first node of every path.
+        edges: Node to the next nodes.
 
     Examples:
         >>> list(ways(3, {3: [1, 2], 2: [1], 1: []}.__getitem__))

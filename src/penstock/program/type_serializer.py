@@ -1,4 +1,4 @@
-"""`TypeSerializer`: what PyFlink asks the window assigners of a program for."""
+"""`TypeSerializer`, which window assigners of PyFlink return."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from penstock.types.type_parameters import T
 class TypeSerializer(ABC, Generic[T]):
     """Writes values of one type, and reads them back.
 
-    Penstock writes windows, state and records its own way and calls none of these. The class is
-    here so that assigners that return one, and the annotations that name it, need no change.
+    Penstock has its own formats of windows, state and records, and calls no `TypeSerializer`. The class
+    exists so that assigners that return one, and annotations that name it, need no change.
     """
 
     @abstractmethod
@@ -22,4 +22,4 @@ class TypeSerializer(ABC, Generic[T]):
 
     @abstractmethod
     def deserialize(self, stream: BytesIO) -> T:
-        """Return the element that is next in `stream`."""
+        """Return the next element of `stream`."""

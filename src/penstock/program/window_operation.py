@@ -1,4 +1,4 @@
-"""What a window operation is, as a frozen value that the API writes and the runtime reads."""
+"""The settings of a window operation. The API makes them, the runtime reads them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from penstock.types.information import TypeInformation
 
 
 class WindowContents(Enum):
-    """What is kept of the records of a window."""
+    """The contents of a window in state."""
 
     LIST = auto()
-    """All of them."""
+    """All records."""
 
     REDUCE = auto()
-    """Their combination."""
+    """The reduced value of the records."""
 
     AGGREGATE = auto()
     """An accumulator."""
 
     TWO_LISTS = auto()
-    """All of them, those of two inputs apart."""
+    """All records, in one list per input."""
 
 
 class Evaluation(Enum):
-    """What is called when a window fires."""
+    """The method that is called when a window fires."""
 
     NONE = auto()
-    """Nothing: what was kept is the result."""
+    """None: the contents are the result."""
 
     APPLY = auto()
     """`apply(key, window, inputs)`"""
@@ -50,7 +50,7 @@ class Evaluation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PaneShape:
-    """Windows of one length at regular distances, whose records may be kept per pane.
+    """Windows of one length at regular distances, whose contents may be stored per pane.
 
     Attributes:
         size: Length of a window in milliseconds.
@@ -70,27 +70,27 @@ class WindowSpec:
     Attributes:
         assigner: A `WindowAssigner` of the API.
         trigger: A `Trigger` of the API.
-        contents: What is kept of the records.
+        contents: The contents of a window.
         fold_function: Of REDUCE: (value, value) to value, or an object with `reduce`; of
             AGGREGATE: an object with `create_accumulator`, `add`, `get_result` and `merge`.
-        evaluation: What is called when a window fires.
-        function: What it is called on.
+        evaluation: The method that is called when a window fires.
+        function: The function with that method.
         evictor: Removes records from a window before or after the function, if any.
-        allowed_lateness: Milliseconds for which a window is kept after its end.
+        allowed_lateness: Milliseconds after its end at which a window is removed.
         late_tag: Id of the output tag that late records go to, None if they are dropped.
         element_type: Type of the records.
-        kept_type: Type of what is kept: of a record, or of an accumulator.
-        panes: The shape of the windows if they fire when their time has come, and no trigger
-            or evictor of the user's has a say.
-        end_of_stream: The only window, if there is one that fires at the end of the input.
+        kept_type: Type of the contents: of a record, or of an accumulator.
+        panes: The shape of windows at regular distances that fire at their end, without a trigger or
+            evictor of the user's; None for other windows.
+        end_of_stream: The only window, if it fires at the end of the input; else None.
         merges_neighbours: The assigner merges windows that overlap or touch, as
             `TimeWindow.merge_windows` does.
         is_merging: The assigner merges windows.
         second_type: Of TWO_LISTS: type of the records of the second input; `element_type` and
             `kept_type` are those of the first.
-        ends_behind_records: A window ends after the time of each of its records, and fires when
-            it has ended and not before.
-        is_of_all: The windows are those of the whole stream: all records have one key.
+        ends_behind_records: A window ends after the timestamps of all its records, and does not
+            fire before its end.
+        is_of_all: The windows are those of `window_all`: all records have one key.
     """
 
     assigner: Any

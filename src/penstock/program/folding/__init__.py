@@ -1,1 +1,1 @@
-"""Folds, and the places where they happen, as frozen values."""
+"""Folds and their places, as frozen values."""

@@ -1,13 +1,13 @@
-"""Folding: how the records of one key become one value, and where that is done.
+"""Folds: they combine the records of one key into one value, at one or more places.
 
     records ──▶ SOURCE_SQL ──▶ SENDER ──exchange──▶ RECEIVER_FRAME ──▶ RECEIVER_GROUP ──▶ STATE
-                columns        task                 frames as they      all frames of     a key at
-                                                    come                a key group       a time
+                columns        task                 frame by frame      all frames of     key by key
+                                                                        a key group
 
-reduce, sum, min, max, min_by, max_by, aggregate and the windows that keep one value are folds. Of
-windows at regular distances what is folded are the records of a key and a pane. The planner chooses
-the places (`plan.folding`) and says why; the runtime does what the plan says. Any legal choice
-gives the same results.
+reduce, sum, min, max, min_by, max_by, aggregate and windows whose state is one value are folds. Windows
+at regular distances fold the records of a key and a pane. The planner chooses the places
+(`plan.folding`) and explains the choice; the runtime executes it. All legal choices give the same
+results.
 """
 
 from __future__ import annotations
@@ -24,32 +24,32 @@ from penstock.types.information import TypeInformation
 
 
 class Place(Enum):
-    """Where records are folded. A run may use several places, one after the other."""
+    """A place at which records are folded. A run may use several places, one after the other."""
 
     SOURCE_SQL = auto()
-    """In Spark SQL, while the records still are columns."""
+    """Spark SQL, which folds the columns of a source."""
 
     SENDER = auto()
-    """In the task that sends them, before the exchange."""
+    """The sending task, before the exchange."""
 
     RECEIVER_FRAME = auto()
-    """Behind the exchange, frame by frame as they come: no record waits for another."""
+    """The receiving task, frame by frame: it buffers no records."""
 
     RECEIVER_GROUP = auto()
-    """Behind the exchange, all records of a key group together."""
+    """The receiving task, all records of a key group together."""
 
     STATE = auto()
-    """In the state of a key, which is read and written for it. Legal everywhere."""
+    """The state of a key, which is read and written for each key. Always legal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promises:
-    """Why a function that folds may be called for other groups of records than the program says.
+    """The laws of a function that folds, which allow to call it for other groups of records.
 
     Attributes:
-        associative: Why it gives the same in whatever groups records are folded that follow each
-            other; completes "because …". None if nobody says so.
-        commutative: Why it gives the same in whatever order.
+        associative: Why its result does not depend on the grouping of consecutive records; completes
+            "because …". None if the law is unknown.
+        commutative: Why its result does not depend on the order of records; None if unknown.
     """
 
     associative: str | None = None
@@ -61,17 +61,17 @@ NO_PROMISES = Promises()
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What turns records into one value.
+    """The functions that combine records into one value.
 
     Attributes:
-        create: Makes an accumulator without records; None if the first record is one.
+        create: Makes an empty accumulator; None if the first record is the accumulator.
         add: With `create`: (record, accumulator) to accumulator, as `AggregateFunction.add`. Without:
             (accumulator, record), as `ReduceFunction.reduce`. One order for both would cost a call
             of Python per record.
         merge: (accumulator, accumulator) to accumulator; the first has the earlier records.
         result: Accumulator to result; None if they are the same.
         accumulator_type: Declared type of accumulators; None is any object.
-        may_change: Accumulators may be changed by what they are given to.
+        may_change: Whether the functions may change accumulators that are their arguments.
     """
 
     create: Callable[[], Any] | None
@@ -82,19 +82,19 @@ class Fold:
     may_change: bool = False
 
     def of_accumulators(self) -> Fold:
-        """Return the fold of what was folded before, of other records."""
+        """Return the fold whose records are accumulators of this fold."""
         return replace(self, create=None, add=self.merge)
 
 
 @dataclass(frozen=True, slots=True)
 class FoldPlan:
-    """Where and when one operator folds in one run.
+    """The places at which one operator folds in one run, and when it emits.
 
     Attributes:
-        places: Where; STATE always is one of them.
-        emit: When results leave.
+        places: The places; STATE always is one of them.
+        emit: When it emits results.
         ignores_order: The records of a key may be folded in any order.
-        panes: Windows are kept in state pane by pane; None keeps them one by one.
+        panes: The shape of windows whose state is in panes; None if each window has its own state.
     """
 
     places: frozenset[Place]
@@ -104,19 +104,19 @@ class FoldPlan:
 
     @property
     def takes_keys(self) -> bool:
-        """Whether records travel with their keys."""
+        """Whether the sender sends the keys of records too."""
         return not self.places.isdisjoint((Place.SENDER, Place.RECEIVER_FRAME))
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnFold:
-    """How the records of a key are folded where they are still columns.
+    """The fold of columns in Spark SQL.
 
     Attributes:
         key: Name of the column of keys.
-        field: Name of the column that is aggregated.
+        field: Name of the aggregated column.
         how: `sum`, `min` or `max`.
-        names: Of all columns: these two, in order.
+        names: Names of both columns, in order.
     """
 
     key: str
@@ -127,18 +127,18 @@ class ColumnFold:
 
 @dataclass(frozen=True, slots=True)
 class ChannelFold:
-    """What the sender of a channel does with records that its reader folds.
+    """The sender's part in the fold of a channel's reader.
 
     Attributes:
-        fold: The reader's own.
-        folds: The sender folds them. Else they leave one by one, with their keys.
-        name: Of the reader, for messages.
-        uid: Of the reader, for metrics.
+        fold: The fold of the reader.
+        folds: Whether the sender folds records; otherwise it sends each record with its key.
+        name: Name of the reader, for messages.
+        uid: uid of the reader, for metrics.
         origin: The user's line that created the reader.
-        memory_bytes: What a task may keep of it.
-        panes: Cuts time, if the reader has windows at regular distances.
-        assigner: The `WindowAssigner` of the API they come from.
-        columns: Sources whose columns may be folded before records are made of them, and how.
+        memory_bytes: Memory of the sender's accumulators in one task.
+        panes: The shape of the reader's windows, if they are at regular distances.
+        assigner: The `WindowAssigner` of the reader.
+        columns: Sources whose columns Spark SQL may fold, each with its fold.
     """
 
     fold: Fold

@@ -1,6 +1,6 @@
-"""How an operator folds, from what the user gave it.
+"""Makes the fold of an operator from the user's function.
 
-A fold is made where it is called: every subtask has function objects of its own.
+Each subtask makes its own fold, because every subtask has its own function objects.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from penstock.user_failure import raise_interrupt
 
 
 def function_of(op: OperatorSpec) -> Any:
-    """Return the function object, or callable, by which an operator folds."""
+    """Return the function object or callable of an operator that folds."""
     return op.function if op.window is None else op.window.fold_function
 
 
 def fold_of(op: OperatorSpec) -> Fold | None:
-    """Return how an operator folds; None if it does not."""
+    """Return the fold of an operator; None if it does not fold."""
     if op.kind.emit is None:
         return None
     if op.window is not None:
@@ -31,7 +31,7 @@ def fold_of(op: OperatorSpec) -> Fold | None:
 
 
 def fold_of_window(window: WindowSpec) -> Fold | None:
-    """Return how a window operation folds; None if it keeps all records."""
+    """Return the fold of a window operation; None if it stores all records."""
     make = _OF_WINDOWS.get(window.contents)
     if make is None:
         return None
@@ -40,13 +40,13 @@ def fold_of_window(window: WindowSpec) -> Fold | None:
 
 
 def merges(fold: Fold) -> bool:
-    """Return whether accumulators can be merged; a function without such windows need not do it."""
+    """Return whether the function merges accumulators; without merging windows it need not."""
     if fold.create is None:
         return True
     try:
         left, right = fold.create(), fold.create()
         return fold.merge(left, right) is not None or left is None
-    except BaseException as cause:  # noqa: BLE001 - whatever it is, accumulators are not merged
+    except BaseException as cause:  # noqa: BLE001 - any exception means that it does not merge
         raise_interrupt(cause)
         return False
 
