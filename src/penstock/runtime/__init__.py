@@ -1,1 +1,1 @@
-"""What happens inside a Python worker. Never imports pyspark."""
+"""The runtime: it executes the programs of levels in Python workers. It never imports pyspark."""

@@ -1,1 +1,1 @@
-"""How records leave a task in frames and arrive at another."""
+"""The exchange: writing records of a task into frames, and reading them in another task."""

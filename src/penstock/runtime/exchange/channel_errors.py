@@ -1,4 +1,4 @@
-"""Errors of records that cannot be placed or sent on, by record."""
+"""Errors about records that cannot be routed, folded or pickled. They name the record."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from penstock.user_failure import (
 def no_key(
     cause: BaseException, values: list[Any], position: Iterator[Any], origin: CallSite | None
 ) -> PenstockError:
-    """Return the error for a record without a usable key.
+    """Return the error about a record without a usable key.
 
     Args:
-        cause: What the key selector, or the hash of a key, raised.
+        cause: The exception of the key selector, or of the hash of a key.
         values: The batch.
-        position: The iterator over as many that was being consumed: what is left of it tells
-            which record it was.
+        position: The iterator that was consumed in step with `values`: the number of its remaining
+            values gives the index of the record.
         origin: The user's line that created the edge.
     """
     record = failing_record(values, position)
@@ -44,16 +44,16 @@ def no_key(
 
 
 def named(refused: KeyTypeError, operator: str) -> KeyTypeError:
-    """Return the error for a key, saying whose key it is."""
+    """Return the error about a key with the name of its operator."""
     problem = f"{refused.problem}, for operator {operator!r}"
     return KeyTypeError(problem, hint=refused.hint, origin=refused.origin)
 
 
 def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None) -> PenstockError:
-    """Return the error for a batch with a record that cannot be pickled.
+    """Return the error about a batch with a record that cannot be pickled.
 
     Args:
-        cause: What pickling raised.
+        cause: The exception of pickling.
         values: The batch.
         origin: The user's line that created the edge.
     """
@@ -70,7 +70,7 @@ def unpicklable(cause: BaseException, values: list[Any], origin: CallSite | None
 def _can_be_pickled(value: Any) -> bool:
     try:
         pickle.dumps(value, 5)
-    except BaseException as cause:  # noqa: BLE001 - that is the question
+    except BaseException as cause:  # noqa: BLE001 - any exception means no
         raise_interrupt(cause)
         return False
     return True
@@ -79,17 +79,17 @@ def _can_be_pickled(value: Any) -> bool:
 def not_folded(
     fold: SenderFold, cause: BaseException, key: Any, values: list[Any], position: Iterator[Any]
 ) -> PenstockError:
-    """Return the error for a record that could not be folded before it is sent.
+    """Return the error about a record that the sender could not fold.
 
     Args:
-        fold: What folds.
-        cause: What the user's function raised, or the hash or equality of the key.
-        key: Of the record.
+        fold: The sender's part of the fold.
+        cause: The exception of the user's function, or of the hash or equality of the key.
+        key: Key of the record.
         values: The batch.
-        position: The iterator over as many that was being consumed.
+        position: The iterator that was consumed in step with `values`.
     """
     try:
         hash(key)
-    except BaseException as unhashable:  # noqa: BLE001 - it is told as what it is
+    except BaseException as unhashable:  # noqa: BLE001 - the error about the key has the exception
         return no_key(unhashable, values, position, fold.origin)
     return fold.failed(cause, key, values, position)

@@ -1,16 +1,15 @@
-"""The sending end of a channel: buckets records by destination and makes frames.
+"""The sending end of a channel: buckets records by route and writes frames.
 
-Records wait in one bucket per route and leave when their bucket holds `max_frame_records`,
-when all buckets together hold four times as many (so memory is bounded whatever the number
-of routes), or at `flush`. A watermark is remembered and sent to every destination after the
-records before it: at the end of the task or micro-batch, or, if it is to take effect between
-records of a live run, at once as a punctuation. Whether records are stale is said between them as
-well, but of a batch run with keys, where the order of records is that of their keys.
+Records are buffered in one bucket per route. A bucket is sent when it has `max_frame_records`, when
+all buckets together have four times as many (so memory is bounded for any number of routes), or at
+`flush`. A watermark is sent to every subtask after the records before it: at the end of the task or
+micro-batch, or, if it must take effect between records of a live run, at once as a punctuation.
+Backlog statuses are sent between records too, except in a batch run with keys, whose records are
+in order of keys.
 
 In a batch run a record with a key goes to one of many routes, so frames are made in segments (`segment_buckets`).
-Records may be folded by key before (`sender_fold`). What travels then are keys and values: the reader
-cannot ask the key selector, because what records give together need not have their key.
-`OperatorSpec.takes_keys` tells the reader.
+Records may be folded by key before (`sender_fold`). The channel then sends keys and accumulators: the reader
+cannot call the key selector, because an accumulator is no record. `OperatorSpec.takes_keys` says so.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ from penstock.wire.frame import (
 Emit = Callable[[int, bytes], None]
 """Takes (route, frame)."""
 
-# Records are touched again when they are pickled. By then 16,384 of them are still in a core's cache,
-# four times as many are not, and level 0 takes up to twice the time.
+# Pickling reads the records again. 16,384 of them are then still in a core's cache; with four times
+# as many, which are not, level 0 takes up to twice the time.
 _BUCKETS_TOTAL = 4
 
 
@@ -62,9 +61,9 @@ class ChannelWriter:
     """Writes one channel from one task.
 
     Attributes:
-        is_to_sink: Nobody reads watermarks at its end.
-        timeline: What it says about time.
-        backlog: What it said last of its records: they are stale. None for nothing.
+        is_to_sink: Whether it leads to a sink, which reads no watermarks.
+        timeline: The elements about time that it sends.
+        backlog: The last backlog status that it sent; None if it sent none.
     """
 
     def __init__(
@@ -124,11 +123,11 @@ class ChannelWriter:
             self._send_in_segments(route, some, stamps)
 
     def takes_columns(self, schema: Any) -> bool:
-        """Return whether the rows of an Arrow schema may come as batches, without timestamps."""
+        """Return whether `collect_columns` takes batches of an Arrow schema, without timestamps."""
         return self._columns is not None and self._columns.takes(schema)
 
     def collect_columns(self, batch: Any) -> None:
-        """Bucket the rows of an Arrow batch, if `takes_columns` says so."""
+        """Bucket the rows of an Arrow batch; only if `takes_columns` returned True."""
         assert self._columns is not None, "such a channel has a key"
         before = self._clock.switch(EXCHANGE)
         self._is_first = False
@@ -140,18 +139,18 @@ class ChannelWriter:
         self._clock.switch(before)
 
     def start_epoch(self) -> None:
-        """Begin a micro-batch: records are placed as by a new task.
+        """Begin a micro-batch: records are routed as by a new task.
 
-        A task that is repeated by another worker must send each record to the same subtask, or
-        subtasks that read the first attempt and those that read the second would disagree.
+        A task that another worker repeats must send each record to the same subtask. Otherwise
+        some subtasks would read the first attempt and others the second.
         """
         self._placed = self._make_placement()
         self._is_first = True
         if self.backlog is not None:
-            self._send_backlog(self.backlog)  # the reader may have forgotten it
+            self._send_backlog(self.backlog)  # the reader may run in another worker
 
     def advance_watermark(self, watermark: int) -> None:
-        """Remember a watermark for `send_watermark`."""
+        """Store a watermark for `send_watermark`."""
         self.timeline.advance(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
@@ -159,30 +158,30 @@ class ChannelWriter:
         self.timeline.restore(watermark)
 
     def flush(self) -> None:
-        """Send every waiting record."""
+        """Send all buffered records."""
         if self._fold is not None:
             self._send_folded(self._fold)
         self._flush_buckets()
 
     def take_metrics(self) -> dict[str, MetricValue]:
-        """Return what was folded since the last call, by full name."""
+        """Return the metrics of the sender's fold since the last call, by full name."""
         return {} if self._fold is None else self._fold.take_metrics()
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Remember whether records are expected, for `send_watermark`."""
+        """Store whether the sender is idle, for `send_watermark`."""
         self.timeline.set_idle(idle)
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Tell every destination, behind what was sent and at the begin of micro-batches to come."""
+        """Send the status to every subtask after the sent records, and at the begin of micro-batches."""
         if backlog is not self.backlog:
             self.backlog = backlog
             self._send_backlog(backlog)
 
     def separate(self) -> None:
-        """Send what waits and then the watermark, before any later record.
+        """Send buffered records and then the watermark, before any later record.
 
-        Nothing happens in a batch run, whose watermark counts at its end only, and where it is
-        unknown who speaks: the records of a task that reads files have no order among tasks.
+        It does nothing in a batch run, whose watermark takes effect at its end only, and nothing
+        without a known sender: the records of tasks that read files have no order.
         """
         sender = self.timeline.sender
         if self._punctuates and sender is not None:
@@ -190,15 +189,15 @@ class ChannelWriter:
             self._send_time(*sender, finished=False, kind=FrameKind.PUNCTUATION)
 
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
-        """Send the watermark, if it advanced or the split finished, to every destination.
+        """Send the watermark, if it advanced or the split finished, to every subtask.
 
-        Whether the split is idle goes with it, if somebody said so.
+        It also sends whether the split is idle, if that has changed.
         """
         if not self.is_to_sink:
             self._send_time(group, split, finished=finished, kind=FrameKind.CONTROL)
 
     def start_split(self, group: int | None = None, split: int | None = None) -> None:
-        """Forget the watermark: another split of the source begins, if given this one."""
+        """Reset the watermark: another split of the source begins; None is an unknown one."""
         self.timeline.start_split(None if group is None or split is None else (group, split))
 
     def send_control(
@@ -207,7 +206,7 @@ class ChannelWriter:
         kind: FrameKind = FrameKind.CONTROL,
         routes: Sequence[int] | None = None,
     ) -> None:
-        """Send control elements to every destination, or to some routes."""
+        """Send control elements to every subtask, or to some routes."""
         payload = pickle.dumps(tuple(elements), 5)
         for route in self._destinations if routes is None else routes:
             header = self._header(kind, len(elements))
@@ -217,7 +216,7 @@ class ChannelWriter:
         if self.is_to_sink:
             return
         status = BacklogStatus(self._sequence.task, backlog, before_records=self._is_first)
-        if self._segments is not None:  # what is said first is about all records: they are sorted
+        if self._segments is not None:  # only the first status is sent, for all records: records are sorted by key
             self._is_first = False
             self.send_control((status,))
             return
@@ -228,11 +227,11 @@ class ChannelWriter:
         self.send_control((status,), FrameKind.PUNCTUATION, self._between)
 
     def send_latency(self, payload: bytes, chance: random.Random) -> None:
-        """Send a latency marker to one destination at random, behind what waits.
+        """Send a latency marker to one random subtask, after the buffered records.
 
         Args:
             payload: The marker.
-            chance: Chooses.
+            chance: The random generator.
         """
         self._flush_buckets()
         route = chance.choice(self._destinations)
@@ -328,9 +327,9 @@ class ChannelWriter:
     def _routes_of(self, keys: list[Any], values: list[Any]) -> list[int]:
         try:
             found = self._routes.of(keys)
-            if len(found) == len(keys):  # else a key's own code raised StopIteration
+            if len(found) == len(keys):  # otherwise the code of a key raised StopIteration
                 return found
-        except BaseException as cause:  # noqa: BLE001 - it is said again, one by one
+        except BaseException as cause:  # noqa: BLE001 - the keys are routed one by one, which raises it again with the record
             raise_interrupt(cause)
         position = iter(keys)
         try:

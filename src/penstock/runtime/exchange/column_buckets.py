@@ -1,8 +1,8 @@
-"""Records of a columnar source placed by a field, without making rows of them.
+"""Routes records of a columnar source by a field, without making rows.
 
-Where a source feeds a channel directly and its key is a field of plain type, what a batch costs is
-a few calls of NumPy and Arrow instead of a few operations per record: keys, routes and frames are
-made of columns. The reader makes the rows. Batches wait until there are enough for full frames.
+If a source feeds a channel directly and its key is a field of plain type, keys, routes and frames are
+made of columns: a batch costs a few calls of NumPy and Arrow instead of a few operations per record.
+The reader makes the rows. Batches are buffered until they fill frames.
 
 Live runs only: in a batch run every key group is a route of its own, and frames would be small.
 """
@@ -26,10 +26,10 @@ from penstock.wire.row_columns import is_plain
 
 
 class ColumnBuckets:
-    """Columns that wait to be sent on one channel.
+    """The buffered columns of one channel.
 
     Attributes:
-        count: Records that wait.
+        count: Number of buffered records.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class ColumnBuckets:
         self.count = 0
 
     def takes(self, schema: Any) -> bool:
-        """Return whether batches of an Arrow schema can be placed; others go as rows."""
+        """Return whether it can route batches of an Arrow schema; others are sent as rows."""
         if schema is not self._schema and schema != self._schema:
             assert not self._waiting, "batches of one schema at a time"
             self._key = _key_column(schema, self._selector)
@@ -59,15 +59,15 @@ class ColumnBuckets:
         return self._key is not None
 
     def add(self, batch: Any) -> None:
-        """Take a batch of the schema that was asked for last."""
+        """Add a batch of the schema of the last call of `takes`."""
         self._waiting.append(batch)
         self.count += batch.num_rows
 
     def take(self, max_records: int) -> Iterator[tuple[int, Any]]:
-        """Yield (route, batch) pairs of all that waits, in order of arrival for each route.
+        """Yield all buffered records as (route, batch) pairs, in order of arrival for each route.
 
         Args:
-            max_records: Of a batch.
+            max_records: Greatest number of records of a batch.
         """
         if not self._waiting:
             return
@@ -93,7 +93,7 @@ def _key_column(schema: Any, selector: Callable[[Any], Any]) -> int | None:
     if not is_plain(schema):
         return None
     position = field_position(selector, schema.names)
-    # NaN is no key, and the error about it shows the row.
+    # NaN is no key: such batches are sent as rows, because the error shows the row.
     if position is not None and kinds.is_floating(schema.field(position).type):
         return None
     return position

@@ -1,4 +1,4 @@
-"""What the writers of one task share."""
+"""The frame counter and the clock that the writers of one task share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from penstock.metrics.task_clock import TaskClock
 
 
 class FrameSequence:
-    """The number of the next frame, and the task's clock.
+    """Numbers the frames of a task, and has the task's clock.
 
     Attributes:
         task: Index of the task.
@@ -20,7 +20,7 @@ class FrameSequence:
 
         Args:
             task: Index of the task.
-            clock: Of the task; None makes one nobody reads.
+            clock: Clock of the task; None makes one that is not read.
         """
         self.task = task
         self.clock = TaskClock() if clock is None else clock

@@ -1,11 +1,11 @@
-"""Records of a micro-batch in order of key group, so that what state they need is near.
+"""Sorts the records of a micro-batch by key group, so that the state in use fits in the cache.
 
-State is kept by key group. Records that come in any order touch a different group each time, and
-with some hundred thousand keys almost every access waits for memory. In order of key group the part
-of the state that is in use fits in the processor's cache: a keyed function over 125,000 records and
-100,000 keys takes two thirds of the time. Between keys there is no order, within a key it is kept.
+State is stored by key group. In order of arrival each record accesses another key group, and with some
+hundred thousand keys almost every access waits for memory. In order of key group the state in use fits
+in the processor's cache: a keyed function over 125,000 records and 100,000 keys takes two thirds of the
+time. Records of different keys have no order; records of one key stay in order.
 
-A micro-batch of few records stays as it came: `RunSettings.group_order_from` says what few are.
+A micro-batch with fewer than `RunSettings.group_order_from` records is not sorted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Keyed = tuple[list[Any], list[int], list[Any], list[int] | None]
 
 
 class KeyedRows(list[Any]):
-    """Records that came with their keys: rows that were columns, values that were combined.
+    """Records with their keys: rows of columns, or accumulators.
 
     Attributes:
-        keys: Key of each.
-        groups: Key group of each; None if they are to be looked up.
-        in_order: They are in order of key group.
+        keys: Key of each record.
+        groups: Key group of each record; None if they must be looked up.
+        in_order: Whether the records are in order of key group.
     """
 
     __slots__ = ("groups", "in_order", "keys")
@@ -64,12 +64,12 @@ def hashes_of_column(column: Any) -> npt.NDArray[np.uint64] | None:
 def rows_of_columns(
     batches: Sequence[Any], selector: Callable[[Any], Any] | None, settings: RunSettings
 ) -> list[Any]:
-    """Return the rows of Arrow batches of one schema, ready for a keyed operator.
+    """Return the rows of Arrow batches of one schema, with their keys for a keyed operator.
 
     Args:
-        batches: In order of arrival.
+        batches: Batches in order of arrival.
         selector: Row to key; None if there is no key.
-        settings: Of the run.
+        settings: Settings of the run.
     """
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
     position = None if selector is None else field_position(selector, batch.schema.names)
@@ -97,14 +97,14 @@ def in_group_order(
     group_of: Callable[[Any], int],
     settings: RunSettings,
 ) -> Keyed:
-    """Return records in order of key group; those of a key, and few records, stay in order.
+    """Return records in order of key group; records of a key stay in order, as do few records.
 
     Args:
         keys: Key of each value.
         values: The records.
-        timestamps: Of each, None if they have none.
+        timestamps: Timestamp of each record, None if they have none.
         group_of: Key to key group.
-        settings: Of the run.
+        settings: Settings of the run.
     """
     few = len(values) < settings.group_order_from
     if type(values) is KeyedRows and values.groups is not None:
@@ -133,11 +133,11 @@ def _groups_of(keys: list[Any], group_of: Callable[[Any], int], max_parallelism:
 
 def _group_of_each(keys: list[Any], group_of: Callable[[Any], int]) -> list[int]:
     found = list(map(group_of, keys))
-    if len(found) < len(keys):  # a key's own code raised StopIteration, and does it again
+    if len(found) < len(keys):  # the code of a key raised StopIteration, and raises it again here
         found = [group_of(key) for key in keys]
     return found
 
 
 def _order_of(groups: Groups) -> Groups:
-    # There are 32,768 groups at most, and 16-bit numbers are sorted by radix, ten times as fast.
+    # There are 32,768 key groups at most. NumPy sorts 16-bit numbers by radix, ten times as fast.
     return np.argsort(groups.astype(np.uint16, copy=False), kind="stable")

@@ -1,4 +1,4 @@
-"""Sorts what arrives at a level: its own records, control elements, and what passes through."""
+"""The input of a level: its records, its control elements, and frames for later levels."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Batch = tuple[int, list[Any], list[int] | None]
 """(input, values, timestamps)."""
 
 InputTarget = tuple[int, bool, int]
-"""(operator, not a broadcast input, input): sorts in the order in which inputs are read."""
+"""(operator, not a broadcast input, input). Tuples sort in the order in which inputs are read."""
 
 
 class LevelInput:
-    """Frames of one unit of work: a key group, or a micro-batch.
+    """The frames of a key group, or of a micro-batch.
 
     Attributes:
-        held_bytes: Size of the frames of records that wait, or waited and were taken.
+        held_bytes: Size of all frames of records that were buffered, also of those taken since.
     """
 
     def __init__(self, program: LevelProgram, stamped: Container[InputTarget] = ()) -> None:
         """Start empty.
 
         Args:
-            program: Of the level.
-            stamped: Inputs whose records have timestamps, whatever arrives here.
+            program: Program of the level.
+            stamped: Inputs whose records have timestamps, even if the arrived frames have none.
         """
         self.held_bytes = 0
         self._stamped = stamped
@@ -64,14 +64,14 @@ class LevelInput:
         self._records: dict[InputTarget, list[tuple[FrameHeader, bytes]]] = defaultdict(list)
 
     def add(self, frame: bytes, hold: Container[int] | None = None) -> int | None:
-        """Take one frame.
+        """Add one frame.
 
         Args:
-            frame: Any frame that reached this level.
-            hold: Operators whose records wait for the rest; None holds all.
+            frame: Any frame that arrived at this level.
+            hold: Operators whose records are buffered; None buffers all.
 
         Returns:
-            The operator whose records should be processed now, None if there is none.
+            The operator whose records must be processed now, None if there is none.
         """
         header = read_header(frame)
         if header.target_level != self._level:
@@ -91,7 +91,7 @@ class LevelInput:
         return None
 
     def take_passing(self) -> list[bytes]:
-        """Return the frames for later levels and the sink stage, and forget them."""
+        """Return and remove the frames for later levels and the sink stage."""
         passing, self._passing = self._passing, []
         return passing
 
@@ -110,7 +110,7 @@ class LevelInput:
         ]
 
     def statuses(self) -> list[tuple[int, BacklogStatus]]:
-        """Return what subtasks said about their records, as (channel, status) in order."""
+        """Return the backlog statuses of subtasks as (channel, status), in order."""
         self._control.sort(key=_header)
         return [
             (header.channel, element)
@@ -120,15 +120,15 @@ class LevelInput:
         ]
 
     def take_punctuation(self) -> list[tuple[int, BacklogStatus]]:
-        """Return what came between the frames of a batch run, and forget it."""
+        """Return and remove the elements between the frames of a batch run."""
         frames, self._punctuation = self._punctuation, []
         return [(header.channel, said) for header, frame in frames for said in load_payload(frame)]
 
     def punctuation(self) -> Iterator[list[tuple[int, ControlElement | BacklogStatus]]]:
         """Yield the (channel, element) pairs that take effect between records.
 
-        At each of them `operators` and `take` give the records written before it, task after
-        task; behind the last, the rest.
+        After each of them `operators` and `take` return the records written before it, task after
+        task; after the last one, the remaining records.
         """
         if not self._punctuation:
             return
@@ -147,24 +147,25 @@ class LevelInput:
                 self._records[target].append((header, frame))
 
     def operators(self) -> list[int]:
-        """Return ids of the operators that have records, upstream first."""
+        """Return ids of the operators with records, upstream first."""
         return sorted({operator for operator, _, _ in self._records})
 
     def held(self) -> dict[InputTarget, list[tuple[FrameHeader, bytes]]]:
-        """Return the frames of records that wait, by input, each in order of writing."""
+        """Return the buffered frames of records by input, each in order of writing."""
         for frames in self._records.values():
             frames.sort(key=_header)
         return self._records
 
     def forget_held(self) -> None:
-        """Forget the frames of records that wait."""
+        """Remove the buffered frames of records."""
         self._records.clear()
 
     def take(self, operator: int) -> list[Batch]:
-        """Return all records of an operator in arrival order, and forget their frames.
+        """Return all records of an operator in order of arrival, and remove their frames.
 
-        One batch per input that has records, broadcast inputs first: rules before what they
-        apply to. Timestamps are None if no record has one; else a record without has Long.MIN.
+        There is one batch per input with records, broadcast inputs first, so that rules precede the
+        records that they apply to. Timestamps are None if no record has one; otherwise a record without
+        one has Long.MIN.
         """
         targets = sorted(target for target in self._records if target[0] == operator)
         return [(target[2], *self._records_of(target)) for target in targets]

@@ -1,8 +1,8 @@
-"""A channel between operators of one level that are not chained: frames, but no exchange.
+"""A channel between operators of one level that are not chained: it uses frames, but no exchange.
 
-Reader and writer are in the same subtask, so nothing but the records travels in frames; what is
-said about time and ends goes straight on, in its place between the records. A frame is read as soon
-as it is written: the reader gets records of its own, and nothing waits here.
+Reader and writer are in the same subtask, so frames contain only records. Watermarks, statuses and
+ends are passed by calls, in order between the records. A frame is read as soon as it is written: the
+reader gets copies of the records, and the channel buffers nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.wire.frame import decode_records, read_header
 
 
 class LocalChannel:
-    """Writes records to frames and reads them at once."""
+    """Writes records into frames and reads them at once."""
 
     __slots__ = (
         "_clock",
@@ -35,9 +35,9 @@ class LocalChannel:
         """Connect.
 
         Args:
-            make_writer: Given who takes the frames.
-            to: Input of the operator that reads it.
-            clock: Of the task.
+            make_writer: Makes the writer, given the receiver of frames.
+            to: Input of the reading operator.
+            clock: Clock of the task.
         """
         self._clock = clock
         self._take = to.collect

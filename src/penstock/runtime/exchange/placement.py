@@ -1,8 +1,8 @@
-"""Where records without a key go: one placement per partitioner.
+"""The routes of records without a key: one placement per partitioner.
 
-A placement splits a batch into (route, values, timestamps). All are deterministic in the task and
-the records before, so that a repeated task writes the same frames: SHUFFLE draws from a generator
-that is seeded with the task and the channel.
+A placement splits a batch into (route, values, timestamps). It depends only on the task and the
+records before, so a repeated task writes the same frames. SHUFFLE uses a random generator that is
+seeded with the task and the channel.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Placement = Callable[[list[Any], list[int] | None], Iterator[Batch]]
 
 @dataclass(frozen=True, slots=True)
 class _Sender:
-    """Where a task stands that sends.
+    """The sending task of a channel.
 
     Attributes:
         spec: The channel.
-        settings: Of the run.
+        settings: Settings of the run.
         task: Index of the task.
         subtasks: Number of subtasks that receive: the first ones.
     """
@@ -49,11 +49,11 @@ class _Sender:
 def make_placement(
     spec: ChannelSpec, settings: RunSettings, task: int, subtasks: int
 ) -> Placement | None:
-    """Return the placement of a channel; None if records go by their key.
+    """Return the placement of a channel; None if records are routed by key.
 
     Args:
         spec: The channel.
-        settings: Of the run.
+        settings: Settings of the run.
         task: Index of the sending task.
         subtasks: Number of subtasks that receive: the first ones.
     """
@@ -75,7 +75,7 @@ def _in_turns(sender: _Sender) -> Placement:
 
 
 def _to_near(sender: _Sender) -> Placement:
-    """As Flink: each sender serves its share of the receivers, several may share one."""
+    """Send to the sender's share of the receivers, as Flink does; senders may share a receiver."""
     senders = sender.spec.senders or sender.settings.parallelism
     own = sender.task % senders
     first = own * sender.subtasks // senders
@@ -105,7 +105,7 @@ def _at_random(sender: _Sender) -> Placement:
 
 
 def _to_all(sender: _Sender) -> Placement:
-    # In a batch run beside the control frames, which come before all records.
+    # In a batch run they have the routes of control frames, which precede all records.
     routes = destination_routes(sender.settings)[: sender.subtasks]
     return lambda values, stamps: iter([(route, values, stamps) for route in routes])
 

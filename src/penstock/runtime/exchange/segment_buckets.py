@@ -1,9 +1,10 @@
-"""Puts the records of a batch run into buckets by route, and pickles them while they are in the cache.
+"""Buckets the records of a batch run by route, and pickles them while they are in the cache.
 
     values, keys ──▶ one bucket per route ──twice a frame in all──▶ segments ──▶ frames
 
-With frames of 4,096 records that is 8,192, which are still in the cache of a core. A bucket of many routes holds few records by then, and a frame of few records costs its reader, and Spark,
-more than the records do. So the segments of a route wait, as bytes, until they make a whole frame.
+With frames of 4,096 records that is 8,192, which are still in the cache of a core. If there are many routes,
+each bucket has few records then, and frames of few records are expensive for the reader and for Spark. So
+the segments of a route are buffered as bytes until they fill a frame.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ _Buckets = defaultdict[int, list[Any]]
 
 @dataclass(slots=True)
 class SegmentedFrame:
-    """What makes a frame.
+    """The segments of a frame.
 
     Attributes:
-        route: Where it goes.
-        is_keyed: Records come with their keys.
+        route: Route of the frame.
+        is_keyed: Whether the segments have keys.
         segments: Made by `pack_segment`.
         stamps: Timestamps of each segment, as native int64; none if records have none.
-        count: Records in all.
+        count: Number of records.
     """
 
     route: int
@@ -44,13 +45,13 @@ class SegmentedFrame:
 
 
 class SegmentBuckets:
-    """The records of one channel in one task. Those of a route keep their order."""
+    """The buffered records of one channel in one task. Records of a route stay in order."""
 
     def __init__(self, max_frame_records: int, origin: CallSite | None) -> None:
         """Begin empty.
 
         Args:
-            max_frame_records: Most records of a frame.
+            max_frame_records: Greatest number of records of a frame.
             origin: The user's line that created the channel.
         """
         self._most = max_frame_records
@@ -71,16 +72,16 @@ class SegmentBuckets:
         keys: list[Any] | None = None,
         timestamps: list[int] | None = None,
     ) -> None:
-        """Put records into their buckets.
+        """Add records to their buckets.
 
-        Between two calls of `take_frames` for the rest, either all have keys or none has, and the
-        same for timestamps.
+        Between two calls of `take_frames` for the rest, either all records have keys or none has, and
+        the same holds for timestamps.
 
         Args:
-            routes: One per value.
+            routes: Route of each value.
             values: The records.
-            keys: Of each, if the reader needs them.
-            timestamps: Of each, if they have one.
+            keys: Key of each value, if the reader needs them.
+            timestamps: Timestamp of each value, if they have one.
         """
         _append(self._values, routes, values)
         if keys is not None:
@@ -91,14 +92,14 @@ class SegmentBuckets:
 
     @property
     def is_full(self) -> bool:
-        """Whether what is in the buckets should be pickled."""
+        """Whether the buckets are full, so that `take_frames` is due."""
         return self._open >= self._most_open
 
     def take_frames(self, *, rest: bool) -> Iterator[SegmentedFrame]:
-        """Pickle what is in the buckets, and yield what makes a frame.
+        """Pickle the buckets, and yield full frames.
 
         Args:
-            rest: Yield everything.
+            rest: Yield all frames, full or not.
 
         Raises:
             UserCodeError: A value cannot be pickled.

@@ -1,9 +1,9 @@
-"""What is done with the keys a selector returned, before anybody looks at them.
+"""Prepares and checks the results of key selectors.
 
-Lists are taken by value (`penstock.types.list_key`), and the selector is asked again for some records: the first
-few of a task, and one in about a thousand. One that answers otherwise (a random number, a clock, a
-counter) would place a record by one key and process it by another. A selector that only reads a field
-is not asked at all, but replaced by a getter.
+Lists become tuples (`penstock.types.list_key`). The selector is called a second time for some records: the first
+few of a task, and one in about a thousand. A selector with another result (a random number, a clock, a
+counter) would route a record by one key and process it by another. A selector that only reads a field
+is replaced by a getter and not checked.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _QUICK = frozenset({int, str, bytes, float, bool, type(None), tuple, ListKey, Tu
 
 
 def by_value(keys: list[Any]) -> list[Any]:
-    """Return keys with lists as values; other keys that cannot be hashed stay as they are.
+    """Return keys with lists as `ListKey`; other keys without a hash stay unchanged.
 
     Examples:
         >>> by_value([1, [2]])
@@ -35,21 +35,21 @@ def by_value(keys: list[Any]) -> list[Any]:
     if not keys or (type(keys[0]) not in _QUICK and _have_hash(set(map(type, keys)))):
         return keys
     try:
-        # The quickest look at all of them there is: hashes of text are kept, and needed soon.
+        # Hashing is the fastest check of all keys: strings cache their hash, which is needed soon anyway.
         hash(tuple(keys))
-    except BaseException as cause:  # noqa: BLE001 - what has no hash is told with its record
+    except BaseException as cause:  # noqa: BLE001 - the error about a key without a hash names the record later
         raise_interrupt(cause)
         return [immutable_key(key) for key in keys]
     return keys
 
 
 def _have_hash(kinds: set[type]) -> bool:
-    """Return whether no instance of these classes is, or has in it, a list."""
+    """Return whether no instance of these classes is a list or contains one."""
     return tuple not in kinds and not any(kind.__hash__ is None for kind in kinds)
 
 
 class SelectorCheck:
-    """Asks the key selector of a channel again, unless a getter was asked in its place."""
+    """Calls the key selector of a channel a second time, unless a getter replaces it."""
 
     __slots__ = ("_is_first", "_selector", "_spec")
 
@@ -59,14 +59,14 @@ class SelectorCheck:
         self._is_first = True
 
     def __call__(self, values: list[Any], keys: list[Any]) -> None:
-        """Ask for some records of a batch.
+        """Check some records of a batch.
 
         Args:
             values: The records.
-            keys: What the selector returned for each, by value.
+            keys: Key of each, as `by_value` returned them.
 
         Raises:
-            UserFunctionError: It returned something else; names the record and both keys.
+            UserFunctionError: The selector returned another key; the error names the record and both.
         """
         if self._selector is None:
             return
@@ -99,6 +99,6 @@ def _is_users(selector: Callable[[Any], Any] | None) -> bool:
 def _is_same(key: Any, again: Any) -> bool:
     try:
         return bool(key == again) or encode_key(key) == encode_key(again)
-    except BaseException as cause:  # noqa: BLE001 - what is no key is told as such, with the reason
+    except BaseException as cause:  # noqa: BLE001 - a value that is no key raises its own error later
         raise_interrupt(cause)
         return True

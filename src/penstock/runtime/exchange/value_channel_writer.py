@@ -1,7 +1,7 @@
-"""The sending end of a channel of a job without time: values, and the end of input.
+"""The sending end of a channel of a job without time: it sends values and the end of input.
 
-FLIP-330 §1.4. A frame of such a channel has no timestamps, and no watermark or status is written
-between frames. What a bounded input does at its end happens all the same: `EndOfInput` is sent.
+FLIP-330 §1.4. A frame of such a channel has no timestamps, and the channel sends no watermarks or
+statuses. Operators must still react to the end of a bounded input, so `EndOfInput` is sent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class ValueChannelWriter(ChannelWriter):
         self._origin = spec.origin
 
     def advance_watermark(self, watermark: int) -> None:
-        """Take the end of input.
+        """Store the end of input.
 
         Raises:
             WatermarkUnsupportedError: It is another watermark.
@@ -47,7 +47,7 @@ class ValueChannelWriter(ChannelWriter):
         """Do nothing: there is no watermark that could take effect between records."""
 
     def send_watermark(self, group: int, split: int, *, finished: bool) -> None:
-        """Send the end of input, once it has come; nothing else is waited for."""
+        """Send the end of input after it has arrived."""
         if not self.is_to_sink and self.timeline.take_end(finished=finished):
             self.send_control((EndOfInput(group),))
 

@@ -1,1 +1,1 @@
-"""How records go from one operator to the next within a task."""
+"""The flow of records between operators of a task."""

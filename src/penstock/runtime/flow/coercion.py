@@ -1,7 +1,7 @@
-"""Bringing records to the type a stream declares.
+"""Coercion of records to the declared type of a stream.
 
-Only streams with a declared type pay for it: the planner leaves `OperatorSpec.result_type` and
-`LevelProgram.source_types` empty where records need no conversion.
+Streams without a declared type do not pay for it: the planner leaves `OperatorSpec.result_type` and
+`LevelProgram.source_types` empty if records need no coercion.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from penstock.user_failure import short
 
 
 class CoercingOutput:
-    """Brings whole batches to the declared type and passes them on."""
+    """Coerces batches to the declared type and emits them."""
 
     __slots__ = ("_origin", "_output", "_subject", "_type")
 
@@ -26,9 +26,9 @@ class CoercingOutput:
         """Wrap `output`.
 
         Args:
-            output: Takes the converted batches.
+            output: Receives the coerced batches.
             type_info: Declared type.
-            subject: Who made the records, e.g. `operator 'totals'`.
+            subject: The producer of the records, e.g. `operator 'totals'`.
             origin: The user's line that created it.
         """
         self._output = output
@@ -37,10 +37,10 @@ class CoercingOutput:
         self._origin = origin
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Convert a batch.
+        """Coerce a batch.
 
         Raises:
-            TypeMismatchError: A record cannot be brought to the type.
+            TypeMismatchError: A record cannot be coerced.
         """
         try:
             fitted = self._type.coerce_batch(values)
@@ -51,23 +51,23 @@ class CoercingOutput:
         self._output.collect(fitted, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Pass a watermark on."""
+        """Forward a watermark."""
         self._output.advance_watermark(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
-        """Pass a restored watermark on."""
+        """Forward a restored watermark."""
         self._output.restore_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Pass it on."""
+        """Forward the call."""
         self._output.set_idle(idle)
 
     def separate(self) -> None:
-        """Pass it on."""
+        """Forward the call."""
         self._output.separate()
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Pass it on."""
+        """Forward the call."""
         self._output.set_backlog(backlog)
 
 
@@ -77,10 +77,10 @@ def coercing_function(
     subject: str,
     origin: CallSite | None,
 ) -> Callable[..., Any]:
-    """Return `function` with results of the declared form, for functions that see them again.
+    """Return `function` with coerced results, for functions whose results are their next arguments.
 
-    A result whose form is right is passed as it is; what is in it is looked at in the batch
-    that leaves the operator.
+    A result with the declared class is returned unchanged. Its fields are checked later, in the batch
+    that the operator emits.
     """
     has_form = type_info.has_form
     coerce = type_info.coerce
@@ -100,7 +100,7 @@ def coercing_function(
 def mismatch(
     subject: str, record: Any, type_info: TypeInformation, reason: str, origin: CallSite | None
 ) -> TypeMismatchError:
-    """Return the error for a record that does not have its declared type."""
+    """Return the error about a record that does not have its declared type."""
     return TypeMismatchError(
         f"{subject} gave {short(record)}, which is not of its declared type {type_info!r}: "
         f"{reason}",

@@ -1,4 +1,4 @@
-"""Where an operator's results go: chained operators, channels, or several of them."""
+"""The output of an operator: a chained operator, a channel, or several of them."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ class Output(Protocol):
     """
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Take a batch of records."""
+        """Receive a batch of records."""
 
     def advance_watermark(self, watermark: int) -> None:
-        """Take a watermark; never goes back."""
+        """Receive a watermark; watermarks never decrease."""
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart; nothing fires."""
+        """Set the watermark to that before a restart; no timer fires."""
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Take whether records are expected; an idle input holds no watermark back."""
+        """Receive whether the sender is idle; watermarks do not wait for an idle input."""
 
     def separate(self) -> None:
         """Let the watermark take effect between the records before and after this call."""
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Take whether the records that follow are stale; never the same twice in a row."""
+        """Receive whether the following records are backlog; never the same value twice in a row."""
 
 
 class FanOut:
-    """Passes everything to several outputs, in order."""
+    """Forwards all calls to several outputs, in order."""
 
     __slots__ = ("_outputs",)
 
@@ -41,12 +41,12 @@ class FanOut:
         self._outputs = tuple(outputs)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Pass a batch to every output."""
+        """Forward a batch to every output."""
         for output in self._outputs:
             output.collect(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Pass a watermark to every output."""
+        """Forward a watermark to every output."""
         for output in self._outputs:
             output.advance_watermark(watermark)
 
@@ -56,17 +56,17 @@ class FanOut:
             output.restore_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._outputs:
             output.set_idle(idle)
 
     def separate(self) -> None:
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._outputs:
             output.separate()
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._outputs:
             output.set_backlog(backlog)
 
@@ -75,7 +75,7 @@ class TaggedOutput:
     """The main output of an operator and its side outputs.
 
     Attributes:
-        sides: Output tag to where its values go.
+        sides: Output tag to side output.
     """
 
     __slots__ = ("_all", "collect", "sides")
@@ -86,7 +86,7 @@ class TaggedOutput:
         self._all = (main, *sides.values())
 
     def advance_watermark(self, watermark: int) -> None:
-        """Pass a watermark to every output."""
+        """Forward a watermark to every output."""
         for output in self._all:
             output.advance_watermark(watermark)
 
@@ -96,25 +96,25 @@ class TaggedOutput:
             output.restore_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._all:
             output.set_idle(idle)
 
     def separate(self) -> None:
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._all:
             output.separate()
 
     def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Tell every output."""
+        """Forward the call to every output."""
         for output in self._all:
             output.set_backlog(backlog)
 
 
 NO_OUTPUT = FanOut(())
-"""For results nobody reads."""
+"""Drops all records: the output of an operator without readers."""
 
 
 def output_to(outputs: Sequence[Output]) -> Output:
-    """Return one output for any number of them."""
+    """Return one output that forwards to several."""
     return outputs[0] if len(outputs) == 1 else FanOut(outputs)

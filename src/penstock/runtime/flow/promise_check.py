@@ -1,8 +1,8 @@
-"""`pipeline.object-reuse.verify`: finds functions that change what they have emitted.
+"""`pipeline.object-reuse.verify`: finds functions that change values after emitting them.
 
-A watched function's values are recorded with their pickles, and readers get copies, so that only the
-function itself can still change them. What was recorded is compared when the batch leaves, when the
-next one does, and at the end of the task or micro-batch.
+The check stores the emitted values of a function with their pickles. Readers get copies, so only the
+function itself can change the values. The values are compared with their pickles when a batch is
+emitted, when the next one is, and at the end of the task or micro-batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST = 8192
 
 
 class PromiseCheck:
-    """The values one operator has emitted lately."""
+    """The last values that one operator has emitted."""
 
     __slots__ = ("_before", "_now", "_spec")
 
@@ -29,7 +29,7 @@ class PromiseCheck:
         self._before: list[tuple[Any, bytes]] = []
 
     def record(self, value: Any) -> Any:
-        """Note an emitted value and return a copy for its readers."""
+        """Store an emitted value and return a copy for its readers."""
         if is_immutable(value):
             return value
         if len(self._now) >= _MOST:
@@ -50,7 +50,7 @@ class PromiseCheck:
             ) from cause
 
     def check_batch(self) -> None:
-        """Compare, and keep only what was recorded since the last time.
+        """Compare all stored values, and drop those that were stored before the last call.
 
         Raises:
             UserFunctionError: The function changed a value.
@@ -59,7 +59,7 @@ class PromiseCheck:
         self._before, self._now = self._now, []
 
     def check(self) -> None:
-        """Compare what was recorded with what it is now.
+        """Compare the stored values with their pickles.
 
         Raises:
             UserFunctionError: The function changed a value.

@@ -1,11 +1,11 @@
-"""Objects of their own for readers of a stream, where the plan says so (FLIP-329).
+"""Copies records for readers of a stream, as the plan decides (FLIP-329).
 
-A value may be copied in two places:
+A value may be copied at two places:
 
-    when it leaves the function    because the function may change or emit it again. The call is
-                                   wrapped, so the copy exists before the function goes on
-    between readers                because each of them may change it. A batch is copied before any
-                                   reader sees it; channels, which write at once, come first
+    at emission        because the function may change it or emit it again. The call is wrapped, so
+                       the copy exists before the function goes on
+    between readers    because each of them may change it. A batch is copied before any reader gets
+                       it; channels, which write at once, come first
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from penstock.user_failure import placed
 
 
 class Emission:
-    """What happens to values as they leave one operator.
+    """The emission of values of one operator.
 
     Attributes:
-        copy: Takes an emitted value and returns what readers get; None if that is the value.
-        promise_check: Where emitted values are recorded, None if nobody asked for that.
+        copy: Copies an emitted value for its readers; None if they get the value itself.
+        promise_check: Stores emitted values; None if the option to verify promises is off.
     """
 
     __slots__ = ("copy", "promise_check")
@@ -45,14 +45,14 @@ class Emission:
             self.copy = copy_value if aside or known is None else emission_copier(known)
 
     def of_call(self, returns: Returns, call: Any) -> Any:
-        """Return what an operator calls instead of `call`, whose results are several.
+        """Return the function that an operator calls instead of `call`, to copy several results.
 
-        One result is copied by the loop around the calls, which costs no other call.
+        The loop around the calls copies single results, which saves a call per record.
         """
         return self.many(call) if returns in _SEVERAL else call
 
     def many(self, call: Any) -> Any:
-        """Return what is called instead of a function with results to iterate over, or None."""
+        """Return a wrapper of a function that returns an iterable of results, or None."""
         return call if self.copy is None or call is None else _many(call, self.copy)
 
     def of_batch(self, values: list[Any]) -> list[Any]:
@@ -62,7 +62,7 @@ class Emission:
         return values if self.copy is None else list(map(self.copy, values))
 
     def of(self, values: Iterable[Any]) -> Iterable[Any]:
-        """Return what readers get of values that are emitted now, one by one."""
+        """Return copies of single values for their readers."""
         return values if self.copy is None else map(self.copy, values)
 
 
@@ -78,7 +78,7 @@ _SEVERAL = frozenset({Returns.MANY, Returns.MANY_OR_NONE})
 
 
 class CopyingFanOut(FanOut):
-    """Passes batches to several outputs, to some of them as copies."""
+    """Forwards batches to several outputs, to some of them as copies."""
 
     __slots__ = ("_copied", "_copy", "_origin", "_pairs", "_subject")
 
@@ -94,11 +94,11 @@ class CopyingFanOut(FanOut):
         """Bind.
 
         Args:
-            outputs: With whether they get copies.
-            copies: Says of what type.
-            subject: Who emits, for messages.
+            outputs: Outputs, and whether they get copies.
+            copies: The type of the values.
+            subject: The producer, for messages.
             origin: The user's line that created it.
-            at_once: Every batch is copied when it comes, whoever reads it.
+            at_once: Whether every batch is copied on arrival, for all readers.
         """
         super().__init__([output for output, _ in outputs])
         copier = None if copies.type_info is None else batch_copier(copies.type_info)
@@ -110,7 +110,7 @@ class CopyingFanOut(FanOut):
         self._origin = origin
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Copy for those who get copies, then pass the batch to every output."""
+        """Make the copies, then forward the batch to every output."""
         try:
             if self._copied:
                 values = self._copy(values)
@@ -135,12 +135,12 @@ def readers_output(
     Args:
         operators: Id and input of chained operators.
         channels: Id and writer of channels.
-        copies: Which of these get copies.
-        subject: Who emits, for messages.
+        copies: The readers that get copies.
+        subject: The producer, for messages.
         origin: The user's line that created it.
-        at_once: Every batch is copied when it comes, as for a source that keeps its records.
+        at_once: Whether every batch is copied on arrival, as for a source that stores its records.
     """
-    # Channels first: what they write at once, nobody has changed by then.
+    # Channels come first: they write at once, before another reader can change a record.
     outputs = [(output, number in copies.channels) for number, output in channels]
     outputs += [(output, key in copies.operators) for key, output in operators]
     if at_once or any(own for _, own in outputs):

@@ -1,4 +1,4 @@
-"""Results of process functions: `(OutputTag, value)` goes to a side output, the rest ahead."""
+"""Results of process functions: `(OutputTag, value)` goes to a side output, others to the main output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_tagged(result: Any) -> bool:
 def split_tagged(results: list[Any], stamps: list[int] | None) -> tuple[Batch, dict[str, Batch]]:
     """Return the results of the main output, and those of side outputs by tag.
 
-    A tag that nobody reads gives its values up; they never reach the main output.
+    Values of a tag without readers are dropped; they never reach the main output.
     """
     tagged = _tagged(results)
     if not tagged:
@@ -51,17 +51,17 @@ def _tagged(results: list[Any]) -> list[int]:
     """Return the positions of tagged results."""
     kinds = set(map(type, results))
     if tuple not in kinds or (len(kinds) == 1 and _PAIR not in set(map(len, results))):
-        return []  # as a rule; to look at each of them costs five times as much
+        return []  # the usual case; checking each of them would cost five times as much
     return [at for at, result in enumerate(results) if is_tagged(result)]
 
 
 def sides_of(output: Output) -> Mapping[str, Output]:
-    """Return the side outputs an operator has, by tag."""
+    """Return the side outputs of an operator by tag."""
     return output.sides if isinstance(output, TaggedOutput) else {}
 
 
 def send_sides(sides: Mapping[str, Output], batches: dict[str, Batch]) -> None:
-    """Send side results to those who read them."""
+    """Send values to the side outputs."""
     for tag, (values, stamps) in batches.items():
         output = sides.get(tag)
         if output is not None:

@@ -1,1 +1,1 @@
-"""What user functions see while they run."""
+"""The contexts and state handles of user functions."""

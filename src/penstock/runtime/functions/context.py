@@ -1,4 +1,4 @@
-"""The runtime context a function sees in `open`."""
+"""The runtime context, the argument of `open`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class OperatorContext:
     """Implements `RuntimeContext` of the API for one operator of one subtask.
 
     Attributes:
-        metrics: What the operator measures.
-        settings: Of the run.
+        metrics: The metrics of the operator.
+        settings: Settings of the run.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class OperatorContext:
         return f"{self._spec.name} ({self.get_index_of_this_subtask() + 1}/{subtasks})"
 
     def get_attempt_number(self) -> int:
-        """Return how often the run was restarted after a failure before, from 0."""
+        """Return the number of restarts of the run after failures, from 0."""
         return self.settings.attempt
 
     def get_metrics_group(self) -> MetricGroup:
@@ -77,7 +77,7 @@ class OperatorContext:
         return self.settings.job_parameters.get(key, default_value)
 
     def get_state(self, state_descriptor: Descriptor) -> TableValueState:
-        """Return keyed value state; `KeyedStateStore` says what is raised."""
+        """Return keyed value state; see `KeyedStateStore` for errors."""
         handle: TableValueState = self._states.keyed(StateKind.VALUE, state_descriptor)
         return handle
 
@@ -102,7 +102,7 @@ class OperatorContext:
         return handle
 
     def get_broadcast_state(self, state_descriptor: Descriptor) -> TableMapState:
-        """Return broadcast state, for the side that may change it.
+        """Return broadcast state, for the broadcast side, which may change it.
 
         Raises:
             ArgumentError: It is no map state descriptor, has a time-to-live, its name is taken,
@@ -111,9 +111,9 @@ class OperatorContext:
         return self._states.broadcast(state_descriptor)
 
     def get_read_only_broadcast_state(self, state_descriptor: Descriptor) -> ReadOnlyPairs:
-        """Return broadcast state, for the side that may only read it.
+        """Return broadcast state, for the other side, which may only read it.
 
         Raises:
-            ArgumentError: As `get_broadcast_state`.
+            ArgumentError: See `get_broadcast_state`.
         """
         return ReadOnlyPairs(self._states.broadcast(state_descriptor))

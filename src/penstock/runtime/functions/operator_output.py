@@ -1,4 +1,4 @@
-"""What operators of the user's own emit to: records, watermarks and record attributes, in order."""
+"""The output of the user's own operators: records, watermarks and record attributes, in order."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _FLUSH_RECORDS = 4096
 class OperatorOutput:
     """Implements `StreamOperatorOutput` of the API for one operator of one subtask.
 
-    While it holds, watermarks and attributes are kept instead of passed on: in a batch run they
-    count only when all key groups of the task are through.
+    While `holds` is true, watermarks and attributes are stored instead of forwarded: in a batch run
+    they take effect only after all key groups of the task.
 
     Attributes:
-        watermark: The greatest emitted; Long.MIN for none.
-        backlog: What the last attributes said; None for none.
-        holds: Watermarks and attributes are kept.
-        copy: Makes what readers get of an emitted value; None gives the value itself.
-        timeless: Who emits, in a job without time, where no watermark may be emitted.
+        watermark: The greatest emitted watermark; Long.MIN for none.
+        backlog: The backlog of the last emitted attributes; None for none.
+        holds: Whether watermarks and attributes are stored.
+        copy: Copies an emitted value for its readers; None if they get the value itself.
+        timeless: Name of the operator in a job without time, where it must not emit watermarks.
     """
 
     def __init__(self, output: Output, context: ProcessContext, origin: CallSite | None) -> None:
@@ -66,7 +66,7 @@ class OperatorOutput:
             side.collect([own], None if stamp is None else [stamp])
 
     def emit_watermark(self, watermark: int) -> None:
-        """Emit a watermark; one that is not above the last is dropped.
+        """Emit a watermark; one that is not greater than the last is dropped.
 
         Raises:
             TypeMismatchError: It is no int.
@@ -85,10 +85,10 @@ class OperatorOutput:
             self._output.advance_watermark(self.watermark)
 
     def emit_record_attributes(self, record_attributes: RecordAttributes) -> None:
-        """Emit attributes. Who reads them is told only what is new.
+        """Emit attributes. They are forwarded only if they differ from the last ones.
 
         Raises:
-            TypeMismatchError: They are none.
+            TypeMismatchError: The argument is no `RecordAttributes`.
         """
         if not isinstance(record_attributes, RecordAttributes):
             raise TypeMismatchError(
@@ -102,7 +102,7 @@ class OperatorOutput:
             self._output.set_backlog(self.backlog)
 
     def flush(self) -> None:
-        """Pass on the records that wait."""
+        """Forward the buffered records."""
         if not self._values:
             return
         values, stamps = self._values, self._stamps if self._has_stamps else None

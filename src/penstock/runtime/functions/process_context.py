@@ -1,4 +1,4 @@
-"""What process functions see while they run: time, timers and the current key."""
+"""The contexts of process functions: time, timers and the current key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.wire.elements import MIN_TIMESTAMP
 
 
 class Timers(Protocol):
-    """The timer service a context hands out."""
+    """The timer service of a context."""
 
     def current_watermark(self) -> int:
         """Return the watermark."""
@@ -26,10 +26,10 @@ class Timers(Protocol):
 
 
 class UnkeyedTimerService:
-    """Tells the time; refuses timers, which need a key.
+    """Returns times; refuses timers, which need a key.
 
     Attributes:
-        watermark: What `current_watermark` returns.
+        watermark: The current watermark.
     """
 
     __slots__ = ("_spec", "watermark")
@@ -117,7 +117,7 @@ class InternalBroadcastContext(ProcessContext):
         """Bind.
 
         Args:
-            timers: Tells the time.
+            timers: The timer service.
             spec: The operator, whose broadcast states the function may use.
             state: Map state descriptor to broadcast state.
         """
@@ -149,7 +149,7 @@ class InternalBroadcastContext(ProcessContext):
 
 
 class InternalKeyedBroadcastContext(InternalBroadcastContext):
-    """The same on the side that has a key, which reads broadcast state."""
+    """The context of the keyed side, which reads broadcast state."""
 
     __slots__ = ()
 

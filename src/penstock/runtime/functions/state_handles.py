@@ -1,4 +1,4 @@
-"""From descriptors to state handles: what `RuntimeContext.get_state` and its siblings do."""
+"""Makes state handles of descriptors, for `RuntimeContext.get_state` and its siblings."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ _TIMERS = (TIMERS_STATE, PROCESSING_TABLE)
 
 
 class Descriptor(Protocol):
-    """What the runtime needs of a state descriptor of the API."""
+    """The methods of a state descriptor of the API that the runtime calls."""
 
     @property
     def kind(self) -> StateKind:
-        """What kind of state it describes."""
+        """The kind of its state."""
 
     @property
     def time_to_live(self) -> TimeToLive | None:
-        """How values expire; None if they do not."""
+        """The time-to-live of values; None if they do not expire."""
 
     def get_name(self) -> str:
         """Return the name of the state."""
 
     def schema(self) -> StateSchema:
-        """Return how the state is stored."""
+        """Return the schema of the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedScope:
-    """Where the keyed state of an operator lives.
+    """The keyed state of an operator.
 
     Attributes:
-        store: The state of the subtask.
+        store: State backend of the subtask.
         context: The current key of the operator.
         group_of: Key to key group.
-        now_ms: Clock by which values expire, in milliseconds since 1970.
+        now_ms: Clock of the time-to-live, in milliseconds since 1970.
         sweeper: Removes expired values of the operator.
     """
 
@@ -68,12 +68,12 @@ class KeyedScope:
 
 @dataclass(frozen=True, slots=True)
 class _RegisteredState:
-    """A state an operator has asked for.
+    """A registered state of an operator.
 
     Attributes:
-        schema: How it is stored.
-        time_to_live: How its values expire.
-        handle: What the operator got.
+        schema: Its schema.
+        time_to_live: The time-to-live of its values.
+        handle: Its handle.
     """
 
     schema: StateSchema
@@ -83,15 +83,15 @@ class _RegisteredState:
 
 @dataclass(frozen=True, slots=True)
 class _HandleParameters:
-    """What a handle is made of.
+    """The parameters of a handle.
 
     Attributes:
         table: The entries.
         context: The current key.
-        descriptor: The user's.
-        form: Brings values to their declared type; None if any object will do.
-        key_form: The same for the keys of a map.
-        expiry: How values expire; None if they do not.
+        descriptor: The user's descriptor.
+        form: Coerces values to their declared type; None if any object is allowed.
+        key_form: Coerces the keys of a map; None if any object is allowed.
+        expiry: Expires values; None if they do not expire.
     """
 
     table: Table
@@ -102,12 +102,12 @@ class _HandleParameters:
     expiry: Expiry | None
 
     def ageless_table(self) -> Table:
-        """Return the entries as handles see them that know nothing of expiry."""
+        """Return a table that hides expiry, for handles that do not support it."""
         return self.table if self.expiry is None else TtlTable(self.table, self.expiry)
 
 
 class StateHandles:
-    """Makes the state handles of one operator, and sees to it that names are unique."""
+    """Makes the state handles of one operator, and checks that names are unique."""
 
     def __init__(self, spec: OperatorSpec, scope: KeyedScope | None) -> None:
         self._spec = spec
@@ -120,7 +120,7 @@ class StateHandles:
         Raises:
             ArgumentError: It is no descriptor of such a state, or its name is taken.
             UnkeyedStateError: The operator has no key.
-            StateMigrationError: What is stored cannot be read with the declared type.
+            StateMigrationError: Stored values cannot be read with the declared type.
         """
         self._check(kind, descriptor)
         if self._scope is None:
@@ -138,7 +138,7 @@ class StateHandles:
         Raises:
             ArgumentError: It is no such descriptor, has a time-to-live, its name is taken, or
                 the operator has no broadcast input.
-            StateMigrationError: What is stored cannot be read with the declared types.
+            StateMigrationError: Stored values cannot be read with the declared types.
         """
         self._check(StateKind.MAP, descriptor)
         if self._scope is None or descriptor.time_to_live is not None:
@@ -268,4 +268,4 @@ _MAKERS: dict[StateKind, Callable[[_HandleParameters], Any]] = {
     StateKind.AGGREGATING: _aggregating_state,
     StateKind.BROADCAST: _broadcast_state,
 }
-"""Kind of every state users ask for to what makes its handle."""
+"""Kind of state to the function that makes its handle."""
