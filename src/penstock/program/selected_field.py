@@ -64,7 +64,9 @@ def field_position(selector: Callable[[Any], Any], names: Sequence[str]) -> int 
     if type(field) is not str or field not in names:
         return None
     if way is _BY_NAME and (field[:1] == "_" or "." in field or hasattr(Row, field)):
-        return None  # `row.name` is a method or attribute of the class for these names, not the field
+        return (
+            None  # `row.name` is a method or attribute of the class for these names, not the field
+        )
     return list(names).index(field)
 
 

@@ -1,4 +1,4 @@
-"""All operators: one file each. Which class runs a kind stands in its row of the catalogue."""
+"""All operators, one file each. The catalogue names the class of each kind."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def operator_class(kind: OperatorKind) -> type[Operator]:
     return found
 
 
-# All of them at once: a worker imports before it forks, and not in each of its children.
+# Imports all operators at once: a worker imports before it forks, not in each of its children.
 for _kind in CATALOGUE:
     if _kind.is_operator:
         operator_class(_kind)
@@ -40,7 +40,7 @@ for _kind in CATALOGUE:
 def make_operator(
     spec: OperatorSpec, output: Output, settings: RunSettings, subtask: int, state: LevelState
 ) -> Operator:
-    """Return the operator `spec` describes, not yet opened."""
+    """Return the operator that `spec` describes; it is not open yet."""
     operator = operator_class(spec.kind)
     make: Callable[..., Operator] = operator
     if spec.kind.state is StateUse.NEVER:

@@ -1,17 +1,17 @@
-"""A function that is called once per record: the loops, and what comes of what it returns.
+"""Calls a function once per record, and emits the results of its return value.
 
-| the row of the kind says (`Returns`) | results of a call                       | for instance       |
+| `Returns` in the row of the kind     | results of a call                       | example            |
 |--------------------------------------|-----------------------------------------|--------------------|
-| ONE                                  | what it returns                         | `map`              |
-| TRUTH                                | the record, if what it returns is true  | `filter`           |
-| ONE_OR_NONE                          | what it returns, unless that is None    | `map1`, `map2`     |
-| MANY                                 | the elements of what it returns         | `flat_map`         |
-| MANY_OR_NONE                         | the same; None has none                 | `process_element`  |
+| ONE                                  | the return value                        | `map`              |
+| TRUTH                                | the record, if the return value is true | `filter`           |
+| ONE_OR_NONE                          | the return value, unless it is None     | `map1`, `map2`     |
+| MANY                                 | the elements of the return value        | `flat_map`         |
+| MANY_OR_NONE                         | its elements; none if it is None        | `process_element`  |
 
-Results take the timestamp of their record. Loops around functions of the user's are comprehensions and
-`for`, and never `list(map(...))`, which takes a `StopIteration` of the function for the end of the
-batch. For functions written in Python they are also the faster ones (CPython 3.11, a lambda that
-returns its argument: 36 ns a record, not 41).
+Results have the timestamp of their record. Loops around functions of the user's are comprehensions and
+`for`, never `list(map(...))`, which takes a `StopIteration` of the function for the end of the
+batch. For functions written in Python they are also faster (CPython 3.11, a lambda that returns its
+argument: 36 ns a record instead of 41).
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from penstock.types.values.copying import Copier
 
 
 class Application:
-    """One function of an operator, as it is called.
+    """One function of an operator, and how to call it.
 
     Attributes:
-        call: The function; with MANY and MANY_OR_NONE it returns copies where copies are due.
+        call: The function; with MANY and MANY_OR_NONE it returns copies if the plan asks for copies.
         context: Its second argument, None if it takes none.
-        copy: Applied to every result of ONE and TRUTH before the function is called again, which
-            may have kept it and change it; None is not at all.
-        of_input: Which input its records are of, for messages; empty if there is one.
+        copy: Copies every result of ONE and TRUTH before the next call, which may change a stored
+            result; None does not copy.
+        of_input: Name of the input for messages; empty if there is one input.
     """
 
     __slots__ = ("_loop", "call", "context", "copy", "of_input")
@@ -65,11 +65,12 @@ class Application:
         """Call the function on every record.
 
         Args:
-            position: Over `values`; what is left of it tells, if anything raises, on which record.
+            position: Iterator over `values`. After an exception the number of its remaining values
+                gives the index of the record.
             values: The records.
-            timestamps: Of the records.
-            results: What is made is appended here.
-            stamps: The timestamps of results are appended here, if records have some.
+            timestamps: Timestamps of the records.
+            results: Results are appended here.
+            stamps: Timestamps of results are appended here, if records have timestamps.
         """
         self._loop(self, position, values, timestamps, results, stamps)
 
@@ -101,7 +102,7 @@ def _truth(
 ) -> None:
     call, copy = made.call, made.copy
     if copy is None:
-        # What is true is decided here: `compress` would end at a `__bool__` that raises StopIteration.
+        # Not `compress`: it would silently end at a `__bool__` that raises StopIteration.
         keep = [bool(call(value)) for value in position]
         results += compress(values, keep)
     else:
@@ -210,18 +211,18 @@ _LOOPS: dict[tuple[Returns, bool], Callable[..., None]] = {
     (Returns.MANY_OR_NONE, False): _many_or_none,
     (Returns.MANY_OR_NONE, True): _many_or_none_with_context,
 }
-"""(what a call returns, whether it takes a context) to the loop around it."""
+"""(return value, whether the function has a context) to the loop around the calls."""
 
 
 def applications(
     spec: OperatorSpec, emission: Emission, contexts: Sequence[ProcessContext | None]
 ) -> tuple[Application, ...]:
-    """Return what is called with the records of each input; nothing if the operator calls it itself.
+    """Return an application per input; none if the operator calls the function itself.
 
     Args:
         spec: The operator.
-        emission: What happens to its results.
-        contexts: Of the functions, input by input; None is no second argument.
+        emission: The emission of its results.
+        contexts: Contexts of the functions, input by input; None is no second argument.
     """
     if spec.kind.returns is Returns.OTHER:
         return ()
@@ -234,9 +235,9 @@ def applications(
 
 
 def input_calls(function: Any, method: str | None) -> tuple[Callable[..., Any], ...]:
-    """Return what is called with a record of each input.
+    """Return the callable for the records of each input.
 
-    One method; two for `…1`; the function itself if there is no method.
+    It is one method; two methods for a name that ends with 1; the function itself without a method.
     """
     if method is None:
         return (function,)

@@ -1,9 +1,8 @@
 """Operators without a key that call a function once per record: map, filter, process and others.
 
-The inputs of those with two are not ordered against each other: of what arrives in one micro-batch or
-task, the first input is read first, and a broadcast input before the other. Every subtask sees
-every broadcast element. Broadcast state is that of the subtask: functions must treat every
-broadcast element alike in all of them.
+Records of two inputs have no order. In one micro-batch or task the operator reads the first input
+first, and a broadcast input before the other. Every subtask reads every broadcast element. Each
+subtask has its own broadcast state, so functions must treat broadcast elements alike in all subtasks.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class ApplyOperator(Operator):
         self._inputs = tuple(self._applications(spec))
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`."""
+        """Return the receiver of the records of input `number`."""
         return partial(self._collect, self._inputs[number])
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:

@@ -1,4 +1,4 @@
-"""What every operator has: an output, a watermark, and errors that name the record."""
+"""The base class of operators: an output, a watermark, and errors that name the record."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from penstock.user_failure import (
 from penstock.wire.elements import MIN_TIMESTAMP
 
 NO_KEY = object()
-"""Stands for the key of records that have none."""
+"""The key of records that have none."""
 
 Collect = Callable[[list[Any], list[int] | None], None]
-"""Takes a batch: values and timestamps."""
+"""Receives a batch: values and timestamps."""
 
 
 class Operator:
@@ -36,12 +36,11 @@ class Operator:
 
     Attributes:
         records_in: Records received since the last report.
-        sets_own_backlog: It says itself whether its results are stale; else they are if any
-            input is.
-        emission: What happens to values as they leave.
-        late_records: Records dropped for being late, since the operator was made; None if it drops
-            none.
-        spilled: What was put on disk for it since the last report.
+        sets_own_backlog: Whether it emits its own backlog status; otherwise its results are backlog
+            if any input is.
+        emission: The emission of its results.
+        late_records: Number of late records that it has dropped; None if it never drops any.
+        spilled: Counts of spilling since the last report.
     """
 
     sets_own_backlog = False
@@ -86,43 +85,43 @@ class Operator:
         self.process(values, timestamps)
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`."""
+        """Return the receiver of the records of input `number`."""
         assert number == 0, f"{type(self).__name__} has one input"
         return self.collect
 
     def inputs_complete(self) -> None:
-        """React to the end of what has arrived: records of all inputs have been collected."""
+        """Process buffered records: all records of all inputs have been collected."""
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Do what the operator does with a batch."""
+        """Process a batch."""
         raise AssertionError(type(self).__name__)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Take a watermark and pass it on; operators with timers fire them first."""
+        """Receive a watermark and forward it; operators with timers fire them first."""
         if watermark > self.watermark:
             self.watermark = watermark
             self.on_watermark(watermark)
             self.output.advance_watermark(watermark)
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart, here and downstream."""
+        """Set the watermark to that before a restart, here and downstream."""
         self.watermark = watermark
         self.output.restore_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Take whether records are expected, and pass it on."""
+        """Receive whether the input is idle, and forward it."""
         self.output.set_idle(idle)
 
     def separate(self) -> None:
-        """Let what came so far take effect before what follows, here and downstream."""
+        """Let the watermark take effect between the records before and after this call."""
         self.finish_batch()
         self.output.separate()
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Take whether the records of input `number` that follow are stale."""
+        """Receive whether the following records of input `number` are backlog."""
 
     def pass_backlog_on(self, backlog: bool) -> None:  # noqa: FBT001
-        """Say downstream what the inputs say together; what was held back goes first."""
+        """Forward the combined backlog status of the inputs, after buffered results."""
         self.finish_batch()
         self.output.set_backlog(backlog)
 
@@ -130,10 +129,10 @@ class Operator:
         """React to the end of input `number`, before its last watermark."""
 
     def restore_ended(self, number: int) -> None:
-        """Know that input `number` ended before a restart; it does not end again."""
+        """Record that input `number` ended before a restart; it does not end again."""
 
     def on_watermark(self, watermark: int) -> None:
-        """React to a new watermark, before it is passed on."""
+        """React to a new watermark, before it is forwarded."""
 
     def finish_batch(self) -> None:
         """React to the end of a task or micro-batch."""
@@ -144,16 +143,16 @@ class Operator:
     def start_split(self) -> None:
         """React to the begin of another split of the source (level 0 only).
 
-        Each split has a watermark of its own, so that of the one before is forgotten.
+        Each split has its own watermark, so that of the previous split is reset.
         """
         self.watermark = MIN_TIMESTAMP
 
     def memory(self) -> int | None:
-        """Return what must outlive the run beside keyed state, None if nothing."""
+        """Return the value other than keyed state that outlives the run, None if there is none."""
         return None
 
     def restore_memory(self, memory: int) -> None:
-        """Take back what `memory` returned."""
+        """Restore the value that `memory` returned."""
 
     def failed(
         self,
@@ -164,15 +163,15 @@ class Operator:
         key: Any = NO_KEY,
         of_input: str = "",
     ) -> PenstockError:
-        """Return the error for a user function that raised on one record of a batch.
+        """Return the error about a user function that raised on one record of a batch.
 
         Args:
-            cause: What it raised.
+            cause: Its exception.
             values: The batch.
-            position: The iterator over `values` that was being consumed: what is left of it
-                tells which record failed, at no cost per record.
-            key: Theirs, if they have one.
-            of_input: Which input they are of, if there are several.
+            position: The iterator over `values` that was consumed. The number of its remaining
+                values gives the index of the record, at no cost per record.
+            key: Key of the records, if they have one.
+            of_input: Name of their input, if there are several.
         """
         if isinstance(cause, PenstockError) and cause.origin is not None:
             return cause
@@ -183,14 +182,14 @@ class Operator:
         return self.failed_in(where, cause)
 
     def failed_unawares(self, cause: BaseException) -> BaseException:
-        """Return the error for what was raised where nobody expects code of the user's to run.
+        """Return the error about an exception outside of calls of user functions.
 
-        A record has more of it than functions: how a key compares, how a value is copied or written.
-        What has no line of the user's is not theirs, and is returned as it is.
+        Classes of records contain user code too: it compares keys, and copies or pickles values. An
+        exception without a line of the user's in its traceback is returned unchanged.
         """
         failure = self.failed_in("its records", cause)
         return failure if has_user_frame(cause) else cause
 
     def failed_in(self, where: str, cause: BaseException) -> UserFunctionError:
-        """Return the error for a user function that raised outside record processing."""
+        """Return the error about a user function that raised outside of record processing."""
         return user_failure(f"operator {self.spec.name!r}", where, cause, self.spec.origin)

@@ -1,6 +1,6 @@
-"""Operators of the user's own, without a key: one or two inputs, watermarks and attributes.
+"""The user's own operators without a key: one or two inputs, watermarks and attributes.
 
-The planner never puts one at level 0, where there is no watermark, no end and no memory.
+The planner never puts one at level 0, which has no watermarks, no ends and no memory.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from penstock.runtime.operators.base import Collect, Operator
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 NEVER_EMITTED = MIN_TIMESTAMP + 1
-"""Stands for no watermark in what is remembered, where Long.MIN is nothing to remember."""
+"""The value of `memory` for no watermark; Long.MIN would mean that there is no memory."""
 
 
 class CustomInputs:
-    """What is told to one object of the user's beside records: attributes and ends of inputs.
+    """Passes attributes and ends of inputs to one operator of the user's.
 
     Attributes:
-        target: The object.
+        target: The user's operator.
     """
 
     def __init__(self, target: Any, inputs: int, ended: set[int]) -> None:
@@ -37,13 +37,13 @@ class CustomInputs:
         self._ended = ended
 
     def attributes(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Tell the attributes of an input."""
+        """Pass the attributes of an input."""
         suffix = "" if self._inputs == 1 else str(number + 1)
         method = getattr(self.target, f"process_record_attributes{suffix}")
         method(RecordAttributes(backlog))
 
     def end(self, number: int) -> None:
-        """Tell that an input has ended, if it was not told before."""
+        """Pass the end of an input, once."""
         if number in self._ended:
             return
         self._ended.add(number)
@@ -54,7 +54,7 @@ class CustomInputs:
 
 
 def refuse_result(produced: Any, spec: OperatorSpec) -> None:
-    """Refuse what an operator returned for a record.
+    """Refuse the return value of an operator for a record.
 
     Raises:
         UserFunctionError: It is not None.
@@ -69,7 +69,7 @@ def refuse_result(produced: Any, spec: OperatorSpec) -> None:
 
 
 def guarded(operator: Operator, where: str, call: Callable[..., Any], *arguments: Any) -> None:
-    """Call something of the user's outside of record processing, and say where it failed."""
+    """Call a method of the user's outside of record processing; its error names `where`."""
     try:
         call(*arguments)
     except PenstockError:
@@ -110,24 +110,24 @@ class CustomOperator(Operator):
         return take
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Tell the attributes of an input."""
+        """Pass the attributes of an input."""
         self._context.current_timestamp = None
         guarded(self, "record attributes", self._inputs.attributes, number, backlog)
         self._out.flush()
 
     def input_ended(self, number: int) -> None:
-        """Tell the end of an input; that of the last one when its watermark arrives."""
+        """Pass the end of an input; that of the last one when its watermark arrives."""
         self._ending.add(number)
         if len(self._ending) < len(self._calls):
             self._end(number)
 
     def restore_ended(self, number: int) -> None:
-        """Know that an input ended before a restart; its end was told then."""
+        """Record that an input ended before a restart; its end was passed then."""
         self._ending.add(number)
         self._inputs = CustomInputs(self.spec.function, len(self._calls), set(self._ending))
 
     def advance_watermark(self, watermark: int) -> None:
-        """Tell the watermark; Long.MAX is passed on behind all results, whatever was emitted."""
+        """Pass the watermark; Long.MAX is forwarded after all results, whatever was emitted."""
         if watermark <= self.watermark:
             return
         self.watermark = self._timers.watermark = watermark
@@ -141,13 +141,13 @@ class CustomOperator(Operator):
         self._out.flush()
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart."""
+        """Set the watermark to that before a restart."""
         self._timers.watermark = watermark
         self._out.watermark = watermark
         super().restore_watermark(watermark)
 
     def finish_batch(self) -> None:
-        """Let the operator give what it holds back: an attempt may end here."""
+        """Let the operator emit its buffered results: an attempt may end here."""
         if self.context.is_live:
             self._context.current_timestamp = None
             function = self.spec.function
@@ -159,7 +159,7 @@ class CustomOperator(Operator):
         return max(self._out.watermark, NEVER_EMITTED)
 
     def restore_memory(self, memory: int) -> None:
-        """Go on from the watermark it had emitted, which may be behind its own."""
+        """Restore the watermark that it has emitted, which may be less than its own."""
         self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
         self.output.restore_watermark(self._out.watermark)
 

@@ -1,18 +1,18 @@
-"""Kinds of keys: whether the keys of a changed program can be those its state is stored by.
+"""The check of kinds of keys: are the keys of a changed program of the kinds in its state?
 
-A key selector that returns `(r.user,)` where it returned `r.user` finds none of the state there is, and says
-nothing. The first byte of a key's bytes is its kind (`penstock.wire.canonical.key_bytes`): a number, text, a tuple …, the
-same for keys that are equal. So before an operator takes its first records over state that another
-version of the program left, the kinds of their keys are compared with those of the stored ones:
+A key selector that now returns `(r.user,)` instead of `r.user` silently finds none of its state. The first byte of
+a key's bytes is its kind (`penstock.wire.canonical.key_bytes`): a number, text, a tuple …. Equal keys have the same
+kind. So before an operator processes its first records with the state of another version of the program,
+it compares the kinds of their keys with those of the stored keys:
 
-    stored {text}            met {tuple}          refused
-    stored {text}            met {text, tuple}    taken: the program has both
-    stored {text, number}    met {number}         taken
-    stored {text}            met {None}           not decided yet: None is a key among any others
+    stored {text}            first {tuple}          refused
+    stored {text}            first {text, tuple}    accepted: the program has both
+    stored {text, number}    first {number}         accepted
+    stored {text}            first {None}           undecided: None occurs among keys of any kind
 
-It is asked once per subtask and operator, and only if the functions of the job are others than those that left
-the state: what they are is remembered with it, as a number. Of state without one, of an earlier version of
-Penstock, it is asked as well. So the same program always goes on, whatever keys come first.
+The check runs once per subtask and operator, and only if the functions of the job differ from those that wrote
+the state: state contains the digest of their code. It also runs for state without a digest, of an earlier version
+of Penstock. So an unchanged program always continues, whatever keys are first.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from penstock.user_failure import short
 from penstock.wire.canonical.key_bytes import kind_of_key
 
 _BY_WINDOW = frozenset({WINDOW_CONTENTS, WINDOW_SECOND_CONTENTS, TABLE, PROCESSING_TABLE})
-"""States of a window operator whose keys are pairs of a key and a window."""
+"""States of a window operator whose keys are (key, window)."""
 
 
 class KindCheck:
     """Compares kinds of keys once.
 
     Attributes:
-        left_by: What stands for the functions that left the state, None if nobody knows.
+        left_by: Digest of the functions that wrote the state, None if it is unknown.
     """
 
     def __init__(
         self, spec: OperatorSpec, store: KeyedStateBackend, left_by: int | None, *, by_window: bool
     ) -> None:
-        """Do nothing yet: the state may not be there.
+        """Make the check; it reads the state later, when that is restored.
 
         Args:
             spec: The operator.
-            store: Its state.
+            store: Its state backend.
             left_by: See the attribute.
-            by_window: Its state is kept by pairs of a key and a window.
+            by_window: Whether the keys of its state are (key, window).
         """
         self.left_by = left_by
         self._spec = spec
@@ -58,13 +58,13 @@ class KindCheck:
         self._by_window = by_window
 
     def settles(self, keys: list[Any]) -> bool:
-        """Return whether keys are such as are stored, or nothing is; False if that is not decided.
+        """Return whether the kinds match, or the state is empty; False if that is undecided.
 
         Args:
-            keys: Of the first records.
+            keys: Keys of the first records.
 
         Raises:
-            StateMigrationError: Their kinds are others.
+            StateMigrationError: Their kinds differ from those of the stored keys.
         """
         examples = dict(zip(map(type, keys), keys, strict=True))
         met = {kind: key for key in examples.values() if (kind := kind_of_key(key)) is not None}

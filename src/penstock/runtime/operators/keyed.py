@@ -1,13 +1,12 @@
-"""What every keyed operator has: grouping by key, and one pass per key.
+"""The base class of keyed operators: grouping by key, and one pass per key.
 
-The runtime hands over all records of a key group (batch run) or micro-batch (live run) at
-once. They are grouped per key, in arrival order; in a batch run, records with timestamps are
-then ordered by them, as Flink does. Each key is processed once, from its first record to its
-last, and in a batch run its timers follow.
+The runtime passes all records of a key group (batch run) or micro-batch (live run) together. They are
+grouped per key in order of arrival; in a batch run, records with timestamps are then sorted by them,
+as in Flink. Each key is processed once, from its first record to its last, and in a batch run its
+timers follow.
 
-Of a key whose records do not fit in memory (batch run), an operator that can do with a part of
-them at a time gets them in parts, in the same order: `start_key`, `continue_key` for each part,
-`complete_key`.
+If the records of a key do not fit in memory (batch run), an operator that supports it gets them in
+parts, in the same order: `start_key`, `continue_key` for each part, `complete_key`.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.spill.spilled_values import SpilledValues
 
 Folded = tuple[list[Any], list[Any], list[int] | None]
-"""(keys, what their records gave, timestamps)."""
+"""(keys, accumulators, timestamps)."""
 
 FLUSH_RECORDS = 4096
-"""Results that may wait before they are passed on."""
+"""Greatest number of buffered results."""
 
 
 class KeyedOperator(Operator):
-    """Base of operators behind key_by.
+    """Base of operators after key_by.
 
     Attributes:
-        may_tag: Results may be `(OutputTag, value)`.
-        has_keys_of_its_own: State is kept by the keys of the records, and not by others made of
+        may_tag: Whether results may be `(OutputTag, value)`.
+        has_keys_of_its_own: Whether the keys of its state are those of the records, not keys made of
             them.
-        takes_keys_in_parts: The records of one key may come in parts; else they come at once,
-            whatever memory that takes.
-        spill_space: Where a batch run puts what does not fit in memory.
-        kind_check: Compares the first keys with those the state is stored by; None once it has.
+        takes_keys_in_parts: Whether it takes the records of one key in parts; otherwise it gets
+            all of them at once, whatever memory that takes.
+        spill_space: Disk space for records that do not fit in memory (batch run).
+        kind_check: Compares the kinds of the first keys with those of the state; None afterwards.
     """
 
     may_tag = False
@@ -77,11 +76,11 @@ class KeyedOperator(Operator):
         self._is_last_run = False
 
     def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
-        """Process keys as a batch run does: by time, and timers after each key.
+        """Process keys in batch order: records by time, timers after each key.
 
         Args:
-            final_watermark: The watermark when all input has been read.
-            is_last_run: No live run follows.
+            final_watermark: The watermark at the end of all input.
+            is_last_run: Whether no live run follows.
         """
         self._by_time = True
         self._final_watermark = final_watermark
@@ -89,13 +88,13 @@ class KeyedOperator(Operator):
 
     @property
     def folds_frames(self) -> bool:
-        """Whether records of a key group may come frame by frame, and `end_group` gives results."""
+        """Whether it folds a key group frame by frame, and emits results in `end_group`."""
         return False
 
     def take_folded(self) -> Folded | None:
-        """Return what was folded of a key group, if memory is used up; it is forgotten.
+        """Return and remove the accumulators of a key group if memory is used up.
 
-        It comes again, before the records that follow.
+        The caller passes them again, before the following records.
         """
         return None
 
@@ -103,7 +102,7 @@ class KeyedOperator(Operator):
         """React to the wall clock, at the begin and end of a micro-batch (live run)."""
 
     def next_processing_time(self) -> int | None:
-        """Return when the operator wants to be called next, None if it does not care."""
+        """Return the time of the next call of `on_processing_time`, None if none is needed."""
         return None
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -120,16 +119,16 @@ class KeyedOperator(Operator):
 
     @property
     def wants_parts_by_time(self) -> bool:
-        """Parts of a key come in order of time, if it has timestamps; else as they arrived."""
+        """Whether parts of a key with timestamps must be in order of time, not of arrival."""
         return True
 
     def start_key(self, key: Any) -> None:
-        """Begin with a key whose records come in parts."""
+        """Begin a key whose records are passed in parts."""
         self.keys.key = key
         self.keys.group = self._group_of(key)
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
-        """Process some records of input `number`, all of the key that was started."""
+        """Process some records of input `number`, all of the started key."""
         assert number == 0, f"{type(self).__name__} has one input"
         self.records_in += len(values)
         if self.spec.takes_keys:
@@ -137,13 +136,13 @@ class KeyedOperator(Operator):
         self.process_key(self.keys.key, values, timestamps)
 
     def complete_key(self) -> None:
-        """End the key that was started."""
+        """End the started key."""
         if self._final_watermark is not None:
             self.end_key(self._final_watermark)
         self.flush()
 
     def spilled_values(self) -> SpilledValues:
-        """Return an empty list that may outgrow memory; close it (batch run)."""
+        """Return an empty list that spills to disk; the caller closes it (batch run)."""
         assert self.spill_space is not None, "keys come in parts in a batch run only"
         return SpilledValues(self.spill_space, self.spilled)
 
@@ -156,26 +155,26 @@ class KeyedOperator(Operator):
         return self._keys_by(self.spec.key_selectors[number], values)
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
-        """Process the records of one key; results go to `emit`."""
+        """Process the records of one key; it passes results to `emit`."""
         raise AssertionError(type(self).__name__)
 
     def end_group(self) -> None:
-        """Give what waits for the end of a key group in a batch run; its state is written then."""
+        """Emit buffered results at the end of a key group in a batch run; its state is written next."""
 
     def end_key(self, watermark: int) -> None:
         """React to the end of one key in a batch run."""
 
     def start_epoch(self) -> None:
-        """Make void what state handles remember."""
+        """Invalidate the caches of state handles."""
         self.keys.epoch += 1
         self._epoch_began_at = self.records_in
 
     def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
-        """Remove expired state nobody reads, at the end of a micro-batch.
+        """Remove expired state that is not read, at the end of a micro-batch.
 
         Args:
-            rewritten: Key groups the change log was compacted for.
-            everything: A snapshot of all state follows.
+            rewritten: Key groups whose change log is compacted.
+            everything: Whether a snapshot of all state follows.
         """
         self._sweeper.sweep(self.records_in - self._epoch_began_at)
         for group in rewritten:
@@ -184,10 +183,10 @@ class KeyedOperator(Operator):
             self._sweeper.sweep_all()
 
     def waiting_results(self, *, with_timestamps: bool) -> tuple[list[Any], list[int]]:
-        """Return the lists to append results and their timestamps to; then `flush_if_many`.
+        """Return the lists of buffered results and timestamps; append, then call `flush_if_many`.
 
-        Either every waiting result has a timestamp or none has: then the second list is not
-        looked at. Results may carry an output tag.
+        Either every buffered result has a timestamp, or none has and the second list is ignored.
+        Results may have an output tag.
         """
         if self._values and with_timestamps is not self._has_stamps:
             self.flush()
@@ -195,12 +194,12 @@ class KeyedOperator(Operator):
         return self._values, self._stamps
 
     def flush_if_many(self) -> None:
-        """Pass on waiting results if there are a few thousand."""
+        """Emit the buffered results if there are a few thousand."""
         if len(self._values) >= FLUSH_RECORDS:
             self.flush()
 
     def emit(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Pass results on, a few thousand at a time; of process functions also tagged ones."""
+        """Emit results, a few thousand at a time; those of process functions may be tagged."""
         if values:
             results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
             results += values
@@ -209,7 +208,7 @@ class KeyedOperator(Operator):
             self.flush_if_many()
 
     def flush(self) -> None:
-        """Pass on what is waiting, side outputs included."""
+        """Emit all buffered results, those of side outputs included."""
         if not self._values:
             return
         values, stamps = self._values, self._stamps if self._has_stamps else None
@@ -221,7 +220,7 @@ class KeyedOperator(Operator):
             self.output.collect(values, stamps)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Take a watermark; results of timers leave before it is passed on."""
+        """Receive a watermark; results of timers are emitted before it is forwarded."""
         if watermark > self.watermark:
             self.watermark = watermark
             self.on_watermark(watermark)
@@ -251,7 +250,7 @@ class KeyedOperator(Operator):
         return keys
 
     def _keyed(self, values: list[Any]) -> tuple[list[Any], list[Any]]:
-        """Return the keys of records, and the records themselves if they came in pairs."""
+        """Return the keys of records, and the records without keys if the input has pairs."""
         keys = self._keys_by(self._selector, values)
         if type(values) is KeyedRows:
             return keys, values
@@ -262,19 +261,19 @@ class KeyedOperator(Operator):
             self.kind_check = None
 
     def remember_code(self, code: int) -> int | None:
-        """Return what stands for the functions whose keys the state is stored by, None if unknown.
+        """Return the digest of the functions that wrote the keys of the state, None if unknown.
 
         Args:
-            code: What stands for those that run.
+            code: Digest of the running functions.
         """
         return code if self.kind_check is None else self.kind_check.left_by
 
     def restore_code(self, code: int, left_by: int | None) -> None:
-        """Compare kinds of keys if other functions left the state.
+        """Compare kinds of keys if other functions wrote the state.
 
         Args:
-            code: What stands for the functions that run.
-            left_by: What `remember_code` returned.
+            code: Digest of the running functions.
+            left_by: The result of `remember_code`.
         """
         by_window = not self.has_keys_of_its_own
         self.kind_check = (
@@ -312,10 +311,10 @@ class KeyedOperator(Operator):
 def in_order_of_time(
     keys: list[Any], values: list[Any], timestamps: list[int]
 ) -> tuple[list[Any], list[Any], list[int]]:
-    """Return records by timestamp; those of equal time keep their order.
+    """Return records sorted by timestamp; the sort is stable.
 
-    All at once and not key by key: what several tasks sent is a few ascending runs, which are
-    quickly merged.
+    It sorts all keys together, not key by key: the records of several tasks are a few ascending
+    runs, which Python's sort merges quickly.
     """
     if all(map(le, timestamps, islice(timestamps, 1, None))):
         return keys, values, timestamps

@@ -1,4 +1,4 @@
-"""Operators behind key_by that call a function once per record: as without a key, but with state."""
+"""Keyed operators that call a function once per record. The function may have keyed state."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class KeyedApplyOperator(KeyedOperator):
         self.apply_with(None)
 
     def apply_with(self, context: ProcessContext | None) -> None:
-        """Make what is called with the records of each input.
+        """Make the application of each input.
 
         Args:
-            context: What functions are given beside a record; None is nothing.
+            context: Second argument of functions; None if they have none.
         """
         self.inputs = applications(self.spec, self.emission, (context, context))
 
@@ -44,13 +44,13 @@ class KeyedApplyOperator(KeyedOperator):
         timestamps: list[int] | None,
         key: Any = NO_KEY,
     ) -> None:
-        """Call a function on records; results wait to be passed on.
+        """Call a function on records, and buffer the results.
 
         Args:
             made: The function.
             values: The records.
-            timestamps: Theirs.
-            key: That of all of them, if they have one; for messages.
+            timestamps: Timestamps of the records.
+            key: Key of all records, if they have one; for messages.
         """
         results, stamps = self.waiting_results(with_timestamps=timestamps is not None)
         position = iter(values)

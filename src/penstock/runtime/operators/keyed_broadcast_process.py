@@ -1,7 +1,7 @@
-"""process behind key_by that is connected with a broadcast stream.
+"""process of a keyed stream that is connected with a broadcast stream.
 
-As without a key (`apply`), with state by key and timers on the side that has a key. In a batch run
-broadcast elements come before all keys.
+It is the operator of `apply` with keyed state and timers on the keyed side. In a batch run broadcast
+elements precede all keys.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class KeyedBroadcastProcessOperator(KeyedProcessOperator):
         )
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`; 1 is the broadcast one."""
+        """Return the receiver of the records of input `number`; 1 is the broadcast input."""
         return self.collect if number == 0 else self._collect_broadcast
 
     def _collect_broadcast(self, values: list[Any], timestamps: list[int] | None) -> None:

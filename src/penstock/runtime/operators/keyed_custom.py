@@ -1,12 +1,13 @@
-"""Operators of the user's own behind key_by: state and timers of keys.
+"""The user's own operators after key_by: state and timers of keys.
 
-    live run    one object per subtask, as long as its worker lives
-    batch run   one object per key group (or part of one that does not fit in memory): opened, told the attributes, given all records, then
-                told that backlog is over, the ends and the watermark, and closed. So nothing it
-                gathers is larger than a key group, and state it writes at its end is complete
+    live run    one object per subtask, for the life of its worker
+    batch run   one object per key group (or part of a key group that does not fit in memory). It is
+                opened; it gets the attributes, all records, the end of backlog, the ends of inputs
+                and the watermark; then it is closed. So it buffers at most one key group, and the
+                state that it writes at its end is complete
 
-In a batch run what it says of watermarks and attributes counts for the task when all key groups
-are through: the least watermark, and backlog if any said so last.
+In a batch run emitted watermarks and attributes take effect after all key groups of the task: the least
+watermark, and backlog if the last attributes of any object were backlog.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class OperatorKeys:
         self._timers = timers
 
     def set_current_key(self, key: Any) -> None:
-        """Make a key the current one, as the runtime does for each record.
+        """Set the current key, as the runtime does for each record.
 
         Raises:
-            UnkeyedStateError: Its state is kept by another subtask.
+            UnkeyedStateError: Another subtask has the state of the key.
         """
         self._operator.set_current_key(immutable_key(key))
 
@@ -100,7 +101,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
             super().close()
 
     def inputs_complete(self) -> None:
-        """Process what has arrived, with an object of its own for each key group of a batch run."""
+        """Process the buffered records, with a separate object for each key group of a batch run."""
         if not any(self._waiting):
             return
         if not self._is_open:
@@ -129,7 +130,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
             self._fire_all(final)
         for number in [n for n, backlog in self._said.items() if backlog]:
             if self._hands_over:
-                self._forward_backlog(number, False)  # noqa: FBT003 - as told
+                self._forward_backlog(number, False)  # noqa: FBT003 - a status
         for number in sorted(self._ending):
             self._end(number)
         self._forward_watermark(final)
@@ -140,7 +141,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         self._is_open = False
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Tell the attributes of an input; in a batch run to every object that follows."""
+        """Pass the attributes of an input; in a batch run to every following object."""
         self._said[number] = backlog
         if self.context.is_live:
             self._forward_backlog(number, backlog)
@@ -150,18 +151,18 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
             self.output.set_backlog(known or bool(self._last_backlog))
 
     def input_ended(self, number: int) -> None:
-        """Tell the end of an input; that of the last one when its watermark arrives."""
+        """Pass the end of an input; that of the last one when its watermark arrives."""
         self._ending.add(number)
         if self.context.is_live and len(self._ending) < len(self._calls):
             self._end(number)
 
     def restore_ended(self, number: int) -> None:
-        """Know that an input ended before a restart; its end was told then."""
+        """Record that an input ended before a restart; its end was passed then."""
         self._ending.add(number)
         self._inputs = CustomInputs(self._target, len(self._calls), set(self._ending))
 
     def advance_watermark(self, watermark: int) -> None:
-        """Fire timers and tell the watermark; Long.MAX is passed on behind all results."""
+        """Fire timers and pass the watermark; Long.MAX is forwarded after all results."""
         if watermark <= self.watermark:
             return
         self.watermark = watermark
@@ -185,7 +186,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         super().restore_watermark(watermark)
 
     def finish_batch(self) -> None:
-        """Let the operator put into state what it holds: an attempt may end here."""
+        """Let the operator write its buffers to state: an attempt may end here."""
         if self.context.is_live:
             self._context.current_timestamp = None
             target = self._target
@@ -198,19 +199,19 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         return max(min(emitted, self.watermark), NEVER_EMITTED)
 
     def restore_memory(self, memory: int) -> None:
-        """Go on from the watermark it had emitted, which may be behind its own."""
+        """Restore the watermark that it has emitted, which may be less than its own."""
         self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
         self.output.restore_watermark(self._out.watermark)
 
     def flush(self) -> None:
-        """Pass on what is waiting."""
+        """Emit the buffered results."""
         self._out.flush()
 
     def set_current_key(self, key: Any) -> None:
-        """Make a key the current one.
+        """Set the current key.
 
         Raises:
-            UnkeyedStateError: Its state is kept by another subtask.
+            UnkeyedStateError: Another subtask has the state of the key.
         """
         group = self._groups[key]
         context = self.context

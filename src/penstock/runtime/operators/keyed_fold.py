@@ -1,7 +1,7 @@
-"""What operators have that fold the records of a key: the table of a key group in a batch run.
+"""The base class of operators that fold the records of a key, with the fold table of a key group.
 
-Where records are folded says `OperatorSpec.folding`. Without RECEIVER_GROUP and RECEIVER_FRAME there is
-no table, and records go to the operator key by key, which folds them into its state.
+`OperatorSpec.folding` has the places of the fold. Without RECEIVER_GROUP and RECEIVER_FRAME there is no
+table: the operator gets records key by key and folds them into its state.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KeyedFoldOperator(KeyedOperator):
         self.table: FoldTable | None = None
 
     def use_batch_order(self, final_watermark: int, *, is_last_run: bool) -> None:
-        """Process keys as a batch run does, with a table if that is where records are folded."""
+        """Process keys in batch order, with a table if the plan folds records in it."""
         super().use_batch_order(final_watermark, is_last_run=is_last_run)
         fold = self.fold()
         if fold is not None and self.folding.places & _IN_MEMORY:
@@ -43,17 +43,17 @@ class KeyedFoldOperator(KeyedOperator):
             self.table = FoldTable(fold, self.spill_space.memory_bytes)
 
     def fold(self) -> Fold | None:
-        """Return how what comes is folded; None if all of it is kept."""
+        """Return the fold of the input; None if all records are stored."""
         raise AssertionError(type(self).__name__)
 
     @property
     def is_foldable(self) -> bool:
-        """Whether what comes may go to the table, now that the final watermark is known."""
+        """Whether the input may be folded in the table, given the final watermark."""
         return self.table is not None
 
     @property
     def folds_frames(self) -> bool:
-        """Whether the records of a key group are folded as they come."""
+        """Whether the records of a key group are folded frame by frame."""
         return self.is_foldable and Place.RECEIVER_FRAME in self.folding.places
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
@@ -79,25 +79,25 @@ class KeyedFoldOperator(KeyedOperator):
         It is asked once of every batch, before that is folded.
 
         Args:
-            keys: One per record.
-            values: The records; consumed only up to one that is refused.
-            timestamps: Theirs.
+            keys: Key of each record.
+            values: The records; an error stops at the refused record.
+            timestamps: Timestamps of the records.
         """
         return None
 
     def take_folded(self) -> Folded | None:
-        """Return what was folded of a key group, if memory is used up; it is forgotten."""
+        """Return and remove the accumulators of a key group if memory is used up."""
         if self.table is None or not self.table.is_full:
             return None
         records = self.table.records
         return next(batches_of(self.table.take(), records))
 
     def end_group(self) -> None:
-        """Give the results of a key group, if its records were folded in the table."""
+        """Emit the results of a key group if its records were folded in the table."""
         if self.table is not None and self.table.records:
             self.give(self.table.take())
             self.flush()
 
     def give(self, entries: Entries) -> None:
-        """Emit the results of a key group, and put into state what a later run goes on with."""
+        """Emit the results of a key group, and write the state that a later run needs."""
         raise AssertionError(type(self).__name__)

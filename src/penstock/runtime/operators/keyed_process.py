@@ -1,4 +1,4 @@
-"""process behind key_by: a function with state and event-time timers."""
+"""process after key_by: a function with keyed state and timers."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class KeyedProcessOperator(KeyedApplyOperator):
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch: key by key in a batch run, in order of arrival in a live run.
 
-        The order of arrival is that of every key, too, and to gather records per key costs more
-        than to change the key at every record. Many records are put in order of key group before.
+        In order of arrival the records of each key are in order too. Grouping them by key costs more
+        than changing the current key at every record. Many records are sorted by key group before.
         """
         if self._final_watermark is None:
             self._process_in_order(values, timestamps)
@@ -110,14 +110,14 @@ class KeyedProcessOperator(KeyedApplyOperator):
         self._timers.watermark = MIN_TIMESTAMP
 
     def on_processing_time(self, now_ms: int) -> None:
-        """Fire the timers the wall clock has reached (live run)."""
+        """Fire the timers that the wall clock has reached (live run)."""
         self._context.domain = TimeDomain.PROCESSING_TIME
         self._timers.fire_processing_time(now_ms, self._fire)
         self._context.domain = TimeDomain.EVENT_TIME
         self.flush()
 
     def next_processing_time(self) -> int | None:
-        """Return when the next timer is due, None if there is none."""
+        """Return the time of the next timer, None if there is none."""
         return self._timers.next_processing_time()
 
     def on_watermark(self, watermark: int) -> None:
@@ -128,7 +128,7 @@ class KeyedProcessOperator(KeyedApplyOperator):
         self._timers.fire_all_keys(watermark, self._fire)
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart; no timer fires."""
+        """Set the watermark to that before a restart; no timer fires."""
         self._timers.watermark = watermark
         super().restore_watermark(watermark)
 

@@ -1,7 +1,7 @@
 """reduce and the aggregations derived from it.
 
-Rolling: every record gives the aggregate so far. A batch run that is asked for final results
-only (BATCH mode) gives one result per key instead, with the time of the key's last record.
+They are rolling: the operator emits the current accumulator for every record. A batch run with final
+results only (BATCH mode) emits one result per key instead, with the time of the key's last record.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ class KeyedReduceOperator(KeyedFoldOperator):
         self._fold = Fold(None, self.call, self.call, None, spec.result_type)
 
     def fold(self) -> Fold:
-        """Return how records are folded."""
+        """Return the fold."""
         return self._fold
 
     def panes_of(
         self, keys: list[Any], values: Iterator[Any], timestamps: list[int] | None
     ) -> None:
-        """Return None, and remember the time of the last record of each key."""
+        """Return None, and store the time of the last record of each key."""
         if timestamps is not None:
             self._last_stamps.update(zip(keys, timestamps, strict=True))
 
     def give(self, entries: Entries) -> None:
-        """Give one result per key."""
+        """Emit one result per key."""
         (of_key,) = entries.values()
         results, times = list(of_key.values()), self._last_stamps
         stamps = [times[key] for key in of_key] if times else None
@@ -76,7 +76,7 @@ class KeyedReduceOperator(KeyedFoldOperator):
             self.emit(results[at:end], None if stamps is None else stamps[at:end])
 
     def process_key(self, key: Any, values: list[Any], timestamps: list[int] | None) -> None:
-        """Fold the records of one key into its aggregate: one read and one write."""
+        """Fold the records of one key into its accumulator: one read and one write of state."""
         part = self._parts[self.keys.group]
         before = part.get(key, ABSENT)
         position = iter(values)
@@ -96,10 +96,10 @@ class KeyedReduceOperator(KeyedFoldOperator):
         self.emit(results, stamps)
 
     def _rolled(self, before: Any, position: Iterator[Any], record: Any) -> tuple[list[Any], Any]:
-        """Return the rolling aggregates that leave, and the last one, which stays in the state.
+        """Return the results to emit, and the last accumulator, which is written to state.
 
-        A function of two values gives one of the same type, so a record that cannot be changed
-        tells that aggregates cannot be either; and then nothing is looked at one by one.
+        A reduce function returns values of its argument type. So if a record is immutable, its results
+        are too, and need no check one by one.
         """
         copy, call = self.emission.copy, self.call
         result, results = before, []
@@ -118,7 +118,7 @@ class KeyedReduceOperator(KeyedFoldOperator):
         return results, result
 
     def end_key(self, watermark: int) -> None:
-        """Give the aggregate of a key whose records are complete, if only that is wanted."""
+        """Emit the final result of a key, if the run emits final results only."""
         final = self._final if self._is_last_run else self.emission.of_batch(self._final)
         self.emit(final, self._final_stamps)
         self._final = []

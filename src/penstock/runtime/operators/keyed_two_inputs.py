@@ -1,8 +1,8 @@
-"""Operators with two inputs of one key: state and timers are shared by both.
+"""Operators with two inputs and one key. Both inputs share state and timers.
 
-Per key, the records of a micro-batch (live run) or of all input (batch run) are processed
-together: those of the first input before those of the second, and in a batch run by timestamp if
-they have one, which is the only order the two inputs have against each other.
+Per key, the records of a micro-batch (live run) or of all input (batch run) are processed together:
+those of the first input before those of the second, and in a batch run by timestamp if they have one.
+The two inputs have no other order.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Entry = tuple[int, Any, int | None]
 """(input, record, timestamp)."""
 
 Waiting = list[list[tuple[list[Any], list[int] | None]]]
-"""Input by input, the batches that have arrived."""
+"""Buffered batches by input."""
 
 
 class KeyedTwoInputOperator(KeyedProcessOperator):
-    """Gathers both inputs, then calls the method of the input on every record, key by key."""
+    """Buffers both inputs, then calls the method of the input on every record, key by key."""
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -37,7 +37,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         self._waiting = self._nothing()
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`; they wait for the other input."""
+        """Return the receiver of the records of input `number`, which buffers them."""
 
         def hold(values: list[Any], timestamps: list[int] | None) -> None:
             self.records_in += len(values)
@@ -46,7 +46,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         return hold
 
     def inputs_complete(self) -> None:
-        """Process every key of what has arrived."""
+        """Process the buffered records, key by key."""
         waiting, self._waiting = self._waiting, self._nothing()
         final, group_of = self._final_watermark, self._group_of
         for key, entries in self._by_key(waiting).items():
@@ -58,7 +58,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         self.flush()
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
-        """Process some records of input `number`; parts come in the order of `_in_order`."""
+        """Process some records of input `number`; parts are in the order of `_in_order`."""
         self.records_in += len(values)
         stamps = timestamps or repeat(None)
         entries = [(number, *stamped) for stamped in zip(values, stamps, strict=False)]
@@ -96,7 +96,7 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
 
 
 def _alike(entry: Entry) -> tuple[int, bool]:
-    """Return what entries have in common that are processed together."""
+    """Return the value that entries processed together share."""
     return entry[0], entry[2] is not None
 
 

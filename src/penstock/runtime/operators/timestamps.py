@@ -1,10 +1,10 @@
-"""assign_timestamps_and_watermarks: gives records their time and the stream its watermarks.
+"""assign_timestamps_and_watermarks: assigns timestamps to records, and emits watermarks.
 
 Without a generator of the user's, the watermark is the greatest timestamp minus the
 out-of-orderness minus one, and is emitted once per task or micro-batch, after its records. A
-generator may also emit between two records; in a live run such a watermark takes effect
-there, in every operator behind. Watermarks from upstream are replaced, except the last one,
-which says that the input has ended.
+generator may also emit between two records; in a live run such a watermark takes effect there, in
+every downstream operator. Upstream watermarks are dropped, except the last one, which means that
+the input has ended.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 
 class GeneratedWatermarks(WatermarkOutput):
-    """What a generator said since it was looked at.
+    """The output of a generator.
 
     Attributes:
-        greatest: The greatest watermark it emitted.
-        idle: Whether it marked itself idle or active; None if it never did.
-        is_new: It said something since somebody set this to False.
+        greatest: The greatest emitted watermark.
+        idle: Whether it is marked idle (True) or active (False); None if neither.
+        is_new: Whether it has changed since the operator set this to False.
     """
 
     __slots__ = ("greatest", "idle", "is_new")
@@ -40,7 +40,7 @@ class GeneratedWatermarks(WatermarkOutput):
         self.is_new = False
 
     def emit_watermark(self, watermark: Watermark) -> None:
-        """Take a watermark."""
+        """Store a watermark."""
         stamp = getattr(watermark, "timestamp", None)
         if type(stamp) is not int or not _fits([stamp]):
             raise TypeMismatchError(
@@ -54,12 +54,12 @@ class GeneratedWatermarks(WatermarkOutput):
             self.mark_active()
 
     def mark_idle(self) -> None:
-        """Take that nothing is expected."""
+        """Mark the split idle."""
         self.is_new = self.is_new or self.idle is not True
         self.idle = True
 
     def mark_active(self) -> None:
-        """Take that records are expected again."""
+        """Mark the split active."""
         self.is_new = self.is_new or self.idle is not False
         self.idle = False
 
@@ -96,15 +96,15 @@ class TimestampsOperator(Operator):
         self.output.collect(values, timestamps)
 
     def advance_watermark(self, watermark: int) -> None:
-        """Swallow upstream watermarks but the last."""
+        """Drop upstream watermarks except the last."""
         if watermark == MAX_WATERMARK:
             super().advance_watermark(watermark)
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Swallow what is said of upstream: this operator knows its records itself."""
+        """Drop the upstream status: this operator determines idleness itself."""
 
     def finish_batch(self) -> None:
-        """Emit the watermark of the records seen so far."""
+        """Emit the watermark of the records so far."""
         if self._make_generator is not None:
             try:
                 self._current_generator().on_periodic_emit(self._generated)
@@ -117,13 +117,13 @@ class TimestampsOperator(Operator):
             self._detect_idleness(self._idle_ms)
 
     def next_idle_time(self) -> int | None:
-        """Return when it will have been silent for too long, None if that does not matter."""
+        """Return the time at which it becomes idle without records, None if it never does."""
         if self._idle_ms is None or self._idle or self._last_record_ms is None:
             return None
         return self._last_record_ms + self._idle_ms
 
     def start_split(self) -> None:
-        """Forget the greatest timestamp: each split has its own watermark."""
+        """Reset the greatest timestamp: each split has its own watermark."""
         super().start_split()
         self._greatest = MIN_TIMESTAMP
         self._idle = False
@@ -133,14 +133,14 @@ class TimestampsOperator(Operator):
         self._has_records = False
 
     def memory(self) -> int | None:
-        """Return the greatest timestamp seen, with a generator the greatest watermark."""
+        """Return the greatest timestamp, or with a generator the greatest watermark."""
         return self._greatest
 
     def restore_memory(self, memory: int) -> None:
-        """Continue from what `memory` returned in an earlier run."""
+        """Restore the value that `memory` returned in an earlier run."""
         self._greatest = memory
         if self.watermark == MAX_WATERMARK:
-            return  # the input has ended, which says more
+            return  # the input has ended, so its watermark is greater
         if memory == MIN_TIMESTAMP:
             return
         if self._make_generator is not None:
@@ -150,12 +150,12 @@ class TimestampsOperator(Operator):
             super().restore_watermark(memory - self._bound_ms - 1)
 
     def restore_watermark(self, watermark: int) -> None:
-        """Ignore upstream, but for its end: the rest is restored from memory."""
+        """Restore only an upstream end; `restore_memory` restores the watermark."""
         if watermark == MAX_WATERMARK:
             super().restore_watermark(watermark)
 
     def _generate(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Show every record to the generator; cut the batch where it says something."""
+        """Pass every record to the generator; split the batch where it emits a watermark."""
         on_event = self._current_generator().on_event
         said = self._generated
         stamps = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
@@ -177,7 +177,7 @@ class TimestampsOperator(Operator):
             self.output.collect(values[start:], cut)
 
     def _pass_on(self) -> None:
-        """Tell downstream what the generator said."""
+        """Forward the output of the generator."""
         said = self._generated
         if not said.is_new:
             return
@@ -191,15 +191,15 @@ class TimestampsOperator(Operator):
             self._forward_idle(idle=True)
 
     def _forward_idle(self, *, idle: bool) -> None:
-        """Tell downstream, also that a split is active which it has not heard of yet."""
+        """Forward the idle status, also of a new split that is active."""
         self._idle = idle
         self.output.set_idle(idle)
 
     def _detect_idleness(self, idle_ms: int) -> None:
-        """Behind an exchange: be idle after so much time without records.
+        """Become idle after this time without records; only at levels above 0.
 
-        Level 0 forgets what it knew with every task. There the receivers of its channels
-        measure the silence of its splits.
+        A task of level 0 does not know the times of earlier tasks. So the receivers of its channels
+        detect the idleness of its splits.
         """
         now_ms = time_ns() // 1_000_000
         if self._has_records or self._last_record_ms is None:

@@ -1,7 +1,7 @@
-"""Calls of one asynchronous function: many at a time, with a time limit and retries each.
+"""Concurrent calls of one asynchronous function, with a time limit and retries each.
 
-All of this runs in the event loop. An error is a value here, so that the first one can end the
-calls that are still under way.
+All of this runs in the event loop. An error is a value here, so that the first error can cancel the
+other calls.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Failed:
     """A call that failed.
 
     Attributes:
-        cause: What it raised, or what is wrong with what it returned.
-        may_repeat: A retry strategy may be asked.
+        cause: Its exception, or the error about its result.
+        may_repeat: Whether the retry strategy applies.
         at: Position of the record.
     """
 
@@ -36,11 +36,11 @@ class Failed:
 
 
 class _FailedCallError(Exception):
-    """Ends the other calls; which one failed, and how, is in the wave."""
+    """Cancels the other calls; the wave has the failed one."""
 
 
 _LATE = Failed(TimeoutError())
-"""An attempt that was cancelled because the time of its record is over."""
+"""The outcome of an attempt that exceeded the time of its record."""
 
 
 @dataclass(slots=True)
@@ -48,10 +48,10 @@ class _Wave:
     """The calls for one list of records.
 
     Attributes:
-        waiting: Records not called yet, with their positions.
-        results: In the order in which they came.
+        waiting: Records without a call so far, with their positions.
+        results: Results in order of completion.
         failure: The first call that failed.
-        cancelled: Tasks that were told to end.
+        cancelled: Tasks that were cancelled.
     """
 
     waiting: Iterator[tuple[int, Any]]
@@ -69,7 +69,7 @@ class AsyncCalls:
         Args:
             function: Has a coroutine `async_invoke` and a plain method `timeout`.
             spec: Limits and retries.
-            copy: Applied to every result as soon as it is there; None leaves results as they are.
+            copy: Copies every result when it is complete; None does not copy.
         """
         self._copy = copy
         self._function = function
@@ -81,11 +81,10 @@ class AsyncCalls:
     async def run(self, values: list[Any]) -> list[Completed] | Failed:
         """Call the function for every record and wait for all results.
 
-        No call is under way when this returns. A call that does not let itself be cancelled is
-        waited for.
+        No call is running when this returns: it waits for a call that ignores its cancellation.
 
         Returns:
-            Completeds in the order in which they came; or the first call that failed.
+            Results in order of completion, or the first call that failed.
         """
         wave = _Wave(iter(enumerate(values)))
         count = min(self._spec.capacity, len(values))
@@ -104,16 +103,16 @@ class AsyncCalls:
         return wave.results
 
     async def _work(self, wave: _Wave) -> None:
-        """Make one call after the other until no record is waiting."""
+        """Make one call after the other until no record is left."""
         for at, value in wave.waiting:
             outcome = await self._results_of(value, wave)
             if isinstance(outcome, Failed):
                 wave.failure = wave.failure or replace(outcome, at=at)
-                raise _FailedCallError  # not its cause, which may be one that ends the event loop
+                raise _FailedCallError  # not its cause, because some exceptions end the event loop
             wave.results.append((at, outcome))
 
     async def _results_of(self, value: Any, wave: _Wave) -> list[Any] | Failed:
-        """Return the results for one record, after as many attempts as it takes."""
+        """Return the results for one record, after all its attempts."""
         clock = asyncio.get_running_loop().time
         limit = self._spec.timeout_ms / 1000
         deadline = clock() + limit if limit else math.inf
@@ -164,7 +163,7 @@ class AsyncCalls:
         return _checked(result, self._function)
 
     def _copied(self, result: Any) -> Any:
-        """Return a result as readers get it; what is no list is refused later."""
+        """Return the copies of a result for readers; a result that is no list is refused later."""
         copy = self._copy
         return (
             result
@@ -180,7 +179,7 @@ class AsyncCalls:
         return _checked(result, self._function)
 
     def _pause(self, outcome: list[Any] | Failed, attempts: int) -> float | None:
-        """Return the seconds to wait before the next attempt, None if there is none."""
+        """Return the seconds before the next attempt, None if there is none."""
         if not isinstance(outcome, Failed):
             again = self._retry_result is not None and self._retry_result(outcome)
         elif outcome.may_repeat:
@@ -194,7 +193,7 @@ class AsyncCalls:
 
 
 def _checked(result: Any, function: Any) -> list[Any] | Failed:
-    """Return what a function returned, if it is a list."""
+    """Return the result of a function, if it is a list."""
     if isinstance(result, list):
         return result
     problem = "cannot be none" if result is None else "should be of list type"

@@ -1,8 +1,8 @@
-"""An asyncio event loop that runs in a thread of its own.
+"""An asyncio event loop in a separate thread.
 
-The thread of the task only waits for it, so a program may also be run from a thread that has
-an event loop already, such as a notebook's. Between two pieces of work the loop keeps running:
-connections that coroutines have opened stay alive.
+The thread of the task only waits for it, so a program may also run in a thread that has an event loop
+already, such as a notebook's. The loop keeps running between calls, so connections that coroutines have
+opened stay alive.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 class EventLoop:
-    """An event loop; its thread starts with the first piece of work.
+    """An event loop; its thread starts with the first call of `run`.
 
-    It ends with `close`, or when nothing refers to this object any more.
+    It ends with `close`, or when this object is garbage.
     """
 
     def __init__(self, name: str) -> None:
         """Prepare.
 
         Args:
-            name: Of the thread.
+            name: Name of the thread.
         """
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -38,11 +38,11 @@ class EventLoop:
         try:
             return future.result()
         except BaseException:
-            future.cancel()  # the caller was interrupted; otherwise it is done already
+            future.cancel()  # only if the caller was interrupted; otherwise it has ended
             raise
 
     def close(self) -> None:
-        """Cancel what coroutines have left running and end the thread."""
+        """Cancel the remaining coroutines and end the thread."""
         loop, thread = self._loop, self._thread
         self._loop = self._thread = None
         if loop is not None and thread is not None:
@@ -61,7 +61,7 @@ class EventLoop:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, then end what is left in it."""
+    """Run a loop until it is stopped, then cancel its remaining tasks."""
     asyncio.set_event_loop(loop)
     try:
         while not _was_stopped(loop):
@@ -72,10 +72,10 @@ def _run(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _was_stopped(loop: asyncio.AbstractEventLoop) -> bool:
-    """Run a loop, and return whether it ended because somebody stopped it.
+    """Run a loop, and return whether `stop` ended it.
 
-    A task that raises one of these ends the loop as well. But it has told its own waiters; without
-    the loop those of all other tasks would wait for ever.
+    A task that raises one of these exceptions ends the loop too. Its own waiters have the exception,
+    but those of all other tasks would wait for ever, so the caller runs the loop again.
     """
     try:
         loop.run_forever()

@@ -1,8 +1,8 @@
 """Asynchronous input and output: one coroutine per record, many at a time.
 
-Records wait until there are enough of them to keep `capacity` calls under way, or until a
-watermark or the end of the micro-batch is due; then all are called and waited for. So no call
-is under way when a micro-batch is committed, and a watermark never overtakes a result.
+The operator buffers records until there are enough for `capacity` concurrent calls, or until a watermark
+or the end of the micro-batch. Then it makes all calls and waits for them. So no call is running when a
+micro-batch is committed, and a watermark never overtakes a result.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WAITING = 1024
 
 
 class AsyncOperator(Operator):
-    """Calls `async_invoke` on every record. What follows a key_by keeps no state by key."""
+    """Calls `async_invoke` on every record. It has no keyed state, also after a key_by."""
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
@@ -35,7 +35,7 @@ class AsyncOperator(Operator):
         self._stamps: list[int] | None = []
 
     def process(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Let a batch wait, with those before it, until enough is there."""
+        """Buffer a batch; make the calls if enough records are buffered."""
         if self._values and (timestamps is None) != (self._stamps is None):
             self._complete()
         if not self._values:
@@ -47,27 +47,27 @@ class AsyncOperator(Operator):
             self._complete()
 
     def on_watermark(self, watermark: int) -> None:
-        """Give all results before the watermark passes."""
+        """Emit all results before the watermark is forwarded."""
         self._complete()
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Give all results first: an idle stream holds no watermark back."""
+        """Emit all results first: watermarks do not wait for an idle stream."""
         self._complete()
         super().set_idle(idle)
 
     def finish_batch(self) -> None:
-        """Give all results of the task or micro-batch."""
+        """Emit all results of the task or micro-batch."""
         self._complete()
 
     def close(self) -> None:
-        """Close the user's function, then the event loop its connections belong to."""
+        """Close the user's function, then the event loop, which its connections need."""
         try:
             super().close()
         finally:
             self._loop.close()
 
     def _complete(self) -> None:
-        """Make the calls for all that waits, and pass their results on."""
+        """Make the calls for all buffered records, and emit their results."""
         values, self._values = self._values, []
         if not values:
             return

@@ -1,8 +1,8 @@
-"""The records one side of an interval join keeps, per key in order of time.
+"""The stored records of one side of an interval join, per key in order of time.
 
-Stored is one list of records per key and timestamp, in a map state. Of the key at hand, whatever
-was read or added is held until `write`; so a list is read and written once per micro-batch, and
-only the lists that are in reach of a record are read at all.
+A map state has one list of records per key and timestamp. Lists of the current key that were read or
+changed are cached until `write`. So a list is read and written once per micro-batch, and only lists
+within the bounds of a record are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from penstock.types import TypeInformation, Types
 
 
 class IntervalBuffer:
-    """One side of one operator; works on the current key of the scope's context."""
+    """One side of one operator; it uses the current key of the scope's context."""
 
     def __init__(
         self, uid: str, name: str, scope: KeyedScope, element: TypeInformation, reach: int
@@ -27,11 +27,11 @@ class IntervalBuffer:
         """Bind.
 
         Args:
-            uid: Of the operator.
-            name: Of the state; timers are kept under it, too.
+            uid: uid of the operator.
+            name: Name of the state and of its timers.
             scope: State of the operator.
             element: Type of the records.
-            reach: Milliseconds after the time of a record in which it may still be met.
+            reach: Milliseconds after the time of a record in which it may still be joined.
         """
         kept = Types.LIST(element) if element.need_conversion() else Types.PICKLED_BYTE_ARRAY()
         schema = StateSchema(StateKind.MAP, kept, Types.LONG())
@@ -72,11 +72,11 @@ class IntervalBuffer:
             yield time, found
 
     def drop(self, time: int, watermark: int) -> None:
-        """Let go of what no record from `time` on can meet, unless it is to be stored.
+        """Remove records that no record from `time` on can join, unless they must be stored.
 
         Args:
-            time: No earlier record is added any more, on either side.
-            watermark: The one `write` will get.
+            time: No earlier record will be added, on either side.
+            watermark: The argument of the next `write`.
         """
         gone = min(time - 1, watermark) - self._reach
         for known in [known for known in self._lists if known <= gone]:
@@ -86,7 +86,7 @@ class IntervalBuffer:
             del self._times[: bisect_right(self._times, gone)]
 
     def write(self, watermark: int) -> None:
-        """Store what was added, if it may still be met after a watermark."""
+        """Store the added records that may still be joined after a watermark."""
         context = self._context
         for time in sorted(self._changed):
             end = time + self._reach
@@ -95,7 +95,7 @@ class IntervalBuffer:
                 self._ends.add(context.group, context.key, end)
 
     def forget(self, watermark: int) -> None:
-        """Forget the records of all keys that cannot be met after a watermark."""
+        """Remove the records of all keys that cannot be joined after a watermark."""
         while (due := self._ends.pop_due(watermark)) is not None:
             end, group, key = due
             self._table[group].remove(key, end - self._reach)

@@ -1,14 +1,14 @@
 """interval_join: pairs of records of one key whose times are close, in event time.
 
-A pair is joined if `left time + lower <= right time <= left time + upper`. Each side keeps its
-records as long as a record of the other side that is not late can still meet them:
+A pair is joined if `left time + lower <= right time <= left time + upper`. Each side stores its
+records while a record of the other side that is not late can still be joined with them:
 
     left record of time t     needed up to t + max(upper, 0)
     right record of time t    needed up to t + max(-lower, 0)
 
-Event-time timers of those times forget them. A record is late, and joined with nothing, if its
-time is before the watermark. In a batch run no record is late, the records of a key are joined in
-order of time, and only what the next run may still need becomes state.
+Event-time timers of those times remove them. A record whose time is before the watermark is late and
+is not joined. In a batch run no record is late, the records of a key are joined in order of time, and
+only records that the next run may need are written to state.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SIDES = ("left", "right")
 
 
 class IntervalJoinOperator(KeyedOperator):
-    """Calls the function for every pair, as soon as both records are there."""
+    """Calls the function for every pair, as soon as both records have arrived."""
 
     may_tag = True
     takes_keys_in_parts = True
@@ -57,7 +57,7 @@ class IntervalJoinOperator(KeyedOperator):
             IntervalBuffer(spec.uid, f"_interval_{side}", scope, element, reach)
             for side, element, reach in zip(_SIDES, interval.types, reaches, strict=True)
         ]
-        # What a record of each input has to add to its time for the reach of the other's.
+        # Per input: the offsets from the time of a record to the first and last time of its matches.
         self._reach = (
             (interval.lower, interval.upper),
             (-interval.upper, -interval.lower),
@@ -66,7 +66,7 @@ class IntervalJoinOperator(KeyedOperator):
         self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`; they wait for the other input."""
+        """Return the receiver of the records of input `number`, which buffers them."""
 
         def hold(values: list[Any], timestamps: list[int] | None) -> None:
             self.records_in += len(values)
@@ -75,7 +75,7 @@ class IntervalJoinOperator(KeyedOperator):
         return hold
 
     def inputs_complete(self) -> None:
-        """Join what has arrived, key by key."""
+        """Join the buffered records, key by key."""
         waiting, self._waiting = self._waiting, ([], [])
         keys: list[Any] = []
         entries: list[Entry] = []
@@ -100,7 +100,7 @@ class IntervalJoinOperator(KeyedOperator):
             buffer.start_key()
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
-        """Join some records of a key, which come in order of time (batch run)."""
+        """Join some records of a key, in order of time (batch run)."""
         self.records_in += len(values)
         stamps = self._timestamps(number, values, timestamps)
         self._join_entries(zip(stamps, repeat(number), values, strict=False))
@@ -109,12 +109,12 @@ class IntervalJoinOperator(KeyedOperator):
             buffer.drop(stamps[-1], self._final_watermark)
 
     def complete_key(self) -> None:
-        """Store what the next run needs of the key."""
+        """Store the records of the key that the next run needs."""
         self._store()
         self.flush()
 
     def on_watermark(self, watermark: int) -> None:
-        """Forget the records that are not needed any more (live run)."""
+        """Remove records that are no longer needed (live run)."""
         if self._final_watermark is None:
             for buffer in self._buffers:
                 buffer.forget(watermark)
@@ -133,7 +133,7 @@ class IntervalJoinOperator(KeyedOperator):
             buffer.write(MIN_TIMESTAMP if final is None else final)
 
     def _join(self, number: int, own: tuple[int, Any], other_time: int, others: list[Any]) -> None:
-        """Join one record with those of the other side that have one time."""
+        """Join one record with the records of the other side of one time."""
         call, context, (time, value) = self.call, self._context, own
         context.left, context.right = (other_time, time) if number else (time, other_time)
         results, stamps = self.waiting_results(with_timestamps=True)
@@ -170,7 +170,7 @@ class IntervalJoinOperator(KeyedOperator):
     def _in_time(
         self, number: int, values: list[Any], stamps: list[int]
     ) -> tuple[list[Any], list[int]]:
-        """Return the records that are not late; the others are dropped or sent aside."""
+        """Return the records that are not late; late ones are dropped or sent to a side output."""
         watermark = self.watermark
         if self._final_watermark is not None or not stamps or min(stamps) >= watermark:
             return values, stamps

@@ -1,4 +1,4 @@
-"""What a function of an interval join sees of the pair it is called for."""
+"""The context of the function of an interval join."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class InternalJoinContext:
     Attributes:
         left: Time of the left record.
         right: Time of the right record.
-        aside: What was sent to side outputs since the operator took it: (tag, value) pairs.
+        aside: (tag, value) pairs for side outputs that the operator has not taken yet.
     """
 
     __slots__ = ("_copy", "aside", "left", "right")
@@ -24,7 +24,7 @@ class InternalJoinContext:
         """Begin without a pair.
 
         Args:
-            copy: Takes an emitted value and returns what readers get; None if that is the value.
+            copy: Copies an emitted value for its readers; None if they get the value itself.
         """
         self._copy = copy
         self.left = 0

@@ -1,29 +1,30 @@
-"""One side of a regular join: the rows of each key, with how often each occurs.
+"""One side of a regular join: a multiset of rows per key.
 
-State, per key; a row is found by its digest (`typed_digest` of declared types, else
+State, per key. A row is found by its digest (`typed_digest` for declared types, else
 `record_digest`):
 
-    left, right                digest -> row      rows that are there
-    left-counts, right-counts  digest -> count    of rows that are there more than once; below zero,
-                                                  of rows that were deleted before they were there
-    left-seen, right-seen      True               with a time-to-live: the other side, padded
-                                                  without a match, was told that there are rows
+    left, right                digest -> row      rows with a count of at least one
+    left-counts, right-counts  digest -> count    counts of rows other than one; a count below zero
+                                                  is that of a row deleted before its insertion
+    left-seen, right-seen      True               with a time-to-live, if the other side is padded:
+                                                  the other side was joined with rows of this side
 
-So the usual row, which is there once, costs one entry, and a change of its count does not write
-it again.
+So a row with the usual count of one costs one entry, and a change of its count does not write the row
+again.
 
-A deletion may arrive before the insertion it is about: the two may come by different ways, and a
-batch run reads a key in order of time. Its count is below zero then, until the insertion comes. So
-what a side holds depends on which changes arrived and never on their order: of a row inserted
-`i` times and deleted `d` times there are `max(0, i - d)`.
+A deletion may arrive before its insertion: the two may be sent on different paths, and a batch run
+reads a key in order of time. The count is below zero until the insertion arrives. So the multiset
+depends on the set of changes and never on their order: a row that was inserted `i` times and deleted
+`d` times has the count `max(0, i - d)`.
 
-With a time-to-live no count is below zero: a row that is deleted and not there has expired. Rows
-go unnoticed then; therefore it is remembered what the other side was told, by which it has its
-rows padded or not. Without one that is the same as whether there are rows, unless there was one
-before: what was told is asked for all the same, and forgotten at the next change.
+With a time-to-live no count is below zero: a deleted row that does not exist has expired. The join does
+not notice when rows expire. Therefore `seen` records whether the rows of the other side were emitted
+with matches or padded. Without a time-to-live this equals whether the side has rows, unless an
+earlier version of the program had a time-to-live: then `seen` is read too, and removed at the next
+change.
 
-The type of the rows may change between two versions of a program, and with it the content of rows
-kept. A row to be deleted that is not found by its digest is looked for among all rows of the key.
+The type of the rows, and so the content of stored rows, may change between two versions of a program.
+If a deleted row is not found by its digest, all rows of the key are searched.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from penstock.wire.canonical.typed_digest import typed_digest
 DIGESTS = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 Change = tuple[Any, int, int]
-"""(row, how often it was there, how often it is there now): the two differ."""
+"""(row, count before, count now); the counts differ."""
 
 _EFFECT = {
     RowKind.INSERT: 1,
@@ -57,11 +58,11 @@ _EFFECT = {
 
 
 _PLAIN_COUNTS = frozenset({0, 1})
-"""Counts that a row which is not there, or is there, has by itself."""
+"""Counts without an entry in the state of counts: of a missing row, of a stored row."""
 
 
 class JoinSide:
-    """Rows of one side, for the current key."""
+    """The rows of one side, for the current key."""
 
     def __init__(
         self,
@@ -71,13 +72,13 @@ class JoinSide:
         scope: KeyedScope,
         ttl_ms: int | None,
     ) -> None:
-        """Claim the state.
+        """Open the state.
 
         Args:
             operator: Uid of the operator.
             name: Name of the state.
             record_type: Type of the rows.
-            scope: Where the state lives.
+            scope: State of the operator.
             ttl_ms: Age at which rows expire; None is never.
 
         Raises:
@@ -101,7 +102,7 @@ class JoinSide:
             tables.append(table)
         self._rows, self._counts, self._seen = map(Parts, tables)
         self._typed = typed_digest(record_type)
-        # Their coded rows are what is stored, so they are not encoded once more.
+        # State stores coded rows, so the coded row of the digest is stored and not encoded again.
         self._keeps_coded = not self._expires and tables[0].schema.form is StoredForm.CODED
 
     def is_empty(self) -> bool:
@@ -110,14 +111,14 @@ class JoinSide:
         return bool(self._rows[context.group].is_empty(context.key))
 
     def was_empty(self) -> bool:
-        """Return whether the key had no rows when the other side last heard of it."""
+        """Return whether the key had no rows at the last call of `announce`."""
         context = self._context
         return not self._seen[context.group].get(context.key) and self.is_empty()
 
     def announce(self, *, is_empty: bool) -> None:
-        """Remember what the other side hears now; to be called after every change of the key.
+        """Store whether the other side is now joined with no rows; call it after every change of the key.
 
-        Also after changes of the other side's rows: this must not expire before any of them.
+        Call it after changes of the other side's rows too: the entry must not expire before them.
         """
         context = self._context
         seen = self._seen[context.group]
@@ -136,14 +137,14 @@ class JoinSide:
         return [(digest, row, counts.get(digest, 1)) for digest, row in found]
 
     def fold(self, records: Iterable[Any]) -> dict[bytes, Change]:
-        """Take changes of the key's rows and return their net effect, by digest.
+        """Apply changes to the key's rows and return their net effect, by digest.
 
         Args:
-            records: A `Row` says by its kind whether it is added or taken away; anything else is
-                added.
+            records: The kind of a `Row` decides whether it is inserted or deleted; any other record is
+                inserted.
 
         Raises:
-            KeyTypeError: A record's content cannot be told, so it could not be found again.
+            KeyTypeError: A record has no digest, so it could not be found again.
         """
         counts: dict[bytes, list[Any]] = {}
         for record in records:
@@ -169,7 +170,7 @@ class JoinSide:
         }
 
     def _digest(self, record: Any) -> tuple[bytes, bytes | None]:
-        """Return the digest of a record, and its coded row if that is what is stored."""
+        """Return the digest of a record, and its coded row if state stores coded rows."""
         typed = self._typed
         if typed is None:
             return record_digest(record), None
@@ -177,7 +178,7 @@ class JoinSide:
         return typed.of_coded(coded), coded if self._keeps_coded else None
 
     def _counted(self, digest: bytes, record: Any, effect: int) -> list[Any]:
-        """Return (row, count, count) as state has it."""
+        """Return (row, count, count) of the state."""
         context = self._context
         key, group = context.key, context.group
         row = self._rows[group].get(key, digest, ABSENT)
@@ -185,7 +186,7 @@ class JoinSide:
             row = self._moved_by_content(digest)
         count = self._counts[group].get(key, digest)
         if row is ABSENT:
-            if count is not None and count > 0:  # its row has expired, a moment before it
+            if count is not None and count > 0:  # its row has expired shortly before the count
                 self._counts[group].remove(key, digest)
                 count = None
             return [record, count or 0, count or 0]
@@ -193,7 +194,7 @@ class JoinSide:
         return [row, count, count]
 
     def _moved_by_content(self, digest: bytes) -> Any:
-        """Return a row that was stored with other content and has this digest now; and move it."""
+        """Find a row whose digest has changed with its type, store it under `digest` and return it."""
         for old, row, count in self.rows():
             if self._digest(row)[0] == digest:
                 self._store(old, row, count, 0)
@@ -213,7 +214,7 @@ class JoinSide:
         key, group = context.key, context.group
         if now > 0:
             if before <= 0 or self._expires:
-                if coded is None:  # parts with a time-to-live take no more
+                if coded is None:  # tables with a time-to-live do not take coded values
                     self._rows[group].put(key, digest, row)
                 else:
                     self._rows[group].put(key, digest, row, coded)

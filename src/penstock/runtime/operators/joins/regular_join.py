@@ -1,8 +1,8 @@
-"""Regular join: two changelogs joined on a key, without a window, as a changelog.
+"""Regular join: joins two changelogs on a key, without a window, and emits a changelog.
 
-Per key, all changes of a micro-batch (live run) or of all input (batch run) are taken together,
-and what comes out is the difference between the join before and after: taken-away rows (`-D`)
-first, then new ones (`+I`). With `l -> r` rows per side and a row that has no match padded:
+Per key, the operator applies all changes of a micro-batch (live run) or of all input (batch run)
+together, and emits the difference between the join before and after: deleted rows (`-D`) first, then
+inserted ones (`+I`). Rows without a match are padded:
 
     state before         change          result
     left {}  right {}    +I l1           +I (l1, None)                     left join
@@ -10,11 +10,11 @@ first, then new ones (`+I`). With `l -> r` rows per side and a row that has no m
     left {l1} right {r1} +I r2           +I (l1, r2)
     ...                  -D r1, -D r2    -D (l1, r1)  -D (l1, r2)  +I (l1, None)
 
-So the result is a function of what both sides hold: neither the order in which changes arrive
-nor the cut into micro-batches shows in it, only in how many steps it is reached. What cancels
-out inside a micro-batch never comes out, and a batch run from scratch emits insertions only.
+So the final result depends only on the rows of both sides, neither on the order in which changes
+arrive nor on the micro-batches. Changes that cancel out within a micro-batch are not emitted, and a
+batch run without earlier state emits insertions only.
 
-Results have no timestamps: a row of a join belongs to no moment.
+Results have no timestamps, because two records with different times make a row.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _AT_ONCE = 4096
 _rows = row_factory(FIELDS)
 
 Pair = tuple[Any, Any, int]
-"""(left, right, how often it is added; below zero, taken away)."""
+"""(left, right, number of insertions; below zero, of deletions)."""
 
 Changes = dict[bytes, Change]
 
 
 class RegularJoinOperator(KeyedOperator):
-    """Gathers both inputs, then joins key by key."""
+    """Buffers both inputs, then joins key by key."""
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -59,7 +59,7 @@ class RegularJoinOperator(KeyedOperator):
         self._waiting: list[list[list[Any]]] = [[], []]
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`; they wait for the other input."""
+        """Return the receiver of the records of input `number`, which buffers them."""
 
         def hold(values: list[Any], _: list[int] | None) -> None:
             self.records_in += len(values)
@@ -68,7 +68,7 @@ class RegularJoinOperator(KeyedOperator):
         return hold
 
     def inputs_complete(self) -> None:
-        """Join every key of what has arrived."""
+        """Join the buffered records, key by key."""
         waiting, self._waiting = self._waiting, [[], []]
         group_of = self._group_of
         for key, (lefts, rights) in self._by_key(waiting).items():
@@ -89,7 +89,7 @@ class RegularJoinOperator(KeyedOperator):
         return groups
 
     def _join(self, lefts: list[Any], rights: list[Any], *, can_match: bool) -> None:
-        """Take the changes of the current key and emit what they change in the join."""
+        """Apply the changes of the current key and emit the changes of the join."""
         left, right = self._rows_of
         had = [watched and not side.was_empty() for side, watched in self._watched(can_match)]
         changes = (left.fold(lefts), right.fold(rights))
@@ -106,7 +106,7 @@ class RegularJoinOperator(KeyedOperator):
             self._emit_sign(sign, self._difference(changes, had, has, can_match=can_match))
 
     def _watched(self, can_match: bool) -> Iterator[tuple[JoinSide, bool]]:  # noqa: FBT001
-        """Yield each side with whether it matters that it has rows: the other side is padded."""
+        """Yield each side, and whether the other side is padded, so that `seen` must be stored."""
         left, right = self._rows_of
         yield left, can_match and self._kind.pads(1)
         yield right, can_match and self._kind.pads(0)
@@ -119,7 +119,7 @@ class RegularJoinOperator(KeyedOperator):
         *,
         can_match: bool,
     ) -> Iterator[Pair]:
-        """Yield what changed in the join; the state is that after the changes."""
+        """Yield the changes of the join; the state is already that after the changes."""
         if can_match:
             yield from self._pairs(*changes)
         if self._kind.pads(0):
@@ -130,7 +130,7 @@ class RegularJoinOperator(KeyedOperator):
                 yield None, row, times
 
     def _pairs(self, lefts: Changes, rights: Changes) -> Iterator[Pair]:
-        """Yield changed pairs: every pair of which at least one row changed, once."""
+        """Yield each pair with at least one changed row, once."""
         left, right = self._rows_of
         for row, other, times in _with_unchanged(lefts, right, rights):
             yield row, other, times
@@ -147,7 +147,7 @@ class RegularJoinOperator(KeyedOperator):
         had_match: bool,  # noqa: FBT001
         has_match: bool,  # noqa: FBT001
     ) -> Iterator[tuple[Any, int]]:
-        """Yield what changed among the rows of a side that have no match."""
+        """Yield the changes of the padded rows of a side."""
         for row, before, now in changes.values():
             yield row, (0 if has_match else now) - (0 if had_match else before)
         if had_match is not has_match:
@@ -157,7 +157,7 @@ class RegularJoinOperator(KeyedOperator):
                     yield row, sign * count
 
     def _emit_sign(self, sign: int, pairs: Iterator[Pair]) -> None:
-        """Emit the pairs that are added, or those that are taken away."""
+        """Emit the inserted pairs, or the deleted ones."""
         waiting: list[list[Any]] = []
         for left, right, times in pairs:
             for _ in range(sign * times):
@@ -177,7 +177,7 @@ class RegularJoinOperator(KeyedOperator):
 
 
 def _with_unchanged(changes: Changes, other: JoinSide, changed: Changes) -> Iterator[Pair]:
-    """Yield (row, row of the other side, times) for changes beside rows that stay as they are."""
+    """Yield (row, row of the other side, count) for changed rows with unchanged rows."""
     if changes:
         for digest, other_row, count in other.rows():
             if digest not in changed:
@@ -186,5 +186,5 @@ def _with_unchanged(changes: Changes, other: JoinSide, changed: Changes) -> Iter
 
 
 def _is_null(key: Any) -> bool:
-    """Return whether a key matches nothing, as in SQL: it is None, or has a field that is."""
+    """Return whether a key has no match, as in SQL: it is None or has a field that is None."""
     return key is None or (isinstance(key, (tuple, Row)) and None in tuple(key))

@@ -1,8 +1,8 @@
-"""The records of two inputs, side by side per key.
+"""The records of two inputs, grouped by key.
 
-This is the one place where a co-group at the end of the input keeps the records of a key group.
-The two values of a key need not be lists: whatever has a length and can be read more than once,
-in order, will do for the functions, so records of oversized keys may be kept elsewhere.
+Only this module buffers the records of a key group for a co-group at the end of the input. The two
+values of a key need not be lists: functions need a length, and iterate several times in order. So
+records of large keys may be on disk.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Pairs = tuple[list[Any], list[Any], list[Any]]
 def pairs_by_key(first: KeyedValues, second: KeyedValues) -> Iterator[Pairs]:
     """Return every key, its values of `first` and its values of `second`, some keys at a time.
 
-    Keys come in order of their first value, those of `first` before others. Values are in the
-    order given, in lists that belong to whoever reads them.
+    Keys are in order of their first value, those of `first` before others. Values are in the given
+    order, in lists that the caller owns.
     """
     keys = set(first[0])
     if len(keys) == len(first[0]):
@@ -67,10 +67,12 @@ def _pairs_of_lists(firsts: dict[Any, list[Any]], seconds: dict[Any, list[Any]])
 def lists_by_key(keys: list[Any], values: list[Any]) -> dict[Any, list[Any]]:
     """Return key to its values, in order."""
     lists: defaultdict[Any, list[Any]] = defaultdict(list)
-    # All in C: half the time of a loop that appends.
+    # Runs in C, in half the time of a loop that appends.
     position = iter(values)
     deque(map(list.append, map(lists.__getitem__, keys), position), maxlen=0)
-    if left := length_hint(position):  # a key's own code raised StopIteration, and does it again
+    if left := length_hint(
+        position
+    ):  # the code of a key raised StopIteration, and raises it again here
         for key, value in zip(keys[-left:], values[-left:], strict=True):
             lists[key].append(value)
     lists.default_factory = None
