@@ -1,1 +1,1 @@
-"""The entry points: what Spark calls for a task, and what is made for it."""
+"""The entry points of the runtime, which Spark calls for tasks, and the classes of a task."""

@@ -1,10 +1,10 @@
 """A level in a batch run: one key group after the other.
 
-Rows arrive sorted by route and frame: first the control frames for this task (negative
-routes), then the frames of each key group in the order they were written. Memory holds one
-key group at a time; where records come with their keys, to be folded, what those gave so far; of an
-operator without a key, or of a broadcast input, one frame. A key group that does not fit in memory is spilled
-(`spilled_group`). Frames for later levels and sinks pass through unread.
+Rows arrive sorted by route and frame: first the control frames for this task (negative routes), then
+the frames of each key group in order of writing. Memory contains one key group at a time: its
+records, or its accumulators if they are folded frame by frame. Of an operator without a key, and of a
+broadcast input, it contains one frame. A key group that does not fit in memory is spilled
+(`spilled_group`). Frames for later levels and sinks are forwarded unread.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class BatchLevel:
         Args:
             program: The level's program.
             task: Index of the task.
-            local_directory: Where to spill; None is the directory for temporary files.
-            clock: Of the task; None makes one.
+            local_directory: Directory for spilling; None is that of temporary files.
+            clock: Clock of the task; None makes one.
         """
         self._program = program = of_subtask(program, task)
         self._task = task
@@ -103,7 +103,7 @@ class BatchLevel:
             operator.spill_space = self._space
 
     def _group_of(self) -> Callable[[Any], int]:
-        """Return key to key group: the route, unless a channel has fewer subtasks than tasks."""
+        """Return key to key group; the key group is the route unless a channel has fewer subtasks."""
         settings = self._program.settings
         squeezed = any(
             spec.subtasks is not None and spec.subtasks < settings.parallelism
@@ -112,7 +112,7 @@ class BatchLevel:
         return KeyGroups(settings.max_parallelism).__getitem__ if squeezed else self._group
 
     def run(self, rows: Iterable[Row]) -> Iterator[list[Row]]:
-        """Process all rows of the task and yield what it writes.
+        """Process all rows of the task and yield its output.
 
         Raises:
             PenstockError: A user function failed, a frame is damaged, or a local disk is full.
@@ -144,7 +144,7 @@ class BatchLevel:
     def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
         keyed = LevelInput(self._program)
         spilled: SpilledGroup | None = None
-        # A broadcast input is read as it comes, and what is folded as well.
+        # Broadcast inputs, and inputs that are folded frame by frame, are not buffered.
         hold = {key for key, op in self._keyed.items() if route >= 0 and not op.folds_frames}
         self._group.group = route
         self._held.start_group()
@@ -180,15 +180,15 @@ class BatchLevel:
         return operator
 
     def _take_back(self, keyed: LevelInput, operator: int, frame: bytes) -> set[int]:
-        """Hold what an operator has folded of a key group, if memory is used up.
+        """Buffer the accumulators of a key group if memory is used up.
 
         Args:
-            keyed: Where it is held, before the records that follow.
-            operator: Its id.
-            frame: The last one it was fed; what it has folded takes its place in order.
+            keyed: Receives the accumulators, before the following records.
+            operator: Id of the operator.
+            frame: Its last frame; the accumulators take its place in the order.
 
         Returns:
-            The operator, if its records are to be held from now on.
+            The operator, if its records must be buffered from now on.
         """
         found = self._keyed.get(operator)
         folded = None if found is None else found.take_folded()
@@ -227,7 +227,7 @@ class BatchLevel:
             operator.complete_key()
 
     def _end_keys(self, route: int) -> None:
-        """Hand over and forget the state of keys that are complete: all there are."""
+        """Emit for the hand-over, and remove, the state of the processed keys."""
         keyed = self._keyed.values()
         if route >= 0:
             for key, operator in self._keyed.items():
@@ -257,7 +257,7 @@ class BatchLevel:
             self._emit(route, encode_payload(header, blob))
 
     def _use_batch_order(self) -> None:
-        """Tell keyed operators the final watermark: all control frames have been read."""
+        """Pass the final watermark to keyed operators: all control frames have been read."""
         marks = self._watermarks.of_operators()
         is_last_run = not self._program.settings.hands_over
         for key, operator in self._chain.operators.items():
@@ -272,7 +272,7 @@ class BatchLevel:
             self._forward_backlog(self._backlog)
 
     def _forward_statuses(self, statuses: list[tuple[int, BacklogStatus]]) -> None:
-        """Tell what came between records; operators whose records wait hear it at the end."""
+        """Forward statuses between records; operators with buffered records get them at the end."""
         if self._backlog is None:
             return
         waits = [said for said in statuses if self._targets[said[0]] in self._keyed]
@@ -285,7 +285,7 @@ class BatchLevel:
             self._chain.set_backlog(*told)
 
     def _end_inputs(self) -> None:
-        """Tell that backlog is over, then the ends, before the watermarks."""
+        """Forward the end of backlog, then the ends of inputs, before the watermarks."""
         if self._backlog is not None:
             self._backlog.accept(said for said in self._statuses if not said[1].before_records)
             if self._program.settings.hands_over:

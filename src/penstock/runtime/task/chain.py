@@ -1,4 +1,4 @@
-"""Turns a program into connected operators.
+"""Makes connected operators of a program.
 
 Operators of one level that need no exchange between them call each other directly, or through a
 local channel if they are not to be chained. An operator with several inputs advances to the minimum
@@ -42,11 +42,11 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 _MAKING = "Correct what the operator asks of its function before it opens it."
 
 CODE = "\0code"
-"""Behind a uid: what stands for the functions whose keys its state is stored by, in the memory of a chain."""
+"""Suffix of a uid in the memory of a chain: the digest of the functions that wrote the keys of its state."""
 
 
 class _Inputs:
-    """The watermarks of an operator's inputs, and what they say about their records."""
+    """The watermarks and statuses of an operator's inputs."""
 
     def __init__(self, operator: Operator, clock: TaskClock) -> None:
         self.operator = operator
@@ -61,7 +61,7 @@ class _Inputs:
 
         Args:
             number: The input.
-            sends_status: It says itself when it ends and whether its records are stale.
+            sends_status: Whether it forwards its end and its backlog status itself.
         """
         self.watermarks.append(MIN_TIMESTAMP)
         self.idle.append(False)
@@ -71,7 +71,7 @@ class _Inputs:
         return make(self, at, self.timed(self.operator.collector(number)), sender)
 
     def timed(self, collect: Collect) -> Collect:
-        """Return what takes records and charges the operator for the time."""
+        """Return a receiver of records that measures the time of the operator."""
         switch, section, operator = self.clock.switch, self.section, self.operator
 
         def take(values: list[Any], timestamps: list[int] | None) -> None:
@@ -92,7 +92,7 @@ class _Inputs:
 
 
 class _Input:
-    """One input of an operator: an `Output` for whoever feeds it."""
+    """One input of an operator: the `Output` of its producer."""
 
     __slots__ = ("_index", "_inputs", "_sender", "collect")
 
@@ -135,7 +135,7 @@ class _Input:
 
 
 class _TimelessInput(_Input):
-    """One input of an operator of a job without time: takes the end of input, nothing else."""
+    """One input of an operator of a job without time: it receives records and the end of input."""
 
     __slots__ = ()
 
@@ -156,7 +156,7 @@ class OperatorChain:
     Attributes:
         operators: id to operator, upstream first.
         writers: Channel id to writer.
-        latency: Leads latency markers through.
+        latency: Forwards latency markers.
     """
 
     def __init__(
@@ -173,10 +173,10 @@ class OperatorChain:
 
         Args:
             program: The level's program.
-            only: Ids of the operators to build; the others are not fed by this task.
-            entries: Ids of the operators fed from outside the chain.
+            only: Ids of the operators to build; the others get no records in this task.
+            entries: Ids of the operators with input from outside the chain.
             sequence: Numbers the frames of the task.
-            emit: Takes (route, frame).
+            emit: Receives (route, frame).
             state: Keyed state of the subtask.
             subtask: Index for the runtime context.
         """
@@ -226,12 +226,12 @@ class OperatorChain:
             writer.start_epoch()
 
     def open(self) -> None:
-        """Open every operator, downstream first, so that none emits into a closed one."""
+        """Open every operator, downstream first, so that none emits to a closed one."""
         for operator in reversed(self.operators.values()):
             operator.open()
 
     def feed(self, operator: int, batches: Iterable[Batch]) -> None:
-        """Give an operator records from outside, for any of its inputs."""
+        """Pass records from outside to an operator, for any of its inputs."""
         fed = self.operators[operator]
         with self.timing(operator):
             for number, values, timestamps in batches:
@@ -240,7 +240,7 @@ class OperatorChain:
 
     @contextmanager
     def timing(self, operator: int) -> Iterator[None]:
-        """Charge an operator for what is done meanwhile; its failures name it."""
+        """Measure the time of an operator inside the context; errors name the operator."""
         before = self._clock.switch(self._sections[operator])
         try:
             yield
@@ -251,17 +251,17 @@ class OperatorChain:
         self._clock.switch(before)
 
     def set_backlog(self, operator: int, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Tell an operator whether the records from outside for an input are stale."""
+        """Set the backlog status of an input from outside."""
         statuses, sender = self._senders[operator, number]
         statuses.set_backlog(sender, backlog)
 
     def end_input(self, operator: int, number: int, *, again: bool = False) -> None:
-        """Tell an operator that nothing more comes from outside for an input.
+        """End an input from outside.
 
         Args:
-            operator: Its id.
+            operator: Id of the operator.
             number: The input.
-            again: It was told before a restart.
+            again: Whether it had ended before a restart.
         """
         statuses, sender = self._senders[operator, number]
         statuses.end(sender, again=again)
@@ -272,7 +272,7 @@ class OperatorChain:
             operator.close()
 
     def finish_batch(self) -> None:
-        """End a task or micro-batch: last results, then whatever waits in the writers."""
+        """End a task or micro-batch: emit the last results, then flush the writers."""
         for key, operator in self.operators.items():
             with self.timing(key):
                 operator.finish_batch()
@@ -283,7 +283,7 @@ class OperatorChain:
             writer.flush()
 
     def memory(self) -> dict[str, int]:
-        """Return what operators remember beside keyed state, by uid."""
+        """Return uid to `memory` of the operators."""
         found = {op.spec.uid: op.memory() for op in self.operators.values()}
         code = self._settings.code
         if code is not None:
@@ -291,7 +291,7 @@ class OperatorChain:
         return {uid: memory for uid, memory in found.items() if memory is not None}
 
     def restore_memory(self, memory: dict[str, int]) -> None:
-        """Give operators back what `memory` returned."""
+        """Restore the result of `memory`."""
         for operator in self.operators.values():
             if operator.spec.uid in memory:
                 operator.restore_memory(memory[operator.spec.uid])
@@ -304,7 +304,7 @@ class OperatorChain:
         return (op for op in self.operators.values() if isinstance(op, KeyedOperator))
 
     def take_counts(self) -> dict[str, int]:
-        """Return records received per uid since the last call."""
+        """Return uid to records received since the last call."""
         counts: Counter[str] = Counter()
         for operator in self.operators.values():
             counts[operator.spec.uid] += operator.records_in
@@ -312,7 +312,7 @@ class OperatorChain:
         return dict(counts)
 
     def take_metrics(self) -> dict[str, MetricValue]:
-        """Return what metrics say since the last call, by full name; before `take_counts`.
+        """Return the metrics since the last call, by full name; call it before `take_counts`.
 
         Raises:
             PenstockError: The function of a gauge failed.
@@ -333,7 +333,7 @@ class OperatorChain:
         )
 
     def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
-        """Return where the results of an operator go."""
+        """Return the output of an operator."""
         subject = f"operator {spec.name!r}"
 
         def to(
@@ -366,7 +366,7 @@ class OperatorChain:
 
 
 def operators_behind(program: LevelProgram, start: Iterable[int]) -> set[int]:
-    """Return ids of the operators of this level behind `start`, itself included."""
+    """Return ids of the operators of this level downstream of `start`, itself included."""
     specs = {spec.id: spec for spec in program.operators}
     local = {spec.id: spec.target_operator for spec in program.local_channels}
 

@@ -1,18 +1,19 @@
-"""Python's cyclic garbage collector, out of the way of millions of records and state entries.
+"""Settings of Python's cyclic garbage collector for millions of records and state entries.
 
-Records, state and results hold no cycles: counting references frees them. The collector does not
-know that and looks at all of them again and again, the more often the more state there is. So:
+Records, state and results have no cycles: reference counting frees them. The collector would still
+traverse all of them again and again, more often the more state there is. So:
 
-    a micro-batch            it starts after millions of allocations that were not freed again. What
-                             is there at the end is not looked at again, but for now and then
-    a task of a batch run,   it starts after many more allocations than it does otherwise, so that
-    level 0, the sinks       records, which live for a moment, are never looked at. What was there
-                             before the task is not looked at either: a worker of PySpark collects
-                             after every task, which takes 50 ms if it looks at every module there is
+    a micro-batch            the collector starts only after millions of allocations that were not
+                             freed. The objects at its end are frozen: the collector skips them
+                             until a full collection
+    a task of a batch run,   the collector starts after many more allocations than by default, so that
+    level 0, the sinks       it never traverses records, which live shortly. Objects from before the
+                             task are frozen too: a worker of PySpark collects after every task, which
+                             takes 50 ms if it traverses all modules
 
-Now and then, when cycles that user functions may have made are found and freed, is when the process
-has grown by a quarter since the last time, so that garbage is a part of its memory and no more; and
-after a number of micro-batches or tasks, because a small cycle may hold something dear, as a file.
+A full collection frees the cycles of user functions. It runs when the process has grown by a quarter
+since the last one, so that garbage is a small part of its memory; and after a number of micro-batches
+or tasks, because a small cycle may refer to a resource such as a file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from pathlib import Path
 
 _FULL_EVERY = 64
 _BATCH_THRESHOLDS = (200_000, 20, 50)
-# Above the records of a micro-batch that are in memory at once; as garbage, some hundred megabytes.
+# More objects than a micro-batch has in memory at once; as garbage they take some hundred megabytes.
 _MICRO_BATCH_THRESHOLDS = (2_000_000, 1_000, 1_000)
 _LEAST_GROWTH_BYTES = 32 * 1024 * 1024
 
@@ -35,25 +36,25 @@ _STATM = Path("/proc/self/statm")
 
 
 class _Growth:
-    """How far the process has grown since the collector looked at everything.
+    """The growth of the process since the last full collection.
 
     Attributes:
-        limit: Bytes from which on it is to look again; None before the first question, and while
-            the collector is about to look.
+        limit: Memory in bytes at which the next full collection is due; None before the first call,
+            and while a full collection is due.
     """
 
     def __init__(self) -> None:
         self.limit: int | None = None
 
     def is_due(self) -> bool:
-        """Return whether the process has grown too far."""
+        """Return whether a full collection is due."""
         if self.limit is None:
             self.start()
             return False
         return resident_bytes() > self.limit
 
     def start(self) -> None:
-        """Count from here on."""
+        """Measure growth from the current size on."""
         _give_back_free_memory()
         now = resident_bytes()
         self.limit = now + max(now // 4, _LEAST_GROWTH_BYTES)
@@ -66,7 +67,7 @@ _is_in_micro_batch = False
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process; where the system does not say, the most it ever had."""
+    """Return the memory of this process, or its greatest memory so far if the system lacks the first."""
     try:
         return int(_STATM.read_bytes().split()[1]) * resource.getpagesize()
     except OSError:
@@ -75,10 +76,10 @@ def resident_bytes() -> int:
 
 
 def _give_back_free_memory() -> None:
-    """Let the allocator return what it holds free, where it can (glibc).
+    """Let the allocator return free memory to the system, if it can (glibc).
 
-    What was freed between objects that live stays resident. Measured with it, every limit would be
-    a quarter above the last one, however little there is.
+    Freed memory between live objects stays resident. If it counted, every limit would be a quarter
+    above the last one, however little memory is in use.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -86,7 +87,7 @@ def _give_back_free_memory() -> None:
 
 @contextmanager
 def paused_for_micro_batch() -> Iterator[None]:
-    """Let the collector start for garbage only inside; outermost call only, if it was on."""
+    """Let the collector start rarely inside the context; nested calls, and a disabled one, change nothing."""
     global _micro_batches, _is_in_micro_batch  # noqa: PLW0603 - what this process did and does
     if _is_in_micro_batch or not gc.isenabled():
         yield
@@ -109,17 +110,17 @@ def paused_for_micro_batch() -> Iterator[None]:
 
 @contextmanager
 def rare_for_records() -> Iterator[None]:
-    """Let the collector start seldom inside, and look at nothing that was there before.
+    """Let the collector start rarely inside the context, and freeze all earlier objects.
 
-    Now and then it looks at everything, when cycles that earlier tasks left are freed.
+    When a full collection is due, it first frees the cycles that earlier tasks left.
     """
     global _tasks  # noqa: PLW0603 - counts what this process did
     _tasks += 1
     is_due = _is_due(_tasks)
     if is_due:
         gc.unfreeze()
-        # What is garbage now is freed at the end of the task: counted from here, it would be part
-        # of what may be there, and the next limit higher by as much.
+        # Current garbage is freed at the end of the task. Measuring growth now would include it and
+        # raise the next limit.
         _growth.limit = None
     else:
         gc.freeze()

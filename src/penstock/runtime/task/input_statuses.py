@@ -1,4 +1,4 @@
-"""Who feeds the inputs of an operator, and what they said: ends, and whether records are stale."""
+"""The statuses of an operator's inputs: ends and backlog."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from penstock.runtime.operators.base import Operator
 
 
 class InputStatuses:
-    """Combines, per input of one operator, what all that feed it set_backlog (FLIP-327 §2.9).
+    """Combines the statuses of all senders per input of one operator (FLIP-327 §2.9).
 
-    An input is in backlog as soon as one of them is, and not before all have spoken it is not. An
-    operator hears a thing once. One that does not speak for itself passes the same on over all
-    its inputs.
+    An input is in backlog as soon as one of its senders is. It is not in backlog when all senders have
+    sent a status, and none is. The operator gets each change once. Unless the operator sets its own
+    backlog, the combined status of all its inputs is forwarded.
     """
 
     def __init__(self, operator: Operator) -> None:
@@ -23,13 +23,13 @@ class InputStatuses:
         self._ended: set[int] = set()
 
     def add(self, number: int) -> int:
-        """Return a sender for input `number`."""
+        """Add a sender of input `number` and return its index."""
         self._numbers.append(number)
         self._backlogs.append(None)
         return len(self._backlogs) - 1
 
     def set_backlog(self, sender: int, backlog: bool) -> None:  # noqa: FBT001
-        """Take whether the records of a sender that follow are stale."""
+        """Set whether the following records of a sender are backlog."""
         self._backlogs[sender] = backlog
         number = self._numbers[sender]
         of_input = combined_backlog(self._backlogs[at] for at in self._of(number))
@@ -43,7 +43,7 @@ class InputStatuses:
             self._operator.pass_backlog_on(together)
 
     def end(self, sender: int, *, again: bool = False) -> None:
-        """Take that a sender has ended; `again` if that was told before a restart."""
+        """End a sender; `again` if it had ended before a restart."""
         if sender in self._ended:
             return
         self._ended.add(sender)

@@ -1,13 +1,13 @@
-"""Latency markers: how long records take from their source to each operator and sink.
+"""Latency markers: they measure the time of records from their source to each operator and sink.
 
-FLIP-330 §1.5. In a live run every subtask of a source sends a marker now and then. It takes the
-way of the records: through chained operators at once, behind the records of its micro-batch, and
-through an exchange as a `LatencyMarkerEvent` to one subtask at random. Where several operators or
-channels follow, it takes one of them at random. Every operator and sink it meets notes how long it
-took; nobody counts it as a record, and no function sees it.
+FLIP-330 §1.5. In a live run every subtask of a source emits a marker at intervals. The marker follows
+the records: through chained operators at once, after the records of its micro-batch; and through an
+exchange as a `LatencyMarkerEvent` to one random subtask. If several operators or channels follow, it
+takes a random one. Every operator and sink that it reaches records the latency. It is not counted
+as a record, and functions do not get it.
 
-The time of a marker is that of the first record its task read in the micro-batch. So a latency is
-that of the oldest record: reading, waiting for the micro-batch and all steps before are in it.
+The time of a marker is that of the first record that its task read in the micro-batch. So a latency
+is that of the oldest record: it includes reading, waiting for the micro-batch and all steps before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LATENCY = "latency"
 
 @dataclass(frozen=True, slots=True)
 class SourceMarker:
-    """A marker, and what its source is called in metrics.
+    """A marker, and the name of its source in metrics.
 
     Attributes:
         source: uid of the source.
@@ -42,29 +42,29 @@ class SourceMarker:
     marker: LatencyMarker
 
     def to_bytes(self) -> bytes:
-        """Return the event that goes through an exchange."""
+        """Return the bytes of the event for an exchange."""
         made = self.marker
         event = LatencyMarkerEvent(made.marked_time, made.operator_id, made.subtask_index)
         return pickle.dumps((self.source, event), 5)
 
     @classmethod
     def of_frame(cls, frame: bytes) -> SourceMarker:
-        """Return the marker of an event that came through an exchange."""
+        """Return the marker of an event of an exchange."""
         source, event = load_payload(frame)
         made = LatencyMarker(event.marked_time, event.operator_id, event.subtask_index)
         return cls(source, made)
 
     def measured(self, uid: str, now_ms: int) -> dict[str, MetricValue]:
-        """Return what an operator or sink notes of it, by full name.
+        """Return the latency metric of an operator or sink, by full name.
 
-        The clocks of two machines differ; a marker from the future took no time.
+        The clocks of two machines differ, so a marker from the future has a latency of 0.
         """
         took = max(now_ms - self.marker.marked_time, 0)
         return {f"{uid}.{LATENCY}.{self.source}": HistogramValue.of(took)}
 
 
 class SourceLatency:
-    """When a subtask of a source sends its markers."""
+    """Emits the markers of a subtask of a source."""
 
     def __init__(
         self, source: int, program: LevelProgram, subtask: int, now_ms: Callable[[], int]
@@ -80,12 +80,12 @@ class SourceLatency:
         self._marked_ms: int | None = None
 
     def record(self) -> None:
-        """Note that records were read."""
+        """Record that the subtask has read records."""
         if self._is_on and self._began_ms is None:
             self._began_ms = self._now_ms()
 
     def take(self) -> SourceMarker | None:
-        """Return the marker that is due at the end of a micro-batch, None if none is."""
+        """Return the marker at the end of a micro-batch, None if none is due."""
         began, self._began_ms = self._began_ms, None
         last = self._marked_ms
         if began is None or (last is not None and began - last < self._interval_ms):
@@ -96,7 +96,7 @@ class SourceLatency:
 
 
 class LatencyTracker:
-    """Leads markers through the operators of one chain, and notes what they took."""
+    """Forwards markers through the operators of one chain, and records their latencies."""
 
     def __init__(
         self,
@@ -109,9 +109,9 @@ class LatencyTracker:
 
         Args:
             operators: Id to operator of the chain.
-            writers: Channel to writer, where somebody else reads it.
-            local: Channel to the operator that reads it, where that is in the chain.
-            subtask: Index.
+            writers: Channel to writer, for channels with readers outside the chain.
+            local: Channel to its reading operator, for channels within the chain.
+            subtask: Index of the subtask.
         """
         self._operators = operators
         self._writers = writers
@@ -126,7 +126,7 @@ class LatencyTracker:
         channels: tuple[int, ...],
         now_ms: int,
     ) -> None:
-        """Give a marker to one of those that follow, if any do."""
+        """Forward a marker to one random reader, if there are any."""
         ways = [*((target, True) for target in chained_to)]
         ways += [(self._local.get(c, c), c in self._local) for c in channels]
         if not ways:
@@ -138,7 +138,7 @@ class LatencyTracker:
             self._writers[way].send_latency(marker.to_bytes(), self._chance)
 
     def arrive(self, operator: int, marker: SourceMarker, now_ms: int) -> None:
-        """Take a marker at an operator, and pass it on."""
+        """Record a marker at an operator, and forward it."""
         spec = self._operators[operator]
         for name, value in marker.measured(spec.uid, now_ms).items():
             known = self._found.get(name)
@@ -146,6 +146,6 @@ class LatencyTracker:
         self.pass_on(marker, spec.fed_operators, spec.fed_channels, now_ms)
 
     def take(self) -> dict[str, MetricValue]:
-        """Return what was noted since the last call, by full name."""
+        """Return the latency metrics since the last call, by full name."""
         found, self._found = self._found, {}
         return found

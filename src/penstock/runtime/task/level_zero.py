@@ -1,8 +1,8 @@
-"""Level 0: reads sources, runs what is chained to them, and writes channels.
+"""Level 0: reads records of sources, runs the operators chained to them, and writes channels.
 
-One instance serves one task, in a live run micro-batch after micro-batch for as long as the worker
-process lives. It knows nothing of where the records come from: the caller feeds batches per source
-and says when a split ends. Nothing here is state, so a function sees `current_watermark` = Long.MIN.
+One instance serves one task, in a live run for all micro-batches of the worker process. It does not
+read the sources itself: the caller passes batches per source, and the ends of splits. Level 0 has no
+state, so `current_watermark` of a function is Long.MIN.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from penstock.wire.row_columns import rows_of
 
 
 class _SourceChain:
-    """What one source feeds."""
+    """The operators and channels that one source feeds."""
 
     def __init__(
         self, program: LevelProgram, source: int, sequence: FrameSequence, out: Any, task: int
@@ -57,19 +57,19 @@ class _SourceChain:
         self.fed = [
             self.chain.writers[spec.id] for spec in program.outputs if source in spec.sources
         ]
-        only = self.output  # a channel itself, if nobody else gets the records, and as they are
+        only = self.output  # the channel, if it is the only reader and gets the records unchanged
         self.column_writer = only if isinstance(only, ChannelWriter) else None
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 
     def open(self) -> None:
-        """Open the functions, if they are not: the task reads the source."""
+        """Open the functions, if they are not open: the task reads the source."""
         if not self.is_open:
             self.is_open = True
             self.chain.open()
 
     def close(self) -> None:
-        """Close the functions, if they were opened."""
+        """Close the functions, if they are open."""
         if self.is_open:
             self.chain.close()
 
@@ -87,7 +87,7 @@ class LevelZero:
     """Level 0 in one task.
 
     Attributes:
-        clock: Says where the time of the task goes; waits unless somebody says otherwise.
+        clock: Clock of the task; its default section is waiting.
     """
 
     def __init__(self, program: LevelProgram, task: int, clock: TaskClock | None = None) -> None:
@@ -96,7 +96,7 @@ class LevelZero:
         Args:
             program: The level's program.
             task: Index of the task.
-            clock: Of the task; None makes one.
+            clock: Clock of the task; None makes one.
         """
         self.clock = TaskClock(WAIT) if clock is None else clock
         self._program = with_shared_functions(program)
@@ -119,12 +119,12 @@ class LevelZero:
         self.clock.switch(before)
 
     def collect_columns(self, source: int, batch: Any) -> None:
-        """Process a non-empty Arrow batch of `source`, whose records are rows without time.
+        """Process a non-empty Arrow batch of `source`, whose records are rows without timestamps.
 
-        Rows are made here only if something has to be done with them in this process.
+        It makes rows only if an operator of this process reads them.
 
         Raises:
-            TypeMismatchError: A column holds a value that Python cannot.
+            TypeMismatchError: A column contains a value that Python does not support.
         """
         chain = self._chain(source)
         if not chain.takes_columns(batch.schema):
@@ -141,28 +141,28 @@ class LevelZero:
         self.clock.switch(before)
 
     def count_combined(self, source: int, records: int) -> None:
-        """Count records of `source` that were combined into others before they came."""
+        """Count records of `source` that Spark SQL has folded."""
         self._counts[source] = self._counts.get(source, 0) + records
 
     def refuse_columns(self, name: str) -> None:
-        """Report that a column cannot be combined: nothing of this run counts."""
+        """Report that Spark SQL cannot fold a column, so that the results of the run are invalid."""
         self._refused.add(name)
 
     def start_split(self, source: int, split: int) -> None:
-        """Say whose records follow, so that watermarks can take effect between them.
+        """Begin a split, so that watermarks can take effect between its records.
 
-        Without it, watermarks count after the records of the task.
+        Without this call watermarks take effect after the records of the task.
         """
         for writer in self._chain(source).fed:
             writer.start_split(source, split)
 
     def finish_split(self, source: int, split: int, *, finished: bool) -> None:
-        """End what this task reads of a split.
+        """End the records of a split in this task.
 
         Args:
             source: The source.
             split: Index of the split.
-            finished: The split is exhausted, not merely paused until the next micro-batch.
+            finished: Whether the split has ended, rather than paused until the next micro-batch.
         """
         chain = self._chain(source)
         chain.chain.finish_batch()
@@ -171,22 +171,22 @@ class LevelZero:
         chain.start_split()
 
     def advance_watermark(self, source: int, watermark: int) -> None:
-        """Send a watermark of split 0 of a source that nobody reads: a test sends_status for it."""
+        """Send a watermark of split 0 of a source; only tests call this, in place of reading it."""
         chain = self._chain(source)
         chain.output.advance_watermark(watermark)
         self.finish_split(source, 0, finished=False)
 
     def end_source(self, source: int) -> None:
-        """Tell every receiver that `source` has ended.
+        """Send the end of `source` to every receiver.
 
-        Whoever says so need not read the source, so no function is opened for it.
+        It opens no functions, because the task need not read the source.
         """
         for writer in self._chain(source, opens=False).fed:
             if not writer.is_to_sink:
                 writer.send_control((EndOfInput(source),))
 
     def signal(self, levels: int, word: bytes) -> None:
-        """Send a word to every subtask of every level above this one."""
+        """Send a signal to every subtask of every later level."""
         for level in range(1, levels):
             for route in destination_routes(self._program.settings):
                 number = self._sequence.take()
@@ -194,7 +194,7 @@ class LevelZero:
                 self._emit(route, encode_payload(header, word))
 
     def end_batch(self) -> None:
-        """End a micro-batch: report what was read. Functions stay open for the next one."""
+        """End a micro-batch and report its records. Functions stay open for the next one."""
         for source, chain in self._chains.items():
             marker = chain.latency.take()
             if marker is not None:
@@ -206,7 +206,7 @@ class LevelZero:
             chain.chain.start_epoch()
 
     def close(self) -> None:
-        """Close the functions and report what was read."""
+        """Close the functions and report the records read."""
         for chain in self._chains.values():
             chain.close()
         self._report()

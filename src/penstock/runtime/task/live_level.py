@@ -1,10 +1,9 @@
 """A level in a live run: one subtask, micro-batch after micro-batch.
 
-Each micro-batch: all records of an operator in arrival order, then the watermarks that came
-with them, then whatever is left in the writers. A punctuation cuts it in two that follow each
-other. The instance stays in the worker between
-micro-batches; what it must remember is in its backend (keyed state) and in `remember`
-(watermarks and what operators keep beside state).
+In each micro-batch an operator gets its records in order of arrival, then the watermarks; then the
+writers are flushed. A punctuation divides a micro-batch in two, which are processed one after the
+other. The instance stays in the worker between micro-batches. Its durable values are in its backend
+(keyed state) and in `remember` (watermarks and the `memory` of operators).
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ class LiveLevel:
         """Open the user's functions.
 
         Args:
-            program: The level's program, for this object alone.
+            program: The level's program, which no other object uses.
             subtask: Index, from 0.
-            backend: Keyed state of the subtask; the caller brings it up to date before each
-                `process` and writes its changes afterwards.
+            backend: State backend of the subtask; the caller updates it before each `process` and
+                writes its changes afterwards.
             now_ms: Processing time, in milliseconds since 1970.
             clock: Measures the subtask; None makes one.
         """
@@ -82,8 +81,8 @@ class LiveLevel:
         """Process one micro-batch and return (route, frame) pairs.
 
         Args:
-            frames: What has arrived.
-            ends_backlog: It is the last one of a run that reads history.
+            frames: The frames of the micro-batch.
+            ends_backlog: Whether it is the last one of a run that reads history.
         """
         self._chain.start_epoch()
         self._forward_processing_time()
@@ -113,7 +112,7 @@ class LiveLevel:
     def _run_until(
         self, arrived: LevelInput, elements: list[tuple[int, ControlElement | BacklogStatus]]
     ) -> None:
-        """Process the records before a punctuation, then what it says."""
+        """Process the records before a punctuation, then its elements."""
         statuses = [(at, said) for at, said in elements if isinstance(said, BacklogStatus)]
         if statuses:
             self._feed(arrived)
@@ -139,12 +138,12 @@ class LiveLevel:
         *,
         ends: bool = False,
     ) -> None:
-        """Process the records that are there, then the watermarks behind them.
+        """Process the arrived records, then the watermarks after them.
 
         Args:
-            arrived: Gives the records.
+            arrived: The records.
             elements: (channel, element) pairs.
-            ends: They are the last of the micro-batch, so silence is noticed.
+            ends: Whether the micro-batch ends, so that idleness is detected.
         """
         self._feed(arrived)
         for channel, element in elements:
@@ -182,11 +181,11 @@ class LiveLevel:
             operator.on_processing_time(now_ms)
 
     def sweep(self, rewritten: Iterable[int], *, everything: bool) -> None:
-        """Remove expired state nobody reads; after `process`, before changes are drained.
+        """Remove expired state that is not read; after `process`, before changes are drained.
 
         Args:
-            rewritten: Key groups the change log was compacted for.
-            everything: A snapshot of all state follows.
+            rewritten: Key groups whose change log is compacted.
+            everything: Whether a snapshot of all state follows.
         """
         for operator in self._keyed():
             operator.sweep(rewritten, everything=everything)
@@ -195,7 +194,7 @@ class LiveLevel:
         """Return the report of the micro-batch as a (route, frame) pair.
 
         Args:
-            state: What its state cost, by the names of `Report.state`.
+            state: Metrics of state access, by the names of `Report.state`.
         """
         wanted = [operator.next_processing_time() for operator in self._keyed()]
         wanted.append(self._watermarks.next_idle_time())
@@ -216,17 +215,17 @@ class LiveLevel:
         return self._program.settings.routes[self._subtask], frame
 
     def remember(self) -> bytes:
-        """Return what must be stored with the micro-batch beside keyed state."""
+        """Return the values other than keyed state that are stored with the micro-batch."""
         remembered = (self._watermarks.remember(), self._chain.memory())
         if self._backlog is None:
             return pickle.dumps(remembered, 5)
-        # A subtask may be in another worker with every micro-batch, and a writer that was silent
-        # meanwhile does not say again what it said there.
+        # A subtask may run in another worker in every micro-batch, and a writer sends each status
+        # once: the new worker must know those that the old one has received.
         said = {key: writer.backlog for key, writer in self._chain.writers.items()}
         return pickle.dumps((*remembered, (self._backlog.remember(), said)), 5)
 
     def restore(self, memory: bytes) -> None:
-        """Continue from `remember`; the backend has been brought up to date."""
+        """Restore the result of `remember`; the backend is up to date."""
         if memory:
             watermarks, operators, *backlog = pickle.loads(memory)
             self._watermarks.restore(watermarks)
@@ -238,15 +237,15 @@ class LiveLevel:
                     writer.backlog = said.get(key)
 
     def snapshot(self, name: str) -> Iterator[tuple[int, bytes]]:
-        """Yield (route, frame) pairs that hand everything over, to a next run or a savepoint.
+        """Yield (route, frame) pairs with a snapshot, for a next run or a savepoint.
 
-        One STATE frame per state blob and one REPORT frame with watermarks and what operators
-        keep beside state. Call it after the changes of the micro-batch were drained, whose
-        counts are in the report of its own. Broadcast state, which every subtask has, comes
-        from the first one only.
+        There is one STATE frame per state blob, and one REPORT frame with watermarks and the `memory`
+        of operators. Call it after the changes of the micro-batch were drained; the counts of the
+        micro-batch are in another report. Every subtask has broadcast state, so only the first one
+        emits it.
 
         Args:
-            name: `Report.snapshot`: which snapshot it is.
+            name: `Report.snapshot`, the name of the snapshot.
         """
         own_route = self._program.settings.routes[self._subtask]
         level = self._program.level

@@ -1,14 +1,14 @@
-"""One micro-batch of one subtask: local copy or log, records, append.
+"""One micro-batch of one subtask: update the local copy, process records, append to the log.
 
-What makes state durable is the change log (`penstock.state.log.change_log`); what makes it fast is
-that a worker keeps the level, and a state backend a local copy, between micro-batches. The
-backend finds out what its copy lacks; an attempt that failed leaves nothing behind:
+The change log (`penstock.state.log.change_log`) makes state durable. Between micro-batches a worker keeps
+the level, and the state backend a local copy, which makes state fast. The backend determines the changes
+that its copy lacks:
 
-    the copy is known to the log       it takes the changes it lacks
-    it is not, or there is none        it is built again from the log
-    the attempt failed                 functions are closed, what the copy took back is forgotten
+    the log contains the copy's position    the copy takes the changes after it
+    it does not, or there is no copy        the copy is built again from the log
+    the attempt failed                      functions are closed, and the changes are discarded
 
-So an attempt may fail anywhere, be repeated anywhere, and find any copy or none.
+So an attempt may fail at any point, be repeated in any worker, and start with any copy or none.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ COPY_USES: dict[CopyUse, str] = {
     CopyUse.CATCH_UP: "copy_catch_ups",
     CopyUse.REBUILD: "copy_rebuilds",
 }
-"""What a local copy was worth to the name under which it is counted."""
+"""Use of a local copy to the name of its counter."""
 
 
 def is_snapshot(word: str) -> bool:
-    """Return whether a control event asks every subtask for a snapshot."""
+    """Return whether a control event requests a snapshot of every subtask."""
     return word == "handover" or word.startswith("savepoint:")
 
 
 class LiveSubtask:
-    """A subtask of a level of a live run, as one worker process knows it.
+    """A subtask of a level of a live run, in one worker process.
 
-    Keep one instance per worker process, run, level and subtask for as long as the process
-    lives. Every instance has user functions of its own. Not thread-safe.
+    A worker process has one instance per run, level and subtask for its whole life. Every instance
+    has its own user functions. Not thread-safe.
 
     Attributes:
-        clock: Says where its time goes; waits between micro-batches.
+        clock: Clock of the subtask; its section between micro-batches is waiting.
     """
 
     def __init__(
@@ -57,15 +57,15 @@ class LiveSubtask:
         now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
     ) -> None:
-        """Do nothing yet: functions are opened by the first micro-batch.
+        """Make the subtask; the first micro-batch opens its functions.
 
         Args:
-            program: `user_code.dump` of the `LevelProgram`; loaded whenever a new level is
-                needed, so that no two share a function object.
+            program: `user_code.dump` of the `LevelProgram`; loaded for every new level, so that no
+                two levels share a function object.
             subtask: Index, from 0.
             make_backend: Makes the backend of this subtask.
             now_ms: Processing time, in milliseconds since 1970.
-            min_compact_bytes: Changes that a log may hold before it is compacted.
+            min_compact_bytes: Least size of the changes in a log that is compacted.
         """
         self.clock = TaskClock(WAIT)
         self._program = program
@@ -80,7 +80,7 @@ class LiveSubtask:
 
     @staticmethod
     def seed(storage: LogStorage, blobs: Iterable[bytes]) -> None:
-        """Begin a log with the state of the run before: blobs of key groups it owns."""
+        """Begin a log with the state of the previous run: blobs of the subtask's key groups."""
         ChangeLog(storage).seed(blobs)
 
     def process(
@@ -88,8 +88,8 @@ class LiveSubtask:
     ) -> Iterator[tuple[int, bytes]]:
         """Process one micro-batch and append its changes to the log.
 
-        Nothing is written if neither state nor watermarks changed. After an exception the
-        storage may have been written to; the caller rolls it back, as Spark does.
+        It writes nothing if neither state nor watermarks changed. After an exception the storage may
+        have new entries; the caller rolls it back, as Spark does.
 
         Args:
             frames: All frames with this subtask's route, in any order.

@@ -1,4 +1,4 @@
-"""The metrics every operator has, beside those of its function.
+"""The metrics of every operator, other than those of its function.
 
 numRecordsIn            records received
 numRecordsOut           records emitted, those of side outputs not counted
@@ -27,10 +27,10 @@ _READINGS = (int, float, str, bool)
 
 
 class CountingOutput:
-    """Counts records on their way out.
+    """Counts emitted records.
 
     Attributes:
-        count: Records passed on since it was set to 0.
+        count: Records emitted since it was set to 0.
     """
 
     __slots__ = (
@@ -53,13 +53,13 @@ class CountingOutput:
         self.set_backlog = output.set_backlog
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Count a batch and pass it on."""
+        """Count a batch and forward it."""
         self.count += len(values)
         self._output.collect(values, timestamps)
 
 
 class OperatorMetrics:
-    """What one operator of one subtask measures."""
+    """The metrics of one operator of one subtask."""
 
     def __init__(self, operator: Operator, output: CountingOutput) -> None:
         self._operator = operator
@@ -68,12 +68,12 @@ class OperatorMetrics:
         self._metrics = operator.context.metrics
 
     def take(self) -> dict[str, MetricValue]:
-        """Return what came in since the last call, by full name.
+        """Return the changes since the last call, by full name.
 
-        Records received are read, not taken: `OperatorChain.take_counts` does that afterwards.
+        It does not reset the count of received records: `OperatorChain.take_counts` does so later.
 
         Raises:
-            PenstockError: The function of a gauge failed, or returned something else.
+            PenstockError: The function of a gauge failed, or returned a value of another type.
         """
         operator, uid = self._operator, self._operator.spec.uid
         taken: dict[str, MetricValue] = {

@@ -1,7 +1,7 @@
-"""Reports: what a task tells the driver, beside results.
+"""Reports of tasks for the driver.
 
-A report travels as a frame to the sink stage, so only tasks that succeeded are counted, and
-each once.
+A report is a frame that is sent to the sink stage, so the reports of successful tasks count, each
+once.
 """
 
 from __future__ import annotations
@@ -17,27 +17,26 @@ from penstock.wire.frame import FrameHeader, FrameKind, encode_payload, load_pay
 
 @dataclass(slots=True)
 class Report:
-    """Counts and hand-over facts; `merge` adds another task's.
+    """Counts and the hand-over of a task; `merge` adds those of another task.
 
     Attributes:
         source_records: Source id to records read.
         operator_records: uid to records received.
         watermarks: Channel to group to watermark, at the end of a run or at a savepoint.
-        memory: uid to what an operator remembers beside keyed state.
+        memory: uid to the `memory` of the operator.
         greatest_timestamp_ms: Greatest watermark emitted by sources, None if there is none.
-        snapshot: What the watermarks, the memory and the state of this micro-batch are for:
-            the control event that asked for them, None if none did.
-        state: What keeping state cost, over all subtasks and levels: how often a local copy
-            was a hit, had to catch up or was rebuilt (`copy_hits`, `copy_catch_ups`,
-            `copy_rebuilds`), bytes of changes logged and of compaction (`log_bytes`,
-            `compaction_bytes`).
+        snapshot: The control event that requested a snapshot in this micro-batch, which the
+            watermarks, the memory and the state belong to; None if there is none.
+        state: Metrics of state access over all subtasks and levels: numbers of local copies that
+            were hits, caught up or were rebuilt (`copy_hits`, `copy_catch_ups`, `copy_rebuilds`),
+            bytes of logged changes and of compaction (`log_bytes`, `compaction_bytes`).
         metrics: Full name to value, of the metrics of operators and of their functions.
-        times: Where time went, in nanoseconds over all tasks: `<place>.<section>`, see
-            `task_clock`; `driver.job` and `driver.commit` are the driver's.
-        next_calls: (level, subtask) to when its next processing-time timer is due, in epoch
+        times: `<place>.<section>` (see `task_clock`) to nanoseconds, over all tasks; `driver.job`
+            and `driver.commit` are times of the driver.
+        next_calls: (level, subtask) to the time of its next processing-time timer, in epoch
             milliseconds; None if it has none.
-        refused_columns: Columns that were to be combined and hold what SQL and Python treat
-            differently: what was computed is not the answer (batch run).
+        refused_columns: Columns with values that SQL and Python fold differently; then the results
+            of the run are invalid (batch run).
     """
 
     source_records: dict[int, int] = field(default_factory=dict)
@@ -53,12 +52,12 @@ class Report:
     refused_columns: frozenset[str] = frozenset()
 
     def merge(self, other: Report) -> None:
-        """Add what another task reported.
+        """Add the report of another task.
 
-        Counts add up and watermarks take the greatest. The memory of an operator takes the
-        least of those that saw records: it is the greatest timestamp of a subtask, and every
-        subtask of the next run goes on from it. From more than its own it would call records
-        late.
+        Counts are added; of watermarks the greatest counts. Of the memory of an operator the least
+        one of subtasks with records counts: it is the greatest timestamp of a subtask, and every
+        subtask of the next run starts with it. With a greater one than its own, a subtask would take
+        records for late.
         """
         for source, count in other.source_records.items():
             self.source_records[source] = self.source_records.get(source, 0) + count
@@ -82,7 +81,7 @@ class Report:
             t for t in (self.greatest_timestamp_ms, other.greatest_timestamp_ms) if t is not None
         ]
         self.greatest_timestamp_ms = max(stamps, default=None)
-        # A hand-over can meet a savepoint nobody waits for any more; it comes first in order.
+        # A hand-over may coincide with a savepoint that is no longer needed; "handover" sorts first.
         asked = [word for word in (self.snapshot, other.snapshot) if word is not None]
         self.snapshot = min(asked, default=None)
 

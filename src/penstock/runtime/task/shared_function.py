@@ -1,8 +1,7 @@
-"""One function object for several operators of a task.
+"""A function object that several operators of a task share.
 
-At level 0 every source has a chain of its own, and behind a union the chains have operators in
-common. The function of such an operator exists once per task, so it is opened by the first chain
-and closed by the last.
+At level 0 every source has its own chain, and after a union several chains contain the same operator.
+The function of such an operator exists once per task: the first chain opens it, the last one closes it.
 """
 
 from __future__ import annotations
@@ -17,34 +16,34 @@ from penstock.runtime.task.chain import operators_behind
 
 
 class SharedFunction:
-    """Stands for a user's function object; all but `open` and `close` are the object's own."""
+    """Wraps a user's function object; only `open` and `close` differ from those of the object."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
         self._users = 0
 
     def open(self, context: OperatorContext) -> None:
-        """Open the function, if nobody has yet."""
+        """Open the function, if it is not open."""
         self._users += 1
         opened = getattr(self._function, "open", None)
         if self._users == 1 and opened is not None:
             opened(context)
 
     def close(self) -> None:
-        """Close the function, if nobody else uses it."""
+        """Close the function, if no other chain uses it."""
         self._users -= 1
         closed = getattr(self._function, "close", None)
         if self._users == 0 and closed is not None:
             closed()
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_function":  # while being copied or unpickled it is not there yet
+        if name == "_function":  # absent while the wrapper is being copied or unpickled
             raise AttributeError(name)
         return getattr(self._function, name)
 
 
 def with_shared_functions(program: LevelProgram) -> LevelProgram:
-    """Return a program of level 0 whose operators behind a union share their function."""
+    """Return a program of level 0 whose operators after a union share their function."""
     users: Counter[int] = Counter()
     for entries in program.source_operators.values():
         users.update(operators_behind(program, entries))

@@ -1,7 +1,7 @@
-"""What one subtask of a level runs: operators with fewer subtasks than their level have the first ones.
+"""The program of one subtask. An operator with fewer subtasks than its level runs in the first ones.
 
-So an operator is made, opened and closed in as many subtasks as it has. What is chained to an operator
-has no fewer (`plan.phases.levels`), and a channel is only written to where its reader is.
+So an operator is made, opened and closed in as many subtasks as it has. Operators that are chained to it
+have no fewer subtasks (`plan.phases.levels`), and a local channel is written only in subtasks that read it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from penstock.program.level import LevelProgram
 
 
 def of_subtask(program: LevelProgram, subtask: int) -> LevelProgram:
-    """Return the part of a program that a subtask runs.
+    """Return the program of a subtask.
 
     Args:
-        program: Of a level that is not the first.
-        subtask: Its index.
+        program: Program of a level above 0.
+        subtask: Index of the subtask.
     """
     own = tuple(
         spec for spec in program.operators if spec.parallelism is None or subtask < spec.parallelism

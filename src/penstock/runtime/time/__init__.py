@@ -1,1 +1,1 @@
-"""Watermarks, timers and backlog: what subtasks know of time."""
+"""Watermarks, timers and backlog of subtasks."""

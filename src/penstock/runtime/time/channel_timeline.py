@@ -1,4 +1,4 @@
-"""What a channel has said about time, and what it has still to say."""
+"""The elements about time that a channel has sent, and those that are due."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class ChannelTimeline:
 
     Attributes:
         greatest: Greatest watermark over all splits so far.
-        sender: (group, split) whose records come now, None if that is not known.
+        sender: (group, split) of the current records, None if it is unknown.
     """
 
     def __init__(self) -> None:
-        """Begin: nothing is known, nothing was sent."""
+        """Begin without a watermark; nothing is sent."""
         self.greatest = MIN_TIMESTAMP
         self.sender: tuple[int, int] | None = None
         self._watermark = self._sent_watermark = MIN_TIMESTAMP
@@ -28,13 +28,13 @@ class ChannelTimeline:
         self._sent_idle: bool | None = None
 
     def start_split(self, sender: tuple[int, int] | None) -> None:
-        """Forget the watermark: another split begins."""
+        """Reset the watermark: another split begins."""
         self._watermark = self._sent_watermark = MIN_TIMESTAMP
         self._idle = self._sent_idle = None
         self.sender = sender
 
     def advance(self, watermark: int) -> None:
-        """Remember a watermark."""
+        """Store a watermark."""
         self._watermark = max(watermark, self._watermark)
         self.greatest = max(watermark, self.greatest)
 
@@ -43,16 +43,16 @@ class ChannelTimeline:
         self._watermark = self._sent_watermark = watermark
 
     def set_idle(self, idle: bool) -> None:  # noqa: FBT001 - a status, not a switch
-        """Remember whether records are expected."""
+        """Store whether the sender is idle."""
         self._idle = idle
 
     def take_update(self, group: int, split: int, *, finished: bool) -> list[ControlElement]:
-        """Return what has to be said for a split; it counts as sent.
+        """Return the elements to send for a split, and record them as sent.
 
         Args:
-            group: Who speaks: a source, or a subtask of the level.
-            split: Which split of the source.
-            finished: It is exhausted: then its watermark is said in any case.
+            group: The sender: a source, or a subtask of the level.
+            split: Index of the split of the source.
+            finished: Whether the split has ended; then its watermark is always sent.
         """
         news: list[ControlElement] = []
         if self._watermark != self._sent_watermark or finished:
@@ -64,10 +64,10 @@ class ChannelTimeline:
         return news
 
     def take_end(self, *, finished: bool) -> bool:
-        """Return whether the end of input has to be said, in a job without time; it counts as sent.
+        """Return whether to send the end of input in a job without time, and record it as sent.
 
         Args:
-            finished: The split is exhausted: then it is said again.
+            finished: Whether the split has ended; then the end is sent again.
         """
         if self._watermark != MAX_WATERMARK:
             return False

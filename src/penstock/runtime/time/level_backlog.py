@@ -1,15 +1,15 @@
-"""What the inputs of a level say about their records: are they stale, as history is?
+"""The backlog status of the inputs of a level.
 
-Of channels of level 0 it is derived here, from what the receiver knows anyway, so nothing has to be
-sent and nothing is ever stored:
+For channels of level 0 the receiver derives it from the following facts, so it is neither sent nor
+stored:
 
-    the run reads a part of the source that is followed by another     in backlog
-    or what an operator gave that ended a run of its own               until it has been read
-    its watermark lags more than the threshold                         until it does not, for good
-    else                                                               not in backlog
+    the run reads a part of the source before its last one,            in backlog
+    or results of the bounded region                                   until the end of the run
+    the watermark lags more than the threshold                         until it once does not
+    otherwise                                                          not in backlog
 
-Behind other levels every subtask says it (`BacklogStatus`): before its records, in each micro-batch
-anew, and between them.
+At other levels every subtask sends its status (`BacklogStatus`): before its records in each
+micro-batch, and between them.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from penstock.runtime.time.level_watermarks import LevelWatermarks
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, BacklogStatus
 
 Told = tuple[int, int, bool]
-"""(operator, input, its records are stale)."""
+"""(operator, input, whether its records are backlog)."""
 
 
 class LevelBacklog:
-    """Combines what is known per input of the operators of a level."""
+    """Combines the backlog statuses per input of the operators of a level."""
 
     def __init__(self, program: LevelProgram) -> None:
         self._settings = program.settings
@@ -42,7 +42,7 @@ class LevelBacklog:
         }
 
     def of_inputs(self) -> Iterator[Told]:
-        """Yield what is known of each input; those that are to wait are left out."""
+        """Yield the status of each input, without inputs whose status is still unknown."""
         for (operator, number), channels in self._inputs.items():
             said = (value for spec in channels for value in self._said[spec.id].values())
             backlog = combined_backlog(said)
@@ -50,21 +50,21 @@ class LevelBacklog:
                 yield operator, number, backlog
 
     def accept(self, statuses: Iterable[tuple[int, BacklogStatus]]) -> None:
-        """Take what subtasks said, in order."""
+        """Receive statuses of subtasks, in order."""
         for channel, status in statuses:
             self._said[channel][status.group] = status.backlog
 
     def remember(self) -> dict[int, dict[int, bool | None]]:
-        """Return what `restore` needs in another worker."""
+        """Return the value that `restore` needs in another worker."""
         return {channel: dict(groups) for channel, groups in self._said.items()}
 
     def restore(self, memory: dict[int, dict[int, bool | None]]) -> None:
-        """Know what was known when `remember` was called."""
+        """Restore the result of `remember`."""
         for channel, groups in memory.items():
             self._said[channel].update(groups)
 
     def notice(self, watermarks: LevelWatermarks, now_ms: int) -> None:
-        """Look at the end of a micro-batch how far sources have come (live run)."""
+        """Update the status of sources from their watermarks at the end of a micro-batch (live run)."""
         threshold = self._settings.backlog_lag_ms
         for channel, groups in self._said.items():
             if channel not in watermarks.from_sources:
@@ -78,7 +78,7 @@ class LevelBacklog:
                     groups[source] = lags if known or idle else groups[source]
 
     def end(self) -> None:
-        """The run that reads history ends: nothing from sources is stale any more."""
+        """End the backlog of all sources, at the end of the run that reads history."""
         for channels in self._inputs.values():
             for spec in channels:
                 if spec.source_level == 0:

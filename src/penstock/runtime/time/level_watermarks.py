@@ -32,21 +32,21 @@ class LevelWatermarks:
             self._of_input.setdefault(key, []).append(self._channels[spec.id])
 
     def accept(self, channel: int, element: ControlElement) -> None:
-        """Take one control element of `channel`."""
+        """Receive one control element of `channel`."""
         self._channels[channel].accept(element)
 
     def start(self, now_ms: int) -> None:
-        """Begin a micro-batch: what is accepted now was said at this time (epoch ms)."""
+        """Begin a micro-batch; its elements have arrived at this time (epoch ms)."""
         for marks in self._channels.values():
             marks.now_ms = now_ms
 
     def detect_idleness(self) -> None:
-        """Do not wait any longer for who has been silent for too long."""
+        """Mark splits and subtasks idle whose idle time is over."""
         for marks in self._channels.values():
             marks.detect_idleness()
 
     def next_idle_time(self) -> int | None:
-        """Return when somebody will have been silent for too long, None if nobody will."""
+        """Return the time at which the next sender becomes idle, None if none will."""
         found = (marks.next_idle_time() for marks in self._channels.values())
         return min((time for time in found if time is not None), default=None)
 
@@ -64,7 +64,7 @@ class LevelWatermarks:
         return self._channels[channel].of_groups()
 
     def ended_inputs(self) -> list[tuple[int, int]]:
-        """Return the (operator, input) pairs for which nothing more arrives."""
+        """Return the (operator, input) pairs that have ended."""
         return sorted(
             key
             for key, channels in self._of_input.items()
@@ -72,7 +72,7 @@ class LevelWatermarks:
         )
 
     def idle_operators(self) -> set[int]:
-        """Return the operators that wait for nobody."""
+        """Return the operators whose inputs are all idle."""
         return {
             operator
             for operator, channels in self._of_operator.items()
@@ -80,10 +80,10 @@ class LevelWatermarks:
         }
 
     def for_hand_over(self) -> dict[int, dict[int, int]]:
-        """Return the watermarks of every channel by group, as a next run takes them.
+        """Return the watermarks of every channel by group, for a next run.
 
-        Groups are sources; where they are subtasks, of which a next run may have another
-        number, all of them are summed up as group -1.
+        Groups are sources. A next run may have another number of subtasks, so for channels whose
+        groups are subtasks, group -1 has their combined watermark.
         """
         return {
             channel: marks.by_group() if channel in self.from_sources else {-1: marks.current}
@@ -91,11 +91,13 @@ class LevelWatermarks:
         }
 
     def remember(self) -> Any:
-        """Return everything `restore` needs."""
+        """Return the value that `restore` needs."""
         return {channel: marks.remember() for channel, marks in self._channels.items()}
 
     def restore(self, memory: Any) -> None:
-        """Continue where `remember` left off."""
+        """Restore the result of `remember`."""
         for channel, remembered in memory.items():
-            if channel in self._channels:  # else written when every subtask had every operator
+            if (
+                channel in self._channels
+            ):  # otherwise an earlier version wrote it, in which every subtask had every operator
                 self._channels[channel].restore(remembered)

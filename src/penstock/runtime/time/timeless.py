@@ -1,7 +1,7 @@
-"""Jobs, and parts of jobs, without time: what leaves without timestamps, and what is refused.
+"""Jobs, and parts of jobs, without time: outputs without timestamps, and errors.
 
-FLIP-330 §1.5: in a job that was planned without timestamps, a watermark is an error that tells to
-turn watermarks off, and asking for the timestamp of a record is one that tells to configure a
+FLIP-330 §1.5: in a job that was planned without timestamps, a watermark is an error whose hint is to
+turn watermarks off, and reading the timestamp of a record is an error whose hint is to configure a
 watermark strategy.
 """
 
@@ -18,7 +18,7 @@ _WITHOUT = "the job runs without timestamps and watermarks"
 
 
 class UntimedOutput:
-    """Passes records on without their timestamps."""
+    """Forwards records without their timestamps."""
 
     __slots__ = (
         "_collect",
@@ -38,27 +38,27 @@ class UntimedOutput:
         self.set_backlog = output.set_backlog
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
-        """Pass a batch on, values only."""
+        """Forward the values of a batch."""
         self._collect(values, None)
 
 
 def check_watermark(watermark: int, subject: str, origin: CallSite | None) -> None:
-    """Let pass what says that nothing was said yet, and the end of input.
+    """Refuse any watermark except Long.MIN and the end of input.
 
     Args:
-        watermark: Reaches a job without time.
-        subject: Whom it reaches, e.g. `operator 'totals'`.
-        origin: The user's line that created it.
+        watermark: A watermark in a job without time.
+        subject: Its receiver, e.g. `operator 'totals'`.
+        origin: The user's line that created the receiver.
 
     Raises:
-        WatermarkUnsupportedError: It is another one.
+        WatermarkUnsupportedError: It is another watermark.
     """
     if watermark not in (MIN_TIMESTAMP, MAX_WATERMARK):
         raise no_watermarks(f"the watermark {watermark}", subject, origin)
 
 
 def no_watermarks(what: str, subject: str, origin: CallSite | None) -> WatermarkUnsupportedError:
-    """Return the error for an element about time in a job without."""
+    """Return the error about an element about time in a job without time."""
     return WatermarkUnsupportedError(
         f"{what} reached {subject}, but {_WITHOUT}",
         hint="Turn off what makes watermarks to run without them, or set "
@@ -68,7 +68,7 @@ def no_watermarks(what: str, subject: str, origin: CallSite | None) -> Watermark
 
 
 def no_timestamp(spec: OperatorSpec) -> TimestampUnsupportedError:
-    """Return the error for a function that asks for the timestamp of a record."""
+    """Return the error about a function that reads the timestamp of a record."""
     return TimestampUnsupportedError(
         f"operator {spec.name!r} asked for the timestamp of a record, but {_WITHOUT}",
         hint="Configure a watermark strategy with a timestamp assigner, or set "

@@ -1,17 +1,17 @@
 """Timers of one keyed operator, in event time and in processing time.
 
-Timers are state: entries (key, timestamp), so they are logged, snapshotted and handed over like
-any other state, and the backend keeps them in order of time.
+Timers are state: entries (key, timestamp). They are logged, and part of snapshots and hand-overs, like
+any other state. The backend stores them in order of time.
 
 | | event time | processing time |
 |---|---|---|
-| live run | when the watermark reaches them | when the clock does, at micro-batches; the driver |
-| | | starts one when a timer is due and nothing arrives |
-| batch run | after the last record of their key | BATCH mode: likewise, whatever the clock says; |
-| | | history: left to the live run |
+| live run | when the watermark reaches them | when the clock reaches them, in a micro-batch; the driver |
+| | | starts one if a timer is due and no records arrive |
+| batch run | after the last record of their key | BATCH mode: the same, whatever the clock says; |
+| | | history: the live run fires them |
 | end of a live input | all of them | dropped |
 
-Time ends at Long.MAX, the last watermark: a timer for later is one for then.
+The last watermark is Long.MAX: a timer for a later time fires at Long.MAX.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 TABLE = "_event_time_timers"
 PROCESSING_TABLE = "_processing_time_timers"
-"""Names of the states the timers of an operator are kept under."""
+"""Names of the timer states of an operator."""
 
 Fire = Callable[[int], None]
-"""Called with the timestamp while the current key is the timer's."""
+"""Called with the timestamp; the current key is that of the timer."""
 
 
 class InternalTimerService:
     """Implements `TimerService` of the API.
 
     Attributes:
-        watermark: What `current_watermark` returns.
+        watermark: The result of `current_watermark`.
     """
 
     def __init__(
@@ -65,7 +65,8 @@ class InternalTimerService:
     def register_event_time_timer(self, timestamp: int) -> None:
         """Fire for the current key once the watermark reaches `timestamp`.
 
-        What is beyond Long fires at its end, and is told that end. Registering the same timestamp again for a key changes nothing.
+        A timestamp after Long.MAX fires at Long.MAX, with that timestamp. Registering a timestamp of a key
+        twice has no effect.
 
         Raises:
             TypeMismatchError: `timestamp` is not an int.
@@ -74,13 +75,13 @@ class InternalTimerService:
         self._event_time.add(keys.group, keys.key, _checked(timestamp))
 
     def delete_event_time_timer(self, timestamp: int) -> None:
-        """Forget the timer of the current key at `timestamp`, if there is one."""
+        """Delete the timer of the current key at `timestamp`, if there is one."""
         self._event_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         """Fire for the current key once the wall clock reaches `timestamp`.
 
-        Registering the same timestamp again for a key changes nothing.
+        Registering a timestamp of a key twice has no effect.
 
         Raises:
             TypeMismatchError: `timestamp` is not an int.
@@ -89,7 +90,7 @@ class InternalTimerService:
         self._processing_time.add(keys.group, keys.key, _checked(timestamp))
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
-        """Forget the timer of the current key at `timestamp`, if there is one."""
+        """Delete the timer of the current key at `timestamp`, if there is one."""
         self._processing_time.remove(self._keys.group, self._keys.key, _checked(timestamp))
 
     def fire_current_key(self, watermark: int, fire: Fire) -> None:
@@ -109,7 +110,7 @@ class InternalTimerService:
         self._fire_due(self._processing_time, now_ms, fire)
 
     def next_processing_time(self) -> int | None:
-        """Return when the earliest processing-time timer is due, None if there is none."""
+        """Return the time of the earliest processing-time timer, None if there is none."""
         return self._processing_time.next_due()
 
     def _fire_key(self, timers: TimerTable, until: int, fire: Fire) -> None:

@@ -1,16 +1,16 @@
-"""The receiving end of watermarks: minimum over the groups of a channel.
+"""The receiving end of watermarks: the minimum over the groups of a channel.
 
-A group is a source (channels of level 0) or a subtask. Within a group, splits that are still
-being read hold it back; a finished split only leaves its watermark behind as the floor:
+A group is a source (channels of level 0) or a subtask. The watermark of a group is the minimum over
+its unfinished splits; finished splits only determine a floor:
 
-    group watermark   = min over active splits, or the floor when none is active
-                        (not before every expected split has spoken)
+    group watermark   = min over active splits, or the floor if none is active
+                        (not before every expected split has sent a watermark)
     channel watermark = min over groups
 
-Who is idle holds nothing back: a split that says so, or one that was silent for the idle time
-of its group. Where all are idle the greatest of their watermarks counts, as in Flink, and the
-next one up does not wait either. Silence is measured by the clock of the receiver and noticed
-at the end of a micro-batch.
+The watermark does not wait for idle splits and groups. A split is idle if its sender says so, or if it
+had no records for the idle time of its group. If all are idle, the greatest of their watermarks counts,
+as in Flink, and the next level does not wait for them either. The receiver measures idle time with its
+own clock, at the end of a micro-batch.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from penstock.wire.elements import (
 )
 
 _REST = -1
-"""Stands for the splits that have not spoken yet, and for all where splits come and go."""
+"""Key of the splits that have not sent a watermark, and of all splits if their number is not fixed."""
 
 
 def combined_watermark(marks: Iterable[tuple[int, bool]]) -> int:
-    """Return the watermark of (watermark, idle) pairs: the least of those waited for.
+    """Return the combined watermark of (watermark, idle) pairs: the least of the active ones.
 
-    What has ended is not waited for; if all the others are idle, the greatest of theirs counts.
+    Ended ones do not count; if all others are idle, it is the greatest of theirs.
     """
     idle_mark: int | None = None
     least: int | None = None
@@ -52,16 +52,16 @@ def combined_watermark(marks: Iterable[tuple[int, bool]]) -> int:
 
 @dataclass(slots=True)
 class _Progress:
-    """What one group progress so far; all of it is remembered.
+    """The progress of one group; `remember` returns all of it.
 
     Attributes:
-        handed: Its watermark at the hand-over from an earlier run.
+        handed: Its watermark at the hand-over of an earlier run.
         floor: The greatest watermark of a finished split.
-        active: Split to watermark, of those that are being read.
-        finished: Splits that are not.
-        idle: Splits that are not waited for.
-        spoke_at: Split to when it was last heard of, in epoch milliseconds; only where
-            silence matters.
+        active: Split to watermark, of unfinished splits.
+        finished: Finished splits.
+        idle: Idle splits.
+        spoke_at: Split to the time of its last element, in epoch milliseconds; only if the group
+            has an idle time.
     """
 
     handed: int
@@ -73,7 +73,7 @@ class _Progress:
 
 
 class _Group:
-    """One sender of a channel."""
+    """One group of a channel."""
 
     def __init__(self, spec: WatermarkGroup, handed: int) -> None:
         self._expected = spec.splits
@@ -115,7 +115,7 @@ class _Group:
         ), is_idle
 
     def detect_idleness(self, now_ms: int) -> None:
-        """Mark as idle what was silent for too long."""
+        """Mark splits idle whose idle time is over."""
         if self._idle_ms is None:
             return
         for split in self._waited_for():
@@ -123,7 +123,7 @@ class _Group:
                 self.progress.idle.add(split)
 
     def next_idle_time(self) -> int | None:
-        """Return when the next one will have been silent for too long."""
+        """Return the time at which the next split becomes idle, None if none will."""
         if self._idle_ms is None:
             return None
         known = self.progress.spoke_at
@@ -144,7 +144,7 @@ class _Group:
             progress.idle.discard(split)
 
     def _silent(self) -> bool:
-        """Return whether a split that is expected has never spoken."""
+        """Return whether an expected split has never sent a watermark."""
         return len(self.progress.active) + len(self.progress.finished) < self._expected
 
     def _waited_for(self) -> list[int]:
@@ -158,8 +158,8 @@ class ChannelWatermarks:
 
     Attributes:
         current: The watermark; never goes back.
-        idle: Nobody at the other end is waited for.
-        now_ms: Time at which elements are accepted, in epoch milliseconds.
+        idle: Whether all groups are idle or have ended.
+        now_ms: Time of arrival of elements, in epoch milliseconds.
     """
 
     def __init__(self, groups: Iterable[WatermarkGroup], initial: dict[int, int]) -> None:
@@ -171,7 +171,7 @@ class ChannelWatermarks:
         self._update()
 
     def accept(self, element: ControlElement) -> None:
-        """Take one control element; `current` may advance, never goes back."""
+        """Receive one control element; `current` may increase, and never decreases."""
         if isinstance(element, EndOfInput):
             self._ended.add(element.group)
         else:
@@ -179,13 +179,13 @@ class ChannelWatermarks:
         self._update()
 
     def detect_idleness(self) -> None:
-        """Do not wait any longer for who has been silent for too long."""
+        """Mark splits idle whose idle time is over."""
         for group in self._groups.values():
             group.detect_idleness(self.now_ms)
         self._update()
 
     def next_idle_time(self) -> int | None:
-        """Return when somebody will have been silent for too long, None if nobody will."""
+        """Return the time at which the next split becomes idle, None if none will."""
         found = (
             group.next_idle_time() for key, group in self._groups.items() if key not in self._ended
         )
@@ -200,7 +200,7 @@ class ChannelWatermarks:
         return {group: self._of(group) for group in self._groups}
 
     def remember(self) -> Any:
-        """Return everything needed by `restore`, in plain picklable form."""
+        """Return the value that `restore` needs, of plain picklable types."""
         return (
             {group: astuple(known.progress) for group, known in self._groups.items()},
             set(self._ended),
@@ -208,11 +208,11 @@ class ChannelWatermarks:
         )
 
     def restore(self, memory: Any) -> None:
-        """Continue where `remember` left off."""
+        """Restore the result of `remember`."""
         groups, self._ended, self.current = memory
         for group, progress in groups.items():
             if group not in self._groups:
-                continue  # a subtask that does not speak any more
+                continue  # the channel no longer has this subtask
             handed, floor, active, finished, idle, spoke_at = progress
             self._groups[group].progress = _Progress(
                 handed, floor, dict(active), set(finished), set(idle), dict(spoke_at)

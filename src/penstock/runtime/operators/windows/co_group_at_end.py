@@ -1,10 +1,10 @@
 """coGroup over a window that fires at the end of the input, in a batch run that reaches it.
 
-All records of a key group are at hand, and every key has one window. So there is no window
-bookkeeping and no state: the records of each input are put into one list per key, and the
-function is called once per key. What is done per record runs in C.
+The operator has all records of a key group, and every key has one window. So it needs neither window
+bookkeeping nor state: it groups the records of each input into one list per key, and calls the
+function once per key. The grouping runs in C.
 
-Lists are in order of arrival, keys in that of their first record.
+Lists are in order of arrival, keys in the order of their first record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from penstock.user_failure import short
 
 
 class CoGroupAtEndOperator(CoGroupWindowOperator):
-    """As `CoGroupWindowOperator`, and without windows where none is needed."""
+    """A `CoGroupWindowOperator` that makes no windows if every key has one."""
 
     def inputs_complete(self) -> None:
         """Call the function for every key, or add records to windows that fire later."""
@@ -71,7 +71,7 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
             self.flush()
 
     def _stamp(self) -> None:
-        """Give the results that wait the time of the window."""
+        """Give the buffered results the time of the window."""
         assert self._window.end_of_stream is not None
         time = self._window.end_of_stream.max_timestamp()
         self._stamps.extend(repeat(time, len(self._values) - len(self._stamps)))

@@ -1,7 +1,7 @@
-"""coGroup: two inputs of one key, cut into the same windows, of which one function sees both.
+"""coGroup: two inputs with one key and the same windows. One function gets the records of both.
 
-As in Flink it is a window operation over the union of both inputs, whose records say which of the
-two they are of. What is stored does not: see `windows.two_lists`.
+As in Flink it is a window operation over the union of both inputs, whose records are tagged with
+their input. State does not contain the tags: see `windows.two_lists`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Batch = tuple[list[Any], list[int] | None]
 
 
 class CoGroupWindowOperator(KeyedWindowOperator):
-    """Windows of any kind. Of what arrives together, the first input goes first."""
+    """coGroup over windows of any kind. It reads the first input first."""
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
@@ -34,7 +34,7 @@ class CoGroupWindowOperator(KeyedWindowOperator):
         self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
 
     def collector(self, number: int) -> Collect:
-        """Return what takes the records of input `number`; they wait for the other input."""
+        """Return the receiver of the records of input `number`, which buffers them."""
 
         def hold(values: list[Any], timestamps: list[int] | None) -> None:
             self.records_in += len(values)
@@ -43,7 +43,7 @@ class CoGroupWindowOperator(KeyedWindowOperator):
         return hold
 
     def inputs_complete(self) -> None:
-        """Add what has arrived to its windows."""
+        """Add the buffered records to their windows."""
         values: list[Any] = []
         stamps: list[int] = []
         for number, batches in enumerate(self.take_waiting()):
@@ -55,11 +55,11 @@ class CoGroupWindowOperator(KeyedWindowOperator):
 
     @property
     def wants_parts_by_time(self) -> bool:
-        """Parts of a key come as they arrived, if its lists are in that order."""
+        """Whether parts of a key must be in order of time; its lists at the end of input are not."""
         return not self._fires_at_end
 
     def continue_key(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
-        """Add some records of one input; those of the first come first, of equal time."""
+        """Add some records of one input; of equal time, those of the first input precede."""
         self.records_in += len(values)
         stamps = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
         self.process_key(self.keys.key, list(map(TaggedUnion, repeat(number), values)), stamps)

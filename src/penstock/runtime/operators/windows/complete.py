@@ -1,13 +1,13 @@
-"""Tumbling windows that keep all records, of a key whose records are all at hand, in order of time.
+"""Tumbling windows of records, for a key whose records are all available in order of time.
 
-In a batch run a key gives all its records at once, and then its windows fire, one after the other.
-Those that the run is to see the end of need not be kept in between: records are cut where windows
-end, and the results leave. No state, no timers.
+In a batch run the operator gets all records of a key, and then fires its windows one after the other.
+Windows that end in this run need no state and no timers: the records are split where windows end, and
+the results are emitted.
 
-    records of a key   ── of windows that end in this run ──┬── of those that do not ──
-                          fired here                        kept as in any run (`windows.panes`)
+    records of a key   ── of windows that end in this run ──┬── of other windows ──────
+                          fired here                        stored as in any run (`windows.panes`)
 
-What keeps one value per window is folded instead, see `windows.folded`.
+Windows whose contents are one value are folded instead, see `windows.folded`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class CompleteWindows:
     """Fires tumbling windows in event time of the current key of a host.
 
     Attributes:
-        time: Of the window that fires, or was the last to fire.
+        time: Time of the window that is firing or was the last to fire.
     """
 
     def __init__(self, host: WindowHost, shape: PaneShape) -> None:
         """Begin without records.
 
         Args:
-            host: What the operator has.
-            shape: Of its windows, which share no records.
+            host: The operator's values.
+            shape: Shape of its windows, which share no records.
         """
         self.time = MIN_TIMESTAMP
         self._host = host
@@ -47,15 +47,15 @@ class CompleteWindows:
         self._stamps: list[int] = []
 
     def hold(self, values: list[Any], stamps: list[int], final_watermark: int) -> int:
-        """Take the records of the current key whose windows are all complete.
+        """Add the records of the current key whose windows are all complete.
 
         Args:
-            values: All of the key.
+            values: All records of the key.
             stamps: Their timestamps, in ascending order.
-            final_watermark: The watermark when all input has been read.
+            final_watermark: The watermark at the end of all input.
 
         Returns:
-            How many; the others are to be kept in panes.
+            The number of added records; the others must be stored in panes.
         """
         count = self._complete(stamps, final_watermark)
         self._values = values if count == len(values) else values[:count]
@@ -63,10 +63,10 @@ class CompleteWindows:
         return count
 
     def fire(self) -> None:
-        """Fire every window of the records that were taken, in order.
+        """Fire every window of the added records, in order.
 
         Raises:
-            Exception: Whatever a function raises.
+            Exception: A function raised it.
         """
         values, self._values = self._values, []
         stamps, self._stamps = self._stamps, []
@@ -78,11 +78,11 @@ class CompleteWindows:
             host.call.clear(window)
 
     def _complete(self, stamps: list[int], final_watermark: int) -> int:
-        """Return how many records only have windows that end, and are over, in this run."""
+        """Return the number of records whose windows all end, and are cleaned up, in this run."""
         if stamps[0] == MIN_TIMESTAMP:
-            return 0  # no timestamp, which is refused where records are added
+            return 0  # no timestamp, which is refused when records are added to panes
         if self._lateness and self._host.window.evaluation in _WITH_STATE:
-            return 0  # the function is told that a window is over after later ones have fired
+            return 0  # `clear` of the function is called after later windows have fired
         last = self._start_of(stamps[-1]) + self._size - 1
         if min(last + self._lateness, MAX_TIMESTAMP) <= final_watermark:
             return len(stamps)
@@ -93,7 +93,7 @@ class CompleteWindows:
         return stamp - (stamp - self._offset) % self._size
 
     def _windows(self, values: list[Any], stamps: list[int]) -> Iterator[tuple[int, list[Any]]]:
-        """Yield start and records of every window that has any."""
+        """Yield start and records of every window with records."""
         at, count = 0, len(values)
         while at < count:
             start = self._start_of(stamps[at])

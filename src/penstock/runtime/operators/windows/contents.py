@@ -1,7 +1,7 @@
-"""What is kept of the records of a window: their combination, an accumulator, or all of them.
+"""The contents of windows: a reduced value, an accumulator, or all records.
 
-All classes work on the entry of the current key of a context, which is (key, form of the
-window) or (key, start of a pane).
+All classes use the entry of the current key of a context, which is (key, stored window) or (key,
+start of a pane).
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ class Contents(Protocol):
         """Add records, one at least; return whether there were none before."""
 
     def elements(self, *, stays: bool) -> list[Any] | None:
-        """Return what the window function sees, None if there is nothing.
+        """Return the elements for the window function, None if there are none.
 
         Args:
-            stays: The contents are needed later on.
+            stays: Whether the contents are needed later.
         """
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the contents."""
 
     def merge(self, sources: Iterable[Any]) -> None:
-        """Take over the contents of other windows, given by their keys."""
+        """Move the contents of other windows, given by their keys, to this one."""
 
     def combined(self, keys: Iterable[Any]) -> list[Any] | None:
-        """Return what the function sees of several panes, None if all are empty."""
+        """Return the elements of several panes for the function, None if all are empty."""
 
     def any_of(self, keys: Iterable[Any]) -> bool:
         """Return whether one of several panes has contents."""
 
 
 class FoldedContents:
-    """One value: a combination or an accumulator."""
+    """One value: a reduced value or an accumulator."""
 
     def __init__(self, spec: OperatorSpec, scope: KeyedScope, fold: Fold) -> None:
         window = spec.window
@@ -80,7 +80,7 @@ class FoldedContents:
         return before is ABSENT
 
     def put(self, accumulator: Any) -> None:
-        """Keep what records gave elsewhere; there were none before."""
+        """Store the accumulator of records that were folded elsewhere; there were none before."""
         self._table[self._space.group].put(self._space.key, accumulator)
 
     def elements(self, *, stays: bool) -> list[Any] | None:
@@ -92,11 +92,11 @@ class FoldedContents:
         return [detached(result) if stays and self._fold.may_change else result]
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the contents."""
         self._table[self._space.group].remove(self._space.key)
 
     def merge(self, sources: Iterable[Any]) -> None:
-        """Take over what other windows have."""
+        """Merge the accumulators of other windows into this one."""
         part, target = self._table[self._space.group], self._space.key
         own = part.get(target, ABSENT)
         for source in sources:
@@ -108,7 +108,7 @@ class FoldedContents:
             part.put(target, own if self._form is None else self._form(own))
 
     def combined(self, keys: Iterable[Any]) -> list[Any] | None:
-        """Return the result of several panes as the only element; they stay as they are."""
+        """Return the result of several panes as the only element; their contents stay."""
         part = self._table[self._space.group]
         found = [kept for key in keys if (kept := part.get(key, ABSENT)) is not ABSENT]
         if not found:
@@ -124,29 +124,29 @@ class FoldedContents:
 
 
 def detached(value: Any) -> Any:
-    """Return a value that nobody else can change."""
+    """Return a copy of a value if it is mutable."""
     return value if type(value) in ATOMS else deepcopy(value)
 
 
 def stored_type(declared: TypeInformation) -> TypeInformation:
-    """Return the type values are stored with: any object if they need no conversion."""
+    """Return the type of stored values: any object if they need no coercion."""
     return declared if declared.need_conversion() else Types.PICKLED_BYTE_ARRAY()
 
 
 def stored_form(spec: OperatorSpec) -> Form | None:
-    """Return what brings what windows keep to its declared type; None if any object will do."""
+    """Return the coercion of window contents to their declared type; None if any object is allowed."""
     assert spec.window is not None
     kept = stored_type(spec.window.kept_type)
     return declared_form(kept, f"a window of operator {spec.name!r}", spec.origin)
 
 
 def make_contents(spec: OperatorSpec, scope: KeyedScope, fold: Fold | None) -> Contents:
-    """Return the contents an operator keeps of its windows.
+    """Return the contents of an operator's windows.
 
     Args:
         spec: The operator.
         scope: Its state.
-        fold: How what comes is folded; None if all of it is kept.
+        fold: The fold; None if all records are stored.
     """
     window: WindowSpec | None = spec.window
     assert window is not None
@@ -161,7 +161,7 @@ def make_contents(spec: OperatorSpec, scope: KeyedScope, fold: Fold | None) -> C
 
 
 def seen_of(fold: Fold | None, window: WindowSpec, values: list[Any]) -> list[Any]:
-    """Return what the function of a window sees, from all its records at once."""
+    """Return the elements for the function of a window, made of all its records."""
     if fold is not None:
         return [result_of(fold, fold_one(fold, ABSENT, iter(values)))]
     return two_lists(values) if window.second_type is not None else list(values)

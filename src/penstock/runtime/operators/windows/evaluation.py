@@ -1,4 +1,4 @@
-"""Calling the function of a window that fires."""
+"""The call of the function of a window that fires."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FunctionContext:
         """Bind.
 
         Args:
-            timers: Tells the time.
+            timers: The timer service.
             window_states: Returns the state of the current key and window.
             global_states: State of the current key.
         """
@@ -66,7 +66,7 @@ class FunctionContext:
 
 
 class WindowCall:
-    """Calls the user's function, whatever its kind, with one shape of arguments."""
+    """Calls the user's function; the arguments are the same for all kinds of functions."""
 
     def __init__(self, spec: OperatorSpec, context: FunctionContext, emission: Emission) -> None:
         window = spec.window
@@ -78,13 +78,13 @@ class WindowCall:
         self._call = _CALLS[window.evaluation]
 
     def __call__(self, key: Any, window: Window, elements: Any) -> Iterable[Any]:
-        """Return the results for a window; they may be made one by one while they are read."""
+        """Return the results for a window; they may be generated while they are read."""
         self._context.current = window
         produced = self._call(self._function, selected_key(key), self._context, elements)
         return () if produced is None else self._emission.of(produced)
 
     def clear(self, window: Window) -> None:
-        """Tell the function that a window is over."""
+        """Call `clear` of the function for a window that is cleaned up."""
         if self._has_context:
             self._context.current = window
             self._function.clear(self._context)

@@ -1,13 +1,13 @@
-"""Windows at regular distances of a key group whose records were folded by key and pane.
+"""Windows at regular distances of a key group whose records are folded by key and pane.
 
 In a batch run all records of a key group are folded before any window fires (`runtime.fold`). Windows
-whose time is over when the run ends fire from memory. What the others need goes to state, pane by pane,
-and waits for the first of them:
+that end in the run fire from memory. Panes of other windows are written to state, with a timer for the
+first of these windows:
 
-    entries    ── of windows that end in this run ──┬── of those that do not ──
-    by pane       fired here, panes merged           kept in panes (`windows.panes`)
+    entries    ── of windows that end in this run ──┬── of other windows ──────────
+    by pane       fired here, panes merged           stored in panes (`windows.panes`)
 
-A pane may be on both sides.
+A pane may belong to windows of both kinds.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.panes import PaneEngine
 from penstock.user_failure import raise_interrupt, short
 
-_AT_ONCE = 4096  # one record may be in any number of sliding windows
+_AT_ONCE = 4096  # a record may belong to any number of sliding windows
 _WITH_STATE = frozenset({Evaluation.PROCESS, Evaluation.PROCESS_ALL})
 
 
 class FoldedWindows:
-    """Fires what was folded of one key group after the other."""
+    """Fires the windows of one key group after the other."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class FoldedWindows:
         """Bind.
 
         Args:
-            host: What the operator has.
-            fold: Merges panes, and gives results.
-            shape: Of the windows.
-            engine: Keeps what this run is not to see the end of.
-            send: Takes results of windows without a function, a few thousand at a time, and their
-                timestamps. The results of functions are sent by the host.
+            host: The operator's values.
+            fold: Merges panes, and makes results.
+            shape: Shape of the windows.
+            engine: Stores panes of windows that do not end in this run.
+            send: Receives results of windows without a function, a few thousand at a time, and
+                their timestamps. The host emits the results of functions.
         """
         self._host = host
         self._fold = fold
@@ -71,12 +71,12 @@ class FoldedWindows:
         """Fire the windows of a key group, those of a key in order.
 
         Args:
-            entries: Begin of a pane to key to accumulator.
+            entries: Start of a pane to key to accumulator.
             group_of: Key to key group.
-            final_watermark: The watermark when all input has been read.
+            final_watermark: The watermark at the end of all input.
 
         Returns:
-            Whether something was put into state.
+            Whether it has written to state.
 
         Raises:
             PenstockError: The user's function failed.
@@ -96,10 +96,10 @@ class FoldedWindows:
         return limit is not None
 
     def _first_left(self, final_watermark: int) -> int | None:
-        """Return the start of the first window that is not over in this run; None if all are."""
+        """Return the start of the first window that is not cleaned up in this run, or None."""
         lateness = self._host.window.allowed_lateness
         if lateness and self._host.window.evaluation in _WITH_STATE:
-            # The function is told that a window is over after later ones have fired.
+            # `clear` of the function is called after later windows have fired.
             return -(1 << 70)
         if final_watermark == MAX_TIMESTAMP:
             return None
@@ -110,7 +110,7 @@ class FoldedWindows:
         return time - (time - self._offset) % self._slide
 
     def _first_with(self, pane: int) -> int:
-        """Return the start of the first window that has a pane."""
+        """Return the start of the first window that contains a pane."""
         start = self._start_of(pane)
         return start - (start + self._size - pane - self._width) // self._slide * self._slide
 
@@ -131,7 +131,9 @@ class FoldedWindows:
                 results = [form(kept) for kept in results]
             if result is not None:
                 results = [result(kept) for kept in results]
-        except BaseException as cause:  # it is said again, of the window that it is
+        except (
+            BaseException
+        ) as cause:  # the window is fired again alone, so that the error names it
             raise_interrupt(cause)
             self._time = pane + self._size - 1
             for self._host.keys.key, kept in of_key.items():
@@ -140,7 +142,7 @@ class FoldedWindows:
         self._add(results, list(repeat(time, len(results))))
 
     def _fire_key(self, panes: list[int], kept: list[Any], limit: int | None) -> None:
-        """Fire the windows of the current key that are over, and keep what the others need."""
+        """Fire the windows of the current key that end, and store the panes of other windows."""
         for start, some in self._windows(panes, kept, limit):
             self._time = start + self._size - 1
             self._guarded(self._fire_window, start, some)
@@ -159,7 +161,7 @@ class FoldedWindows:
     def _windows(
         self, panes: list[int], kept: list[Any], limit: int | None
     ) -> Iterator[tuple[int, list[Any]]]:
-        """Yield the start of each window that is over, and what its panes keep."""
+        """Yield the start of each window that ends, and the accumulators of its panes."""
         size, slide = self._size, self._slide
         first, count = 0, len(panes)
         start = self._first_with(panes[0])
@@ -176,7 +178,7 @@ class FoldedWindows:
     def _fire_window(self, start: int, kept: list[Any]) -> None:
         host = self._host
         some = [self._formed(each) for each in kept]
-        if self._fold.may_change:  # other windows have the same panes
+        if self._fold.may_change:  # other windows contain the same panes
             some = [detached(each) for each in some]
         result = result_of(self._fold, reduce(self._fold.merge, some))
         if not self._has_function:

@@ -1,4 +1,4 @@
-"""Windows of any assigner, trigger and evictor: contents, timers and state per window."""
+"""Windows of any assigner, trigger and evictor, with contents, timers and state per window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from penstock.state.backends.base import ABSENT
 
 
 class GeneralEngine:
-    """Keeps every window by itself."""
+    """Stores every window separately."""
 
     def __init__(self, host: WindowHost, contents: Contents) -> None:
         self._host = host
@@ -54,14 +54,14 @@ class GeneralEngine:
             raise self._host.failed(cause, values, position) from cause
 
     def on_event_time(self, form: Any, time: int) -> None:
-        """Ask the trigger, and end the window if its time is over."""
-        # The end of the input ends windows of all kinds.
+        """Call the trigger, and clean the window up at its end."""
+        # The end of the input cleans up windows of all kinds.
         self._on_time(
             form, time, self._trigger.on_event_time, self._by_event_time or time == MAX_TIMESTAMP
         )
 
     def on_processing_time(self, form: Any, time: int) -> None:
-        """Ask the trigger, and end the window if its time is over."""
+        """Call the trigger, and clean the window up at its end."""
         self._on_time(form, time, self._trigger.on_processing_time, not self._by_event_time)
 
     def _add(self, value: Any, stamp: int) -> None:
@@ -113,7 +113,7 @@ class GeneralEngine:
                 self._merging.end(window)
 
     def _act(self, result: TriggerResult, window: Any, state_window: Any, *, stays: bool) -> None:
-        """Do what a trigger decided."""
+        """Execute the decision of a trigger."""
         key = self._host.keys.key
         self._space.key = (key, state_window)
         if result.is_fire():
@@ -142,7 +142,7 @@ class GeneralEngine:
         self._contents.replace(stamped)
 
     def _merged(self, result: Any, parts: list[Any], state_window: Any, others: list[Any]) -> None:
-        """Move timers, state of triggers and contents of windows that became one."""
+        """Move timers, state of triggers and contents of merged windows."""
         now = self._watermark
         if not self._by_event_time:
             now = self._host.timers.current_processing_time()

@@ -1,10 +1,10 @@
-"""The contents of a window that fires at the end of the input, of a key that comes in parts.
+"""The contents of a window at the end of the input, for a key whose records are passed in parts.
 
-| what the function sees  | what is kept meanwhile                          |
-|-------------------------|-------------------------------------------------|
-| all records             | `SpilledValues`                                 |
-| those of two inputs     | `SpilledValues` for each                        |
-| one combination         | the combination of what has come so far         |
+| elements of the function | stored in between                               |
+|--------------------------|-------------------------------------------------|
+| all records              | `SpilledValues`                                 |
+| records of two inputs    | `SpilledValues` for each                        |
+| one folded value         | the accumulator of the records so far           |
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from penstock.state.backends.base import ABSENT
 
 
 class GrowingContents(Protocol):
-    """What has come of a key."""
+    """The contents of the records of a key so far."""
 
     def extend(self, records: Iterator[Any]) -> None:
         """Add records."""
 
     def elements(self) -> list[Any] | SpilledValues:
-        """Return what the function sees."""
+        """Return the elements for the function."""
 
     def close(self) -> None:
-        """Forget everything."""
+        """Remove the contents."""
 
 
 class _All:
@@ -84,12 +84,12 @@ class _Folded:
 def growing_contents(
     fold: Fold | None, window: WindowSpec, make: Callable[[], SpilledValues]
 ) -> GrowingContents:
-    """Return what keeps the records of one key of a window until it fires.
+    """Return empty contents of one key.
 
     Args:
-        fold: How they are folded; None if all are kept.
+        fold: The fold; None if all records are stored.
         window: The window operation.
-        make: Returns an empty list that may outgrow memory.
+        make: Returns an empty list that spills to disk.
     """
     if fold is not None:
         return _Folded(fold)

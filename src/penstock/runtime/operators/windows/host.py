@@ -1,4 +1,4 @@
-"""What every way of keeping windows has of its operator."""
+"""The interface between a window operator and its window engines."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from penstock.state.handles.key_context import KeyContext
 _AT_ONCE = 4096
 
 Failed = Callable[[BaseException, list[Any], Iterator[Any]], PenstockError]
-"""(cause, records, iterator that is being consumed) to the error that names the record."""
+"""(cause, records, consumed iterator) to the error that names the record."""
 
 
 @dataclass(slots=True)
 class WindowHost:
-    """What every way of keeping windows has of its operator.
+    """The operator's values that a window engine uses.
 
     Attributes:
         spec: The operator.
         window: Its window operation.
         keys: The current key.
-        scope: State under (key, form of a window); its context is moved about.
+        scope: State by (key, stored window); engines set the key of its context.
         context: The runtime context.
         timers: Timers of the key of `scope`.
         call: The user's function.
-        send: Takes results and the timestamp of all of them.
-        failed: Makes the error of a failing record.
-        failed_in: Makes the error of a function that failed elsewhere.
-        fold: How what comes is folded; None if all of it is kept.
-        late: Records that came too late, with their timestamps; the operator takes them.
+        send: Receives results and the timestamp of all of them.
+        failed: Makes the error about a failing record.
+        failed_in: Makes the error about a function that failed elsewhere.
+        fold: The fold; None if all records are stored.
+        late: Late records with their timestamps; the operator takes them.
     """
 
     spec: OperatorSpec
@@ -57,7 +57,7 @@ class WindowHost:
     late: list[tuple[int, Any]] = field(default_factory=list)
 
     def fire(self, window: Window, elements: Any) -> None:
-        """Call the user's function and send its results, a few thousand at a time."""
+        """Call the user's function and emit its results, a few thousand at a time."""
         remaining = iter(self.call(self.keys.key, window, elements))
         while results := list(islice(remaining, _AT_ONCE)):
             self.send(results, window.max_timestamp())
@@ -66,7 +66,7 @@ class WindowHost:
 
 
 class WindowEngine(Protocol):
-    """A way of keeping windows. The current key of the host is set at every call."""
+    """Stores and fires windows. The operator sets the current key of the host before every call."""
 
     def process(self, values: list[Any], stamps: list[int]) -> None:
         """Add records of the current key."""

@@ -1,13 +1,13 @@
-"""window and window_all: records are cut into windows, and windows are evaluated.
+"""window and window_all: assign records to windows, and evaluate windows.
 
-| how windows are kept                | when the plan says (`OperatorSpec.folding`)              |
+| storage of windows                  | places of the plan (`OperatorSpec.folding`)              |
 |-------------------------------------|---------------------------------------------------------|
-| folded in memory (`windows.folded`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
-| listed in memory (`windows.complete`, or at the end of the input all records) | RECEIVER_GROUP, all records |
-| in panes (`windows.panes`)          | STATE, at regular distances, firing when their time has come |
-| one by one (`windows.general`)      | STATE, everything else                                  |
+| accumulators in memory (`windows.folded`, or at the end of the input one value per key) | RECEIVER_GROUP or RECEIVER_FRAME, one value per window |
+| lists in memory (`windows.complete`, or at the end of the input all records) | RECEIVER_GROUP, all records |
+| panes (`windows.panes`)             | STATE, windows at regular distances that fire at their end |
+| single windows (`windows.general`)  | STATE, all other windows                                |
 
-Memory is for windows that end in a batch run; what does not goes to state in any case.
+Only windows that end in a batch run are in memory; other windows are always in state.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 
 class KeyedWindowOperator(KeyedFoldOperator):
-    """Keeps the windows of every key, and calls the user's function when they fire.
+    """Stores the windows of every key, and calls the user's function when they fire.
 
-    Time is as in `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the
-    records of a key are added, so that none is late, and its windows fire after the last one. Of a
-    key whose records come in parts, in order of time, those that are complete fire between parts,
-    if only the end of a window fires it: then nobody can tell, and they need no memory.
+    Time is that of `KeyedProcessOperator`: in a batch run the watermark is Long.MIN while the records
+    of a key are added, so that none is late, and its windows fire after the last record. If the records
+    of a key are passed in parts, in order of time, complete windows fire between parts to save memory.
+    That is done only for windows that fire at their end, whose results do not change by it.
     """
 
     has_keys_of_its_own = False  # but pairs of a key and a window
@@ -74,7 +74,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self.may_tag = spec.window.evaluation is not Evaluation.NONE
         self._fold = fold_of_window(spec.window)
         if self._fold is not None and Place.SENDER in self.folding.places:
-            self._fold = self._fold.of_accumulators()  # that is what comes
+            self._fold = self._fold.of_accumulators()  # the input has accumulators
         self._space = KeyContext()
         self._timers = InternalTimerService(
             scope.store.timers(spec.uid, TABLE),
@@ -111,7 +111,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self._comes_in_batches = False
 
     def open(self) -> None:
-        """Open the user's functions, and make what keeps windows."""
+        """Open the user's functions, and make the window engine."""
         for function in self._functions():
             self._call_functions("open", getattr(function, "open", None), self.context)
         contents = make_contents(self.spec, self._host.scope, self._fold)
@@ -131,17 +131,17 @@ class KeyedWindowOperator(KeyedFoldOperator):
             self._call_functions("close", getattr(function, "close", None))
 
     def start_epoch(self) -> None:
-        """Make void what state handles remember."""
+        """Invalidate the caches of state handles."""
         super().start_epoch()
         self._space.epoch += 1
 
     def fold(self) -> Fold | None:
-        """Return how what comes is folded; None if all of it is kept."""
+        """Return the fold of the input; None if all records are stored."""
         return self._fold
 
     @property
     def is_foldable(self) -> bool:
-        """Whether what comes may go to the table: the end of its window, if it has one, has come."""
+        """Whether the input may be folded in the table: windows at the end of the input fire in this run."""
         return self.table is not None and (self._window.end_of_stream is None or self._fires_at_end)
 
     def panes_of(
@@ -157,7 +157,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         return pane_starts(timestamps, panes)
 
     def give(self, entries: Entries) -> None:
-        """Fire the windows of a key group, and keep what a later run goes on with."""
+        """Fire the windows of a key group, and write the state that a later run needs."""
         final = self._final_watermark
         assert final is not None, "only a batch run has a table"
         self._timers.watermark = final
@@ -169,7 +169,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self._timers.watermark = MIN_TIMESTAMP
 
     def start_key(self, key: Any) -> None:
-        """Begin with a key whose records come in parts."""
+        """Begin a key whose records are passed in parts."""
         super().start_key(key)
         self._comes_in_batches = True
         if self._fires_at_end:
@@ -208,7 +208,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         else:
             if self._complete is not None and not self._comes_in_batches:
                 self._fire_whole(self._complete)
-            # What is due belongs to this key: earlier ones have fired theirs.
+            # All due timers belong to this key: earlier keys have fired theirs.
             self._timers.fire_all_keys(watermark, self._on_event_time)
             if self._is_last_run:
                 self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
@@ -216,29 +216,29 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self._comes_in_batches = False
 
     def on_watermark(self, watermark: int) -> None:
-        """Fire the windows of all keys that are due (live run)."""
+        """Fire the due windows of all keys (live run)."""
         if self._final_watermark is not None:
             return  # a batch run has fired them key by key
         self._timers.watermark = watermark
         self._timers.fire_all_keys(watermark, self._on_event_time)
 
     def on_processing_time(self, now_ms: int) -> None:
-        """Fire the windows of all keys that the clock has reached (live run)."""
+        """Fire the windows of all keys whose processing time is due (live run)."""
         self._timers.fire_processing_time(now_ms, self._on_processing_time)
         self.flush()
 
     def next_processing_time(self) -> int | None:
-        """Return when the earliest window by the clock is due."""
+        """Return the time of the earliest processing-time timer, None if there is none."""
         return self._timers.next_processing_time()
 
     def restore_watermark(self, watermark: int) -> None:
-        """Set the watermark to what it was before a restart; no window fires."""
+        """Set the watermark to that before a restart; no window fires."""
         self._timers.watermark = watermark
         super().restore_watermark(watermark)
 
     @property
     def _fires_at_end(self) -> bool:
-        """Whether all records of a key are at hand, for a window that fires when they are."""
+        """Whether the windows fire at the end of the input, and the run reaches it."""
         final, window = self._final_watermark, self._window.end_of_stream
         if final is None or window is None or Place.RECEIVER_GROUP not in self.folding.places:
             return False
@@ -247,7 +247,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def _fire_complete(self, time: int) -> None:
         """Fire the windows of a key that end at `time`, the last record's, or before.
 
-        A session that ends there is none of them: the record has prolonged it.
+        A session that would end there does not fire: the record has extended it.
         """
         final = self._final_watermark
         assert final is not None, "keys come in parts in a batch run only"
@@ -273,7 +273,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
             self._fire_with(lambda: seen_of(self._fold, self._window, values))
 
     def _give_last(self, entries: dict[Any, Any]) -> None:
-        """Give one result per key, of windows that fire at the end of the input."""
+        """Emit one result per key, of windows that fire at the end of the input."""
         window, fold = self._window.end_of_stream, self._fold
         assert window is not None, "other windows are folded by key and pane"
         assert fold is not None, "what keeps all records has no table"
@@ -324,7 +324,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self._guarded(f"timer {time}")(lambda: react(form, time))
 
     def _guarded(self, where: str) -> Callable[[Callable[[], None]], None]:
-        """Return what calls something of the user's and says on what it failed."""
+        """Return a function that calls user code; its error names `where`."""
 
         def run(call: Callable[[], None]) -> None:
             try:
@@ -373,7 +373,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def _shares(self, panes: PaneShape) -> bool:
         """Return whether windows can share panes: whether accumulators can be merged.
 
-        The plan has asked functions that need no `open`; the others are asked here.
+        The plan has tried functions without `open`; the others are tried here.
         """
         function, fold = self._window.fold_function, fold_of_window(self._window)
         if panes.slide == panes.size or fold is None or not has_life_cycle(function):

@@ -1,4 +1,4 @@
-"""Contents of windows that keep all records; see `contents`."""
+"""Contents of windows that store all records; see `contents`."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ class ListContents:
         return self._state.get() or None
 
     def replace(self, elements: list[Any]) -> None:
-        """Keep `elements` instead."""
+        """Replace the contents by `elements`."""
         self._state.update(elements)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the contents."""
         self._state.clear()
 
     def merge(self, sources: Iterable[Any]) -> None:
-        """Take over the records of other windows."""
+        """Move the records of other windows to this one."""
         target = self._space.key
         for source in sources:
             self._space.key = source

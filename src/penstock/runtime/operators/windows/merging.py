@@ -19,7 +19,7 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
 
 Merged = Callable[[Any, list[Any], Any, list[Any]], None]
-"""Told of every merge: (result, windows in it, state_window, other state_windows)."""
+"""Called for every merge with (result, merged windows, state window, other state windows)."""
 
 
 class MergingWindows:
@@ -35,7 +35,7 @@ class MergingWindows:
         self._sorted: list[Any] | None = None
 
     def load(self) -> None:
-        """Begin with the records of a key."""
+        """Begin a key: load its windows."""
         keys = self._host.keys
         items = self._table[keys.group].items(keys.key)
         self._state_windows = {
@@ -45,27 +45,27 @@ class MergingWindows:
             self._sorted = sorted(self._state_windows)
 
     def state_window(self, form: Any) -> Any:
-        """Return the form of the state_window of a window of the current key, `ABSENT` if it ended."""
+        """Return the stored state window of a window of the current key, `ABSENT` if it has ended."""
         keys = self._host.keys
         return self._table[keys.group].get(keys.key, form, ABSENT)
 
     def state_window_of(self, window: Any) -> Any:
-        """Return the form of the state_window of a window that was added since `load`."""
+        """Return the stored state window of a window that was added since `load`."""
         return stored_window(self._state_windows[window])
 
     def end(self, window: Any) -> None:
-        """Forget a window."""
+        """Remove a window."""
         keys = self._host.keys
         self._table[keys.group].remove(keys.key, stored_window(window))
         if self._state_windows.pop(window, None) is not None and self._sorted is not None:
             del self._sorted[bisect_left(self._sorted, window)]
 
     def add(self, window: Any, merged: Merged) -> Any:
-        """Add the window of a record and return the one it has become.
+        """Add the window of a record and return the window that it is merged into.
 
         Args:
-            window: As assigned.
-            merged: Told of every merge.
+            window: The assigned window.
+            merged: Called for every merge.
         """
         if window in self._state_windows:
             return window
@@ -95,10 +95,10 @@ class MergingWindows:
         return actual
 
     def _candidates(self, window: Any) -> list[Any]:
-        """Return the windows that `window` could be merged with.
+        """Return the windows that `window` may be merged with.
 
-        Sessions are disjoint, so only neighbours can touch: a key may have many of them, all
-        those of its history in a batch run.
+        Sessions are disjoint, so only neighbours can overlap or touch. The search is binary, because a
+        key may have many windows: in a batch run all those of its history.
         """
         if self._sorted is None:
             return list(self._state_windows)
@@ -125,5 +125,5 @@ class _Decisions:
         self.merges: list[tuple[Any, list[Any]]] = []
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
-        """Take note."""
+        """Record a merge."""
         self.merges.append((merge_result, list(to_be_merged)))

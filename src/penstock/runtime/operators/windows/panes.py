@@ -1,19 +1,19 @@
-"""Windows at regular distances that share what they have in common.
+"""Windows at regular distances that share panes.
 
-Time is cut into panes, as long as the greatest common divisor of length and distance of the
-windows. A record goes into one pane, and a window that fires combines its panes; so what a
-record costs does not depend on how many windows hold it.
+Panes divide time; their length is the greatest common divisor of length and distance of the windows.
+A record is added to one pane, and a window that fires combines its panes. So the cost of a record
+does not depend on the number of its windows.
 
     distance 4, length 6     |----w0----|
                                  |----w1----|
     panes of 2               p0  p1  p2  p3  p4
 
-Timers are those of windows. A pane that is new registers its first window that has not ended; a
-window that fires registers the next one if they have a pane in common. So every window that has
-a record fires, though no record registers more than one timer.
+Each timer is that of a window. A new pane registers a timer for its first window that has not ended; a
+window that fires registers one for the next window if they share a pane. So every window with records
+fires, and no record registers more than one timer.
 
-Windows that end beyond Long.MAX are all due there, where a timer that only one of them has lets all of
-them fire in order: each one by itself might forget panes that an earlier one still needs.
+Windows that end after Long.MAX are all due then. One timer lets all of them fire in order: with a timer
+each, one of them could remove panes that an earlier window still needs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from penstock.runtime.operators.windows.host import WindowHost
 
 
 class PaneEngine:
-    """Keeps tumbling and sliding windows that fire when their time has come."""
+    """Stores tumbling and sliding windows that fire at their end."""
 
     def __init__(self, host: WindowHost, shape: PaneShape, contents: Contents) -> None:
         self._host = host
@@ -66,12 +66,12 @@ class PaneEngine:
             self._add(pane, times, records, clock)
 
     def keep(self, pane: int, accumulator: Any, start: int) -> None:
-        """Put what the records of a pane gave into state (batch run).
+        """Write the accumulator of a pane to state (batch run).
 
         Args:
-            pane: Its begin.
-            accumulator: Of a fold.
-            start: Of the first window that waits for it.
+            pane: Start of the pane.
+            accumulator: The accumulator of a fold.
+            start: Start of its first window that has not ended.
         """
         assert isinstance(self._contents, FoldedContents), "lists are not folded"
         self._space.key = (self._host.keys.key, pane)
@@ -114,7 +114,7 @@ class PaneEngine:
 
     def _add(self, pane: int, stamps: list[int], values: list[Any], clock: int) -> None:
         last = pane - (pane - self._offset) % self._slide
-        if last + self._size <= pane:  # between two windows
+        if last + self._size <= pane:  # between two windows: the pane belongs to none
             self._drop(stamps, values, clock)
             return
         steps = (last - (pane + self._pane - self._size)) // self._slide
@@ -140,7 +140,7 @@ class PaneEngine:
         return range(0)
 
     def _add_late(self, pane: int, values: list[Any], starts: range, clock: int) -> None:
-        """Add to a pane of which a window has ended; that one fires again for every record."""
+        """Add to a pane of a window that has ended; that window fires again for every record."""
         ended = [start for start in starts if start + self._size - 1 <= clock]
         if not ended:
             self._put(pane, values)
@@ -196,7 +196,7 @@ class PaneEngine:
         return min(window.max_timestamp() + self._lateness, MAX_TIMESTAMP)
 
     def _clean(self, window: TimeWindow) -> None:
-        """Forget the panes that no later window has."""
+        """Remove the panes that no later window contains."""
         key = self._host.keys.key
         for pane in range(window.start, min(window.start + self._slide, window.end), self._pane):
             self._space.key = (key, pane)
@@ -205,7 +205,7 @@ class PaneEngine:
         self._host.call.clear(window)
 
     def _refuse(self, value: Any, values: list[Any], position: Any) -> None:
-        """Let the assigner say what it thinks of a record without timestamp."""
+        """Call the assigner for a record without a timestamp, which raises the error."""
         try:
             self._host.window.assigner.assign_windows(value, MIN_TIMESTAMP, None)
         except BaseException as cause:

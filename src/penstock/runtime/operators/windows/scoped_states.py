@@ -1,4 +1,4 @@
-"""State of one key and window: for triggers, and for process window functions."""
+"""The state of one key and window, for triggers and process window functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from penstock.state.schema.entry_schema import StateKind, StateSchema
 
 
 class _PrefixedStore:
-    """A store in which the names of states begin with a prefix."""
+    """A state backend that adds a prefix to the names of states."""
 
     def __init__(self, store: KeyedStateBackend, prefix: str) -> None:
         self._store = store
@@ -29,8 +29,8 @@ class ScopedStates:
 
     Args:
         spec: The operator.
-        scope: Its state; the key of `scope.context` is (key, form of the window).
-        prefix: Keeps the names apart from those of other states of the operator.
+        scope: Its state; the key of `scope.context` is (key, stored window).
+        prefix: Prefix that distinguishes the names from other states of the operator.
     """
 
     def __init__(self, spec: OperatorSpec, scope: KeyedScope, prefix: str) -> None:
@@ -55,11 +55,11 @@ class ScopedStates:
         return handle
 
     def merge(self, descriptor: Any, sources: Iterable[Any]) -> None:
-        """Bring the state of other windows into that of the current one.
+        """Merge the state of other windows into that of the current one.
 
         Args:
-            descriptor: Of reducing, list or aggregating state.
-            sources: Their (key, form).
+            descriptor: A descriptor of reducing, list or aggregating state.
+            sources: (key, stored window) of the other windows.
 
         Raises:
             StateError: It is value or map state, which cannot be merged.

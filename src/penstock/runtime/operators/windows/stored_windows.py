@@ -1,6 +1,6 @@
-"""Windows as they are stored: short, and decodable where they are part of a key.
+"""The stored form of windows. It is short, and decodable as a component of a key.
 
-| window       | form         |
+| window       | stored       |
 |--------------|--------------|
 | TimeWindow   | (start, end) |
 | CountWindow  | number       |
@@ -35,6 +35,6 @@ def stored_window(window: Window) -> Any:
 
 
 def window_of_stored(form: Any) -> Any:
-    """Return the window that has this form."""
+    """Return the window with this stored form."""
     make = _WINDOWS.get(type(form))
     return form if make is None else make(form)

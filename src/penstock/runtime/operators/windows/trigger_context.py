@@ -1,4 +1,4 @@
-"""What triggers and assigners see of the operator."""
+"""The contexts of triggers and assigners."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class InternalTriggerContext:
     """Implements `TriggerContext` and `OnMergeContext` of the API, for the current window.
 
     Attributes:
-        merged: (key, form) of the windows that were merged, while `on_merge` runs.
+        merged: (key, stored window) of the merged windows, while `on_merge` runs.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class InternalTriggerContext:
         self.get_metric_group = context.get_metrics_group
 
     def merge_partitioned_state(self, state_descriptor: Any) -> None:
-        """Bring the state of the merged windows into that of their result.
+        """Merge the state of the merged windows into that of their result.
 
         Raises:
             StateError: It is value or map state.

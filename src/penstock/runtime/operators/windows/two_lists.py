@@ -1,4 +1,4 @@
-"""Contents of windows over two inputs: a list each, so that no record is stored with a tag."""
+"""Contents of windows over two inputs: one list per input, so that no record is stored with a tag."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class TwoListContents:
         return found if any(found) else None
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove the contents."""
         for contents in self._lists:
             contents.clear()
 
     def merge(self, sources: Iterable[Any]) -> None:
-        """Take over the records of other windows."""
+        """Move the records of other windows to this one."""
         taken = list(sources)
         for contents in self._lists:
             contents.merge(taken)
