@@ -15,7 +15,7 @@ import pytest
 from penstock.errors import EnvironmentSetupError
 from penstock.spark.failures.translation import translate
 from penstock.spark.session import job_settings as settings
-from penstock.spark.session.job_settings import RUNTIME, job_settings, untold_interpreter
+from penstock.spark.session.job_settings import RUNTIME, default_interpreter, job_settings
 
 KEY = "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -106,10 +106,10 @@ def test_an_interpreter_that_was_told_stays(
     monkeypatch: pytest.MonkeyPatch, python: str, conf: dict[str, str], environment: str | None
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    assert untold_interpreter(a_session()) == sys.executable
+    assert default_interpreter(a_session()) == sys.executable
     if environment is not None:
         monkeypatch.setenv("PYSPARK_PYTHON", environment)
-    assert untold_interpreter(a_session(python, **conf)) is None
+    assert default_interpreter(a_session(python, **conf)) is None
 
 
 def test_a_worker_without_penstock_is_explained() -> None:

@@ -13,7 +13,7 @@ import pytest
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.metrics.listener import AdmissionChanged, JobEvent, JobListener, also_listening
-from penstock.spark.live import behind
+from penstock.spark.live import pending_input as pending
 from penstock.spark.live.admission import FileAdmission
 from tests.spark.conftest import Environment
 
@@ -91,8 +91,8 @@ class Bursts(JobListener):
 def test_a_burst_of_files_is_taken_in_larger_micro_batches_until_few_wait(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(behind, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(behind, "_LOOK_SHARE", 0)
+    monkeypatch.setattr(pending, "MEASURE_SECONDS", 0.0)
+    monkeypatch.setattr(pending, "_MEASURE_SHARE", 0)
     (tmp_path / "in").mkdir()
     env = environment(
         "streaming",

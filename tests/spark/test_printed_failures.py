@@ -21,7 +21,7 @@ from penstock.errors import (
     UserFunctionError,
 )
 from penstock.spark.failures.final_failures import is_final
-from penstock.spark.failures.translation import HOW_TO_SEE, told_first
+from penstock.spark.failures.translation import HOW_TO_SEE, ended_job_error
 from tests.spark.conftest import Environment
 
 
@@ -113,21 +113,21 @@ def test_final_is_what_the_program_and_its_records_decide(
 
 def test_an_error_of_ours_has_nothing_behind_it() -> None:
     error = SinkError("no room", hint="Make some.")
-    assert told_first(error, "the job") is error
+    assert ended_job_error(error, "the job") is error
     assert HOW_TO_SEE not in printed(error)
 
 
 def test_what_caused_it_is_kept_and_not_printed() -> None:
     error = SinkError("no room", hint="Make some.")
     error.__cause__ = OSError(f"at org.apache.spark {error.to_wire()} end")
-    failure = told_first(error, "the job")
+    failure = ended_job_error(error, "the job")
     assert "org.apache" not in printed(failure)
     assert printed(failure).rstrip().endswith(HOW_TO_SEE)
     assert "at org.apache.spark  end" in (failure.details or "")
 
 
 def test_an_error_of_spark_alone_is_told_in_a_line() -> None:
-    failure = told_first(OSError("Job aborted.\n\tat org.apache.spark.Job"), "the job")
+    failure = ended_job_error(OSError("Job aborted.\n\tat org.apache.spark.Job"), "the job")
     assert "the job failed: Job aborted." in failure.problem
     assert "org.apache" not in printed(failure)
     assert "at org.apache.spark.Job" in (failure.details or "")
@@ -140,5 +140,5 @@ def test_lines_of_a_notebook_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> N
         'operator failed: ValueError: x\n  File "<cell-1>", line 2, in parse', hint="Correct it."
     )
     assert '  File "<cell-1>", line 2, in parse\n    return int(line)\n' in printed(
-        told_first(error, "the job")
+        ended_job_error(error, "the job")
     )

@@ -11,7 +11,7 @@ import pytest
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, also_listening
-from penstock.spark.live import behind
+from penstock.spark.live import pending_input as pending
 from tests.spark.conftest import Environment
 
 
@@ -27,8 +27,8 @@ class Left(JobListener):
 def test_files_that_wait_become_fewer(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(behind, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(behind, "_LOOK_SHARE", 0)
+    monkeypatch.setattr(pending, "MEASURE_SECONDS", 0.0)
+    monkeypatch.setattr(pending, "_MEASURE_SHARE", 0)
     (tmp_path / "in").mkdir()
     for number in range(5):
         pq.write_table(pa.table({"n": [number]}), tmp_path / "in" / f"{number}.parquet")

@@ -1,1 +1,1 @@
-"""Runs plans on Apache Spark. The only package that imports pyspark."""
+"""Runs plans on Apache Spark. No other package imports pyspark."""

@@ -1,4 +1,4 @@
-"""Executes plans on Spark: one job, its runs in order, in a thread of its own."""
+"""Executes plans on Spark. A job executes its runs in order, in a separate thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from penstock.spark.driver.restore import restore, state_files_of
 from penstock.spark.driver.results import with_results
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
-from penstock.spark.failures.translation import told_first, translate
+from penstock.spark.failures.translation import ended_job_error, translate
 from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.live.live_run import LiveRun
@@ -53,7 +53,7 @@ _GO_ON = "start from it in a new checkpoint directory, with execution.state-reco
 
 
 class SparkExecutor:
-    """`execution.target: spark`."""
+    """Executes jobs with `execution.target: spark`."""
 
     def submit(self, plan: PhysicalPlan, configuration: Configuration) -> SparkJobClient:
         """Start a job and return at once.
@@ -78,7 +78,7 @@ class SparkExecutor:
 
 
 class SparkJobClient:
-    """A job in this process."""
+    """The client of a job in this process."""
 
     def __init__(
         self,
@@ -124,20 +124,20 @@ class SparkJobClient:
         return JobID(self._directory.job_id)
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        """Return where the job is in its life; the future is done."""
+        """Return the status of the job; the future is done."""
         status = self._status
         if self._cancelled.is_set() and not status.is_globally_terminal_state():
             status = JobStatus.CANCELLING
         return CompletableFuture.completed(status)
 
     def cancel(self) -> CompletableFuture[None]:
-        """Stop the job cleanly and wait until it has stopped; it can be resumed."""
+        """Stop the job and wait until it has stopped; it can be resumed."""
         self._cancelled.set()
         self._thread.join()
         return CompletableFuture.completed(None)
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Ask for a savepoint; see `JobClient`."""
+        """Request a savepoint; see `JobClient`."""
         return self._savepoints.submit(savepoint_directory, stop=False, drain=False)
 
     def stop_with_savepoint(
@@ -145,7 +145,7 @@ class SparkJobClient:
         advance_to_end_of_event_time: bool = False,  # noqa: FBT001, FBT002 - as in PyFlink
         savepoint_directory: str | None = None,
     ) -> CompletableFuture[str]:
-        """Ask for a savepoint with which the job stops; see `JobClient`."""
+        """Request a savepoint with which the job stops; see `JobClient`."""
         return self._savepoints.submit(
             savepoint_directory, stop=True, drain=advance_to_end_of_event_time
         )
@@ -157,7 +157,7 @@ class SparkJobClient:
         return future
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
-        """Return the result of the job, which comes with its end; see `JobClient`."""
+        """Return the result of the job, a future that is done at its end; see `JobClient`."""
         return self._result
 
     def _main(self) -> None:
@@ -165,19 +165,19 @@ class SparkJobClient:
         failure: PenstockError | None = None
         try:
             with job_settings(self._job.session, self._executable):
-                self._run_until_it_holds()
+                self._run_with_restarts()
             final = JobStatus.FINISHED
         except JobCancelledError as error:
             failure, final = error, JobStatus.CANCELED
-        except BaseException as error:  # noqa: BLE001 - kept, and raised where the user waits
-            failure, final = told_first(error, "the job"), JobStatus.FAILED
+        except BaseException as error:  # noqa: BLE001 - stored, and raised by the future
+            failure, final = ended_job_error(error, "the job"), JobStatus.FAILED
         try:
             self._job.sinks.close()
             is_fenced = isinstance(failure, JobFencedError)
             self._savepoints.close(final.name, is_fenced=is_fenced)
-        except Exception as error:  # noqa: BLE001 - as above; the first failure says why
+        except Exception as error:  # noqa: BLE001 - see above; the first failure has the cause
             if failure is None:
-                failure, final = told_first(error, "closing the job"), JobStatus.FAILED
+                failure, final = ended_job_error(error, "closing the job"), JobStatus.FAILED
         finally:
             self._directory.release()
             self._status = final
@@ -196,11 +196,11 @@ class SparkJobClient:
             self._job.metrics.results(),
         )
 
-    def _run_until_it_holds(self) -> None:
-        """Run everything; after a failure again, as often as the restart strategy allows.
+    def _run_with_restarts(self) -> None:
+        """Execute all runs; after a failure again, as often as the restart strategy allows.
 
-        An attempt goes on as a driver would that is started after another one was killed: what
-        is recorded in the checkpoint directory is all it relies on.
+        A restart equals the start of a new driver after another one was killed: it relies only on the
+        records in the checkpoint directory.
         """
         restarts = Restarts(self._job.configuration)
         while True:
@@ -232,7 +232,7 @@ class SparkJobClient:
                 Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}")
             )
             return
-        self._settle_sinks()
+        self._recover_sinks()
         self._check_sources()
         handed = HandOver()
         state_files: list[Path] | None = None
@@ -264,14 +264,14 @@ class SparkJobClient:
         failpoint("job.finished")
 
     def _needed(self, files: list[Path], run: int) -> list[Path]:
-        """Return files of state, or none if the run that began with them has it in its checkpoint."""
+        """Return files of initial state, or none if the checkpoint of the run contains the state."""
         if not is_superseded(self._directory, run):
             return files
         remove_superseded(self._directory, files)
         return []
 
     def _check_sources(self) -> None:
-        """Decide where backlog ends, and look whether what is read later is there at all."""
+        """Decide the ends of backlog, and check that the files of later runs exist."""
         job = self._job
         recorded = self._directory.step("cuts")
         if recorded is None:
@@ -289,7 +289,7 @@ class SparkJobClient:
             if self._directory.step(f"run-{run.index}.pinned") is None:
                 check_files_there(job.plan, run)
 
-    def _settle_sinks(self) -> None:
+    def _recover_sinks(self) -> None:
         """Finish the commits of an earlier driver before new output is staged."""
         job = self._job
         for run in job.plan.runs:
@@ -340,7 +340,7 @@ class SparkJobClient:
         return summary
 
     def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:
-        """Keep what a failed attempt committed, for the result of the next one."""
+        """Add the committed counts of a failed attempt to the result of the job."""
         self._add(report.operator_records)
         if report.records_read:
             kind = run.kind.name.lower()

@@ -46,9 +46,8 @@ def choose_folds(plan: PhysicalPlan) -> PhysicalPlan:
     for folding in _foldings(plan):
         refused = obstacles(folding) | _columns_refused(plan, folding)
         places = frozenset(Place) - refused.keys()
-        if not is_legal(
-            folding, places
-        ):  # the sender sends records, so frames of accumulators are not legal
+        # the sender sends records, so frames of accumulators are not legal
+        if not is_legal(folding, places):
             places -= {Place.RECEIVER_FRAME}
         folds.append(PlannedFold(folding.run.index, folding.op.id, _plan(folding, places)))
         decisions += [d for d in _decisions(plan, folding, places, refused) if d not in decisions]

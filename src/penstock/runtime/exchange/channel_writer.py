@@ -216,9 +216,8 @@ class ChannelWriter:
         if self.is_to_sink:
             return
         status = BacklogStatus(self._sequence.task, backlog, before_records=self._is_first)
-        if (
-            self._segments is not None
-        ):  # only the first status is sent, for all records: records are sorted by key
+        # only the first status is sent, for all records: records are sorted by key
+        if self._segments is not None:
             self._is_first = False
             self.send_control((status,))
             return

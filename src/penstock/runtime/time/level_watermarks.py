@@ -97,7 +97,6 @@ class LevelWatermarks:
     def restore(self, memory: Any) -> None:
         """Restore the result of `remember`."""
         for channel, remembered in memory.items():
-            if (
-                channel in self._channels
-            ):  # otherwise an earlier version wrote it, in which every subtask had every operator
+            # otherwise an earlier version wrote it, in which every subtask had every operator
+            if channel in self._channels:
                 self._channels[channel].restore(remembered)

@@ -1,1 +1,1 @@
-"""Driver side of a job: its runs, their sinks, its starts."""
+"""The driver of a job: its runs, sinks, restarts and restores."""

@@ -1,13 +1,13 @@
-"""A batch run: one Spark job over history, levels in a row, sinks staged at its end.
+"""A batch run: one Spark job over history. Its last stage stages the output of sinks.
 
 Steps, each recorded before the next begins (see `job_directory`):
 
-    pinned   what is read is decided
-    staged   the Spark job is done; output staged, state written; nothing visible
-    done     sinks committed
+    pinned   the input is decided
+    staged   the Spark job has ended; output is staged and invisible, state is written
+    done     sinks are committed
 
-A driver killed before `staged` reads history from its beginning again; no output of the lost
-attempt is visible. Killed after it, only the commits are repeated.
+If the driver is killed before `staged`, the next driver reads history from its beginning; no output of
+the lost attempt is visible. If it is killed later, only the commits are repeated.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class BatchRun:
     """Executes one batch run of a job.
 
     Attributes:
-        report: What its tasks reported; empty until it is complete.
+        report: The merged report of its tasks; empty until the run is complete.
     """
 
     def __init__(self, job: JobContext, run: RunPlan) -> None:
@@ -73,10 +73,10 @@ class BatchRun:
         self._tasks = min(wanted, job.plan.options.max_parallelism)
 
     def execute(self) -> RunSummary:
-        """Run to the end, or finish what an earlier driver began.
+        """Execute the run, or finish the run of an earlier driver.
 
         Raises:
-            PenstockError: It failed; nothing of it is visible unless it was staged before.
+            PenstockError: The run failed; its output is invisible unless it was staged before.
         """
         started = time.monotonic()
         recorded = self._job.directory.step(f"run-{self._run.index}.staged")
@@ -99,7 +99,7 @@ class BatchRun:
         return RunSummary(self._run.name, "batch", records, seconds)
 
     def _log_spilled(self, report: Report) -> None:
-        """Say what did not fit in memory; workers log it where nobody looks."""
+        """Log the spilling of workers in the driver, where a user sees it."""
         files, size = (
             sum(
                 value.count
@@ -133,7 +133,7 @@ class BatchRun:
                 if not staged.report.refused_columns:
                     break
                 self._refuse(staged.report.refused_columns)
-            job.sinks.recover()  # what the attempt staged
+            job.sinks.recover()  # the staged output of the attempt
         failpoint("batch.ran")
         job.check_pinned(run, pinned)
         recorded = self._staged_to(staged)
@@ -152,7 +152,7 @@ class BatchRun:
         self._folds_columns = False
 
     def _staged_to(self, staged: StagedEpoch) -> dict[str, Any]:
-        """Return the recorded form; committables are objects of the sinks, hence the pickle."""
+        """Return the form to record; it has pickles, because committables are objects of sinks."""
         packed = pickle.dumps((staged.committables, staged.report), 5)
         return {
             "committed": base64.b64encode(packed).decode(),
@@ -187,7 +187,7 @@ class BatchRun:
         return staged
 
     def _exchanged(self, frames: DataFrame) -> DataFrame:
-        """Bring frames to their task, one key group after the other, in order of writing."""
+        """Exchange frames: each task gets one key group after the other, in order of writing."""
         groups = self._job.plan.options.max_parallelism
         destination = sf.expr(
             f"IF(route < 0, -route - 1, CAST(route * {self._tasks} DIV {groups} AS INT))"
@@ -219,7 +219,7 @@ class BatchRun:
 
 
 class _ProgressThread(threading.Thread):
-    """Watches Spark's tasks, publishes progress, and cancels the job when asked to or in vain."""
+    """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
 
     def __init__(self, job: JobContext, final: FinalFailure) -> None:
         super().__init__(name="penstock-progress", daemon=True)
@@ -234,14 +234,14 @@ class _ProgressThread(threading.Thread):
     def run(self) -> None:
         """Poll until finished.
 
-        Progress that cannot be found out is told once: cancelling the job is up to this thread.
+        It logs a failure to read the progress once and continues, because it must still cancel the job.
         """
         context = self._job.session.sparkContext
         told = False
         while not self._finished.wait(_POLL_SECONDS):
             try:
-                # Who waits with a final failure goes on when the job has ended, not now: Spark
-                # cancels when it gets round to it, and may have begun another attempt before.
+                # A worker with a final failure waits until the job has ended, not until now: Spark cancels
+                # asynchronously, and could begin another attempt before.
                 if self._job.cancelled.is_set() or self._final.seen() is not None:
                     context.cancelJobGroup(self._group)
                 self._publish(context.statusTracker())

@@ -1,8 +1,8 @@
-"""Driver side of the Python dependencies of a job: one bundle, shipped by Spark as an archive.
+"""The Python dependencies of a job in the driver: one bundle, which Spark ships as an archive.
 
-Files, requirements and archives go into one tar file whose name holds the digest of its
-content, so that jobs of one session may bring different files of the same name. See
-`worker_environment` for what is in it and how workers use it.
+The bundle is a tar file of files, requirements and archives. Its name contains the digest of its
+content, so jobs of one session may have different files with the same name. `worker_environment`
+describes its content and its use in workers.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from penstock.config.python_options import (
 )
 from penstock.errors import ConfigError
 from penstock.spark.driver.requirements import installed_requirements
-from penstock.spark.session.job_settings import untold_interpreter
+from penstock.spark.session.job_settings import default_interpreter
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A path that a setting names.
+    """A path of a setting.
 
     Attributes:
         option: The setting.
         path: The path; it exists.
-        detail: What stands behind its `#`, None if nothing does.
+        detail: The text after its `#`, None if there is none.
     """
 
     option: ConfigOption[str | None]
@@ -54,9 +54,9 @@ class _Named:
 def ship_dependencies(
     session: SparkSession, configuration: Configuration
 ) -> WorkerEnvironment | None:
-    """Ship what a job needs beside its program; return it, None if nothing.
+    """Ship the dependencies of a job; return their description, None if there are none.
 
-    The driver can import the files as well: it unpickles records of their classes.
+    The driver can import the files too, because it unpickles records of their classes.
 
     Raises:
         ConfigError: A path does not exist, or is no archive.
@@ -81,7 +81,7 @@ def ship_dependencies(
     environment = WorkerEnvironment(name, len(files) + len(requirements), bool(archives))
     root = Path(SparkFiles.getRootDirectory())
     if not (root / name).exists():
-        # Executors fetch it whenever they start, so it has to last as long as the session.
+        # New executors fetch it too, so it must exist as long as the session.
         packed = Path(str(session.sparkContext._temp_dir)) / f"{name}.tgz"  # noqa: SLF001
         with tarfile.open(packed, "w:gz", compresslevel=1) as tar:
             tar.add(staged, arcname=".")
@@ -96,13 +96,13 @@ def ship_dependencies(
 def worker_executable(
     session: SparkSession, configuration: Configuration, environment: WorkerEnvironment | None
 ) -> str | None:
-    """Return the interpreter the workers of a job shall have, None for that of the session.
+    """Return the interpreter of a job's workers, None for that of the session.
 
-    Without an option it is that of this process, if nobody told Spark another.
+    Without an option it is that of this process, if Spark has no setting for it.
     """
     wanted = configuration.get(PYTHON_EXECUTABLE)
     if wanted is None:
-        return untold_interpreter(session)
+        return default_interpreter(session)
     if Path(wanted).is_absolute():
         return wanted
     is_local = str(session.sparkContext.master).startswith("local")
@@ -133,7 +133,7 @@ def _named(configuration: Configuration, option: ConfigOption[str | None]) -> li
 
 
 def _stage_file(path: Path, target: Path) -> None:
-    """Put what can be imported into a directory for the search path."""
+    """Copy a file of modules into a directory for the search path."""
     if path.is_dir():
         shutil.copytree(path, target, symlinks=True)
         if (path / "__init__.py").exists():
@@ -220,7 +220,7 @@ def _unzip(path: Path, target: Path) -> None:
 
 
 def _is_inside(name: str) -> bool:
-    """Return whether a relative path stays below where it begins."""
+    """Return whether a relative path stays inside its directory."""
     found = os.path.normpath(name)
     return not os.path.isabs(found) and found.split(os.sep, 1)[0] != os.pardir  # noqa: PTH117
 

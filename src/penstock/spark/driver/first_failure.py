@@ -1,8 +1,8 @@
-"""What is done at the end of work, without hiding why the work failed.
+"""Cleanup that does not hide the failure before it.
 
-In a `finally`, what the cleaning raises takes the place of what the work raised. The cleaning of a
-run asks the same JVM and the same executors as the run, so it is likely to fail for the same reason
-and in worse words.
+In a `finally`, an exception of the cleanup replaces that of the work. The cleanup of a run uses the
+same JVM and the same executors as the run, so it often fails for the same reason, with a less useful
+message.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ _logger = logging.getLogger("penstock")
 
 @contextmanager
 def cleaned_up(clean: Callable[[], object], what: str) -> Iterator[None]:
-    """Call `clean` at the end of what is inside.
+    """Call `clean` at the end of the context.
 
     Args:
-        clean: Called once.
-        what: It does, for the log.
+        clean: The cleanup; it is called once.
+        what: Its purpose, for the log.
 
     Raises:
-        BaseException: What was raised inside; if nothing was, what `clean` raised.
+        BaseException: The exception of the context, or else that of `clean`.
     """
     try:
         yield
     except BaseException:
         try:
             clean()
-        except Exception as second:  # noqa: BLE001 - told in the log; the first one says why
+        except Exception as second:  # noqa: BLE001 - it is logged; the first exception has the cause
             _logger.warning("%s failed as well, after the failure: %s", what, second)
         raise
     clean()

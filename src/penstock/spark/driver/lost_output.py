@@ -1,10 +1,10 @@
-"""What is done when Spark lost output of an exchange, and it comes out different a second time.
+"""Repeats work if Spark lost output of an exchange that is not deterministic.
 
-With an executor its shuffle files are gone. Spark computes them again and compares checksums; if
-they differ and some task has read the first version already, results would be of both, so it
-gives up the whole job. Nothing of that job is visible, and Penstock does it again: a batch run
-from its beginning, a live run from its last micro-batch. So a function may give other results when
-it is called again for the same records, and still every record counts once.
+If an executor is lost, its shuffle files are lost. Spark computes them again and compares checksums.
+If they differ and a task has read the first version, results would be a mix, so Spark aborts the
+whole job. No output of that job is visible, and Penstock repeats it: a batch run from its beginning,
+a live run from its last micro-batch. So functions need not be deterministic, and every record still
+counts once.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from penstock.metrics.listener import JobEvents, Repeating
 _SPARK_SAYS = "indeterminate output"
 
 MOST_IN_A_ROW = 4
-"""As often as Spark tries a stage."""
+"""Greatest number of repetitions; equal to Spark's number of attempts of a stage."""
 
 
 class LostOutput:
-    """Decides for one run."""
+    """Decides whether one run repeats work."""
 
     def __init__(self, events: JobEvents) -> None:
         self._events = events
         self._in_a_row = 0
 
     def is_cause_of(self, failure: BaseException) -> bool:
-        """Return whether the work that failed is to be done again; if so, listeners are told.
+        """Return whether to repeat the failed work; if so, it publishes an event.
 
         Args:
-            failure: Why Spark gave it up.
+            failure: The failure of Spark.
         """
         if _SPARK_SAYS not in str(failure) or self._in_a_row == MOST_IN_A_ROW:
             return False
@@ -37,5 +37,5 @@ class LostOutput:
         return True
 
     def succeeded(self) -> None:
-        """Count from the beginning: something was committed."""
+        """Reset the count: work was committed."""
         self._in_a_row = 0

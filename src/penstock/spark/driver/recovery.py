@@ -1,8 +1,9 @@
-"""Starting from a savepoint: what of it goes where in the plan of the new job.
+"""Matches a savepoint with the plan of the new job.
 
-Everything is matched by uid. What the program no longer has is refused, unless the user says
-that it may be left out; what it has in addition starts empty, or at its beginning. What fits only
-by its number among operators (or sources) that nothing else tells apart is refused always.
+State and positions are matched by uid. Those of operators and sources that the program no longer has
+are an error, unless the user allows to drop them. New operators start without state, new sources at
+their beginning. State that matches only by the number of an operator (or source) among
+indistinguishable ones is always an error.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a new job takes over.
+    """The state and positions that a new job takes over.
 
     Attributes:
         savepoint: Path of the savepoint.
-        run: Index of the run that goes on; earlier runs are not executed.
+        run: Index of the run that continues; earlier runs are not executed.
         handed: Watermarks and memory.
         state_files: Names of the state files in the directory `restored`.
         splits: (source id, part) to position and end of every split.
         left: (source id, part) to the bounded files still to read.
-        read: (source id, part) to the files read already.
-        read_frames: Sources whose batch DataFrame was read already.
+        read: (source id, part) to the files already read.
+        read_frames: Sources whose batch DataFrame is already read.
     """
 
     savepoint: str
@@ -56,7 +57,7 @@ class Restored:
     read_frames: frozenset[int] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is recorded."""
+        """Return the form to record."""
         return {
             "savepoint": self.savepoint,
             "run": self.run,
@@ -73,7 +74,7 @@ class Restored:
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Restored:
-        """Return what `to_json` gave."""
+        """Return the object that `to_json` encoded."""
         left, read = (
             {(source, part): PinnedFiles.from_json(files) for source, part, files in recorded[name]}
             for name in ("left", "read")
@@ -101,17 +102,17 @@ def match_savepoint(
     ignore_unclaimed: bool,
     ignore_positions: bool,
 ) -> Restored:
-    """Return what a new job takes over from a savepoint.
+    """Return the state and positions that a new job takes over from a savepoint.
 
     Args:
-        plan: Of the new job.
+        plan: Plan of the new job.
         savepoint: The manifest.
         path: The savepoint.
-        ignore_unclaimed: State and sources that the plan lacks may be left out.
-        ignore_positions: DataFrames that cannot go on where they were are read as given.
+        ignore_unclaimed: Whether to drop state and sources that the plan lacks.
+        ignore_positions: Whether to read DataFrames that cannot be resumed as the program gives them.
 
     Raises:
-        SavepointMismatchError: It does not fit; names what does not.
+        SavepointMismatchError: The savepoint does not fit; the error names the mismatch.
     """
     if savepoint.max_parallelism != plan.options.max_parallelism:
         raise SavepointMismatchError(
@@ -151,7 +152,7 @@ def match_savepoint(
 
 
 def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
-    """Refuse state and sources for which the plan has no place.
+    """Refuse state and sources that the plan lacks.
 
     Raises:
         SavepointMismatchError: There are some.
@@ -176,7 +177,7 @@ def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:
 
 
 def _claim(savepoint: Savepoint, uids: list[str]) -> str:
-    """Return what to do about state nobody takes."""
+    """Return the hint about state that the plan lacks."""
     drop = f"or set {_IGNORE_STATE} to drop the state."
     generated = savepoint.generated_uids
     if not any(uid in generated for uid in uids):
@@ -189,7 +190,7 @@ def _claim(savepoint: Savepoint, uids: list[str]) -> str:
 
 
 def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
-    """Refuse state and positions that fit only by number.
+    """Refuse state and positions that match only by number.
 
     Raises:
         SavepointMismatchError: There are some.
@@ -224,7 +225,7 @@ def _check_numbered(plan: PhysicalPlan, savepoint: Savepoint) -> None:
 
 
 def _of_one_name(savepoint: Savepoint) -> list[SourceRecord]:
-    """Return the sources without a uid of whose name the savepoint has several."""
+    """Return the sources without a uid whose name occurs several times in the savepoint."""
     made = [each for each in savepoint.sources if is_number(each.uid, each.name)]
     names = [each.name for each in made]
     return [each for each in made if names.count(each.name) > 1]
@@ -254,7 +255,7 @@ def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:
 
 
 def _run_that_goes_on(plan: PhysicalPlan, records: dict[int, SourceRecord]) -> RunPlan:
-    """Return the live run that reads what was being read.
+    """Return the live run that reads the same parts of sources as the savepoint's.
 
     Raises:
         SavepointMismatchError: There is none, or a source would lose its beginning.
@@ -317,8 +318,8 @@ def _cannot_go_on(plan: PhysicalPlan, source: int, record: SourceRecord) -> Save
 def _watermarks(plan: PhysicalPlan, savepoint: Savepoint) -> dict[int, dict[int, int]]:
     """Return channel to group to watermark.
 
-    A channel that is new to an operator starts with the least watermark the operator had, so
-    that its time does not go back.
+    A new channel of an operator starts with the least watermark of the operator's channels, so
+    that its watermark does not decrease.
     """
     uids = source_uids(plan)
     known = {(each.sender, each.receiver): each.groups for each in savepoint.watermarks}

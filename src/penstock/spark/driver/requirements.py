@@ -1,4 +1,4 @@
-"""`python.requirements`: packages that pip installs once per content, for all jobs of a user."""
+"""`python.requirements`: pip installs the packages once per content, for all jobs of a user."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _SHOWN = 2_000
 
 
 def installed_requirements(file: Path, packages: Path | None) -> Path:
-    """Return a directory with what a `requirements.txt` asks for, installed if it is not yet.
+    """Return a directory with the packages of a `requirements.txt`; install them if necessary.
 
-    It is below `$XDG_CACHE_HOME/penstock`, by default `~/.cache/penstock`, and is kept.
+    It is below `$XDG_CACHE_HOME/penstock`, by default `~/.cache/penstock`, and is not removed.
 
     Args:
         file: The requirements.

@@ -1,4 +1,4 @@
-"""When a failed job is started again: the strategies behind `restart-strategy.type`."""
+"""The restart strategies of `restart-strategy.type`."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ _FINAL = (
     SavepointError,
     UserCodeError,
 )
-"""Failures that another attempt would meet again, or that somebody asked for."""
+"""Failures that another attempt would repeat, and cancellation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """One more attempt.
+    """A restart of the job.
 
     Attributes:
-        number: Which restart it is, from 1.
-        limit: How many there may be, None for any number.
-        delay_seconds: How long to wait before it.
+        number: Number of the restart, from 1.
+        limit: Greatest number of restarts, None for any number.
+        delay_seconds: Time before it.
     """
 
     number: int
@@ -68,15 +68,15 @@ class RestartPolicy(Protocol):
     """Decides after each failure of one job."""
 
     def after_failure(self, now: float) -> Restart | None:
-        """Take a failure into account; return what follows, None if the job has failed.
+        """Record a failure; return the restart, None if the job has failed.
 
         Args:
-            now: Seconds on a clock that does not go back.
+            now: Seconds of a monotonic clock.
         """
 
 
 class FixedDelay:
-    """So many restarts, each after the same time. With none, the strategy `none`."""
+    """A number of restarts, each after the same time. With 0 restarts it is the strategy `none`."""
 
     def __init__(self, attempts: int, delay_seconds: float) -> None:
         self._attempts = attempts
@@ -84,7 +84,7 @@ class FixedDelay:
         self._used = 0
 
     def after_failure(self, now: float) -> Restart | None:
-        """Return the next restart while there are any."""
+        """Return the next restart, None after the last one."""
         if self._used == self._attempts:
             return None
         self._used += 1
@@ -92,13 +92,13 @@ class FixedDelay:
 
 
 class ExponentialDelay:
-    """Restarts after a time that grows, until the job has run long enough without a failure."""
+    """Restarts after a growing time. It is reset when the job has run long enough without a failure."""
 
     def __init__(self, configuration: Configuration, chance: Callable[[], float]) -> None:
         """Read the settings.
 
         Args:
-            configuration: Of the job.
+            configuration: Configuration of the job.
             chance: Returns random numbers from 0 to 1, for the jitter.
         """
         get = configuration.get
@@ -165,7 +165,7 @@ POLICIES: dict[str, Callable[[Configuration], RestartPolicy]] = {
     "exponential-delay": lambda configuration: ExponentialDelay(configuration, random.random),
     "failure-rate": _rate,
 }
-"""`restart-strategy.type` to what makes the policy of one job."""
+"""`restart-strategy.type` to the function that makes the policy of one job."""
 
 
 class Restarts:
@@ -175,5 +175,5 @@ class Restarts:
         self._policy = POLICIES[configuration.get(RESTART_STRATEGY)](configuration)
 
     def after(self, failure: PenstockError) -> Restart | None:
-        """Return the attempt that follows a failure, None if the job has failed with it."""
+        """Return the restart after a failure, None if the job has failed."""
         return None if isinstance(failure, _FINAL) else self._policy.after_failure(time.monotonic())

@@ -1,7 +1,7 @@
-"""The first start of a job from a savepoint: checked, copied, recorded.
+"""The first start of a job from a savepoint: checks the savepoint, copies its files, records the step.
 
 State files are copied into the checkpoint directory, so that the job never needs the savepoint
-again. The step `restored` is recorded after that; without it the next start begins anew.
+again. Then the step `restored` is recorded; without it the next start copies them again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ _STEP = "restored"
 def restore(
     directory: JobDirectory, plan: PhysicalPlan, configuration: Configuration, events: JobEvents
 ) -> Restored | None:
-    """Return what the job takes over from a savepoint, None if it did not start from one.
+    """Return the state and positions of a savepoint, None if the job did not start from one.
 
-    A directory in which the job has begun, from this savepoint or without one, goes its own
-    way: the setting is for new jobs.
+    The setting is for new jobs: if the job has begun in the directory, it is ignored.
 
     Raises:
         SavepointError: The savepoint is damaged, or does not fit the program.

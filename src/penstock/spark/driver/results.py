@@ -1,4 +1,4 @@
-"""What the bounded region of a job gave, for the runs behind it."""
+"""The results of the bounded region of a job, for the later runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from penstock.plan.physical import PhysicalPlan
 
 
 def with_results(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
-    """Return the plan with the files that are there by now; others stay unknown.
+    """Return the plan with the committed result files; those of other sources stay unknown.
 
     Args:
         plan: The job.

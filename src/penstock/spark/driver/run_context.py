@@ -1,4 +1,4 @@
-"""What both kinds of run share: the job, its directory, its sinks, and cancellation."""
+"""The context of batch runs and live runs: the job, its directory, its sinks, and cancellation."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ class JobContext:
         Args:
             run: The run.
             tasks: Number of tasks per level in a batch run.
-            handed: From the run before, or from a savepoint.
-            pinned: What the run reads.
+            handed: Hand-over of the previous run, or of a savepoint.
+            pinned: The input of the run.
 
         Raises:
-            UserCodeError: A function cannot be shipped; names its operator.
+            UserCodeError: A function cannot be pickled; the error names its operator.
         """
         _check_shippable(self.plan)
         made = programs_of(
@@ -140,7 +140,7 @@ class JobContext:
     def read_context(
         self, run: RunPlan, programs: tuple[LevelProgram, ...], pinned: Pinned
     ) -> ReadContext:
-        """Return what reading the sources of a run needs."""
+        """Return the read context of a run."""
         return ReadContext(
             session=self.session,
             plan=self.plan,
@@ -157,11 +157,11 @@ class JobContext:
         )
 
     def pin(self, run: RunPlan) -> Pinned:
-        """Decide what a run reads, or return what was decided earlier.
+        """Pin the input of a run, or return the pinned input of an earlier driver.
 
         Raises:
             SourceError: A source cannot be read.
-            HistoryChangedError: Files are not what they were when they were pinned.
+            HistoryChangedError: Files have changed since they were pinned.
         """
         step = _step(run)
         if self.directory.step(step) is None:
@@ -171,16 +171,16 @@ class JobContext:
         return pinned
 
     def pinned_by(self, run: RunPlan) -> Pinned:
-        """Return what was decided for a run that has begun, whatever became of the files."""
+        """Return the pinned input of a run that has begun, without checking files."""
         recorded = self.directory.step(_step(run))
         assert recorded is not None, f"run {run.index} was pinned before it began"
         return Pinned.from_json(recorded)
 
     def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
-        """Compare pinned files with what is there.
+        """Compare pinned files with the current ones.
 
         Raises:
-            HistoryChangedError: Something differs.
+            HistoryChangedError: A file has changed.
         """
         for (source, part), files in pinned.files.items():
             described = files_of(self.plan.source(source).parts[part])
@@ -209,7 +209,7 @@ class JobContext:
 
 
 def _check_shippable(plan: PhysicalPlan) -> None:
-    """Refuse functions that cannot be pickled, one by one, so that the error names which.
+    """Refuse functions that cannot be pickled. It pickles them one by one, to name the function.
 
     Raises:
         UserCodeError: An operator has such a function.

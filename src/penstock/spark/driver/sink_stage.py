@@ -1,4 +1,4 @@
-"""Driver side of the sink stage: runs the last stage of a run or micro-batch, then commits."""
+"""The sink stage in the driver: runs the last stage of a run or micro-batch, and commits sinks."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from penstock.wire.fence import Fence
 
 @dataclass(slots=True)
 class StagedEpoch:
-    """What all tasks of one epoch prepared.
+    """The staged output of all tasks of one epoch.
 
     Attributes:
-        committables: Sink index to handles, in order of task.
+        committables: Sink index to committables, in order of task.
         state_files: Name of each snapshot file, and its SHA-256.
-        report: Of all tasks.
+        report: Merged report of all tasks.
     """
 
     committables: dict[int, list[Any]] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class StagedEpoch:
     report: Report = field(default_factory=Report)
 
     def add(self, message: SinkMessage) -> None:
-        """Add what one task prepared."""
+        """Add the message of one task."""
         for index, prepared in message.committables.items():
             self.committables.setdefault(index, []).extend(prepared)
         self.state_files |= message.state_files
@@ -47,7 +47,7 @@ class StagedEpoch:
 
 
 class SinkStage:
-    """The sinks of one job: stages through Spark, commits here."""
+    """The sinks of one job. Spark tasks stage their output; the driver commits it."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class SinkStage:
         ]
 
     def recover(self) -> None:
-        """Let every sink finish interrupted commits and drop what nobody committed.
+        """Let every sink finish interrupted commits and drop uncommitted data.
 
         Raises:
             JobFencedError: Another driver has taken over.
@@ -91,14 +91,12 @@ class SinkStage:
     def stage(
         self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
     ) -> StagedEpoch:
-        """Run everything up to and including the staging of one epoch.
-
-        Nothing is visible afterwards.
+        """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
 
         Args:
-            frames: What the last level writes, or reads if it is given.
+            frames: Output of the last level, or its input if `last_level` is given.
             snapshot: Directory for state.
-            last_level: Of a batch run: works in the processes of the sink stage.
+            last_level: The last level of a batch run, which runs in the processes of the sink stage.
         """
         task = SinkTask(
             self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
@@ -115,8 +113,8 @@ class SinkStage:
         """Make an epoch visible in every sink; may be repeated.
 
         Raises:
-            JobFencedError: Another driver has taken over; what was committed before stays, and
-                is what the other driver finds.
+            JobFencedError: Another driver has taken over; data that was committed before stays
+                visible, and the other driver expects it.
         """
         started_ns = perf_counter_ns()
         failpoint("sinks.before-commit")
@@ -128,6 +126,6 @@ class SinkStage:
         failpoint("sinks.committed")
 
     def close(self) -> None:
-        """Release what the committers hold."""
+        """Close the committers."""
         for committer in self._committers:
             committer.close()

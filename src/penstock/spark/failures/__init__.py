@@ -1,1 +1,1 @@
-"""From what Spark and Java say of a failure to our errors."""
+"""Translates failures of Spark and Java to our errors."""

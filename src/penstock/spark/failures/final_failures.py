@@ -1,14 +1,14 @@
-"""Failures that another attempt of the task would meet again: told to the driver at once.
+"""Final failures, which another attempt of the task would repeat. Workers report them to the driver.
 
-Spark tries a task four times, and has no word for a failure that will not go away. So the worker
-that meets one writes it into a file whose path came with the task, as a local property, and keeps
-its task until the driver, which looks every now and then, has cancelled the Spark job:
+Spark tries a task four times, and a task cannot tell it that a failure is final. So the worker writes
+the failure into a file, whose path is a local property of the task. It blocks the task until the
+driver, which polls the file, has cancelled the Spark job:
 
-    worker   writes the failure             waits          fails; nobody tries again
-    driver                     cancels the job   answers when it has ended
+    worker   writes the failure             waits          fails; Spark makes no further attempt
+    driver                     cancels the job   writes an answer when the job has ended
 
-What a function cannot help, an `OSError` or a class of the user's own, is tried again as ever: a
-service that did not answer may answer the next time.
+An `OSError`, or an exception of the user's own class, is not final: a service that did not respond may
+respond at the next attempt.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from penstock.errors import (
 )
 
 PROPERTY = "penstock.final-failure"
-"""Spark's local property that holds the path of the file."""
+"""Spark's local property with the path of the file."""
 
 _WAIT_SECONDS = 30.0
-"""How long a worker waits for an answer. A driver that is gone does not give one."""
+"""Time that a worker waits for an answer; a driver that has ended writes none."""
 
 _LOOK_SECONDS = 0.01
 
@@ -51,7 +51,7 @@ _OF_DATA = (
     UserCodeError,
     WatermarkUnsupportedError,
 )
-"""Errors of ours that the program and its records alone decide."""
+"""Our errors that depend only on the program and its records."""
 
 _OF_CODE = (
     ArithmeticError,
@@ -62,28 +62,28 @@ _OF_CODE = (
     TypeError,
     ValueError,
 )
-"""What Python raises for what code does to its arguments."""
+"""Python's exceptions that depend only on code and its arguments."""
 
 _PYTHONS_OWN = ("builtins", "decimal", "json.decoder")
 
 
 def is_final(error: PenstockError) -> bool:
-    """Return whether the same task would meet the same failure again."""
+    """Return whether another attempt of the task would fail in the same way."""
     if isinstance(error, UserFunctionError):
         raised = error.__cause__
         return isinstance(raised, _OF_CODE) and type(raised).__module__ in _PYTHONS_OWN
     return isinstance(error, _OF_DATA)
 
 
-def tell_driver(error: PenstockError) -> None:
-    """Tell the driver of a failure that is final, and wait until it has cancelled the job."""
+def report_to_driver(error: PenstockError) -> None:
+    """Report a final failure to the driver, and wait until it has cancelled the job."""
     context = TaskContext.get()
     told = None if context is None else context.getLocalProperty(PROPERTY)
     if told is None or not is_final(error):
         return
     path = Path(told)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    # If it cannot be written, Spark tries the task again: slower, and with the same end.
+    # If the file cannot be written, Spark tries the task again, which is slower and fails too.
     with suppress(OSError):
         temporary.write_text(error.to_wire(), encoding="utf-8")
         temporary.replace(path)
@@ -93,14 +93,14 @@ def tell_driver(error: PenstockError) -> None:
 
 
 class FinalFailure:
-    """The driver's end, for the Spark jobs of one run."""
+    """Watches for final failures in the driver, for the Spark jobs of one run."""
 
     def __init__(self, context: SparkContext, directory: Path) -> None:
-        """Give the path to the Spark jobs that this thread starts, and to its queries.
+        """Set the path for the Spark jobs and queries that this thread starts.
 
         Args:
-            context: Of the session.
-            directory: Seen by all workers; what an earlier driver left there is removed.
+            context: Spark context of the session.
+            directory: Directory that all workers see; files of an earlier driver are removed.
         """
         for left in directory.iterdir():
             left.unlink(missing_ok=True)
@@ -109,27 +109,27 @@ class FinalFailure:
         context.setLocalProperty(PROPERTY, str(self._path))
 
     def seen(self) -> PenstockError | None:
-        """Return the failure that a worker has met, None if none has."""
+        """Return the final failure of a worker, None if there is none."""
         if not self._path.exists():
             return None
         return PenstockError.from_wire(self._path.read_text(encoding="utf-8"))
 
     def check(self) -> None:
-        """Stop here if a worker has met such a failure.
+        """Raise the final failure of a worker, if there is one.
 
         Raises:
-            PenstockError: It is this.
+            PenstockError: The final failure.
         """
         failure = self.seen()
         if failure is not None:
-            raise failure from None  # what Spark says is no more than that the job was cancelled
+            raise failure from None  # Spark's own error would only say that the job was cancelled
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Begin watching."""
         return self
 
     def __exit__(self, *raised: object) -> None:
-        """Watch no longer, in the thread that began; let workers that wait go on: the job has ended."""
+        """End watching, in the thread that began it; release waiting workers: the job has ended."""
         self._context.setLocalProperty(PROPERTY, None)  # type: ignore[arg-type]
         _answer_to(self._path).touch()
 

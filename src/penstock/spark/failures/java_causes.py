@@ -1,7 +1,7 @@
-"""What Java says of a failure, as values: its causes, and the error conditions of Spark.
+"""The Java causes of a failure, with Spark's error conditions.
 
-Spark names most of its errors (`FAILED_READ_FILE.NO_HINT`) and gives their parameters by name.
-Names and classes stay the same when sentences are rewritten, so failures are recognised by them.
+Most errors of Spark have a condition (`FAILED_READ_FILE.NO_HINT`) and named parameters. Conditions and
+classes are stable, unlike messages, so failures are recognised by them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.errors.exceptions.captured import CapturedException
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\][^\n]*")
 _CLASS = re.compile(r"\b((?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error))(?::\s*([^\n]*))?")
 _MOST = 16
-"""Causes that are looked at; a chain may go round in a circle."""
+"""Greatest number of causes; a chain may be cyclic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class JavaCause:
 
     Attributes:
         java_class: Its full name.
-        condition: Spark's name of the error, with its subcondition; empty if it has none.
-        parameters: Of the condition.
-        message: What it says.
+        condition: Spark's error condition with its subcondition; empty if there is none.
+        parameters: Parameters of the condition.
+        message: Its message.
     """
 
     java_class: str
@@ -47,13 +47,14 @@ class JavaCause:
 def java_causes(error: BaseException) -> tuple[JavaCause, ...]:
     """Return the Java exceptions behind a Python one, the outermost first.
 
-    Of a failure that came as text alone, those that the text names.
+    For a failure that is only text, these are the exceptions that the text names.
     """
     found: list[JavaCause] = []
     thrown = _java_side(error)
     if thrown is None:
         return causes_in(str(error))
-    with suppress(Py4JError, OSError):  # the JVM died meanwhile: what it has told is what there is
+    # the JVM has ended: only the causes read so far are available
+    with suppress(Py4JError, OSError):
         found.extend(_chain(thrown))
     return tuple(found)
 

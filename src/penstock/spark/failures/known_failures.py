@@ -1,7 +1,7 @@
-"""Failures with known causes: how each is recognised, what it becomes, and what to do.
+"""The table of failures with known causes: how to recognise each, our error, and its hint.
 
-By Spark's error condition or the Java class wherever there is one. A pattern is for what has
-neither, such as the words of the operating system. The first row that fits counts.
+A failure is recognised by Spark's error condition or the Java class. A row has a pattern only if there is
+neither, as for messages of the operating system. The first matching row applies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from penstock.errors import (
 from penstock.spark.failures.java_causes import JavaCause
 
 _HADOOP = "<version of Hadoop>"
-"""Stands in a hint for the version that Spark's jars have."""
+"""Placeholder in a hint for the version of Spark's Hadoop jars."""
 
 _RESTORE = "Restore the checkpoint directory from a copy, or start the job in a new one."
 MEMORY = (
@@ -40,11 +40,11 @@ COLON_IN_NAME = re.compile(
     r"URISyntaxException: Relative path in absolute URI: [^\n]*"
     r"|\[?FAILED_READ_FILE[^\n]*/[^/\n]*:[^/\n]*\.\s+SQLSTATE[^\n]*"
 )
-"""What Hadoop, and Spark, say of a file with a colon in its name."""
+"""Messages of Hadoop and Spark about a file with a colon in its name."""
 
 _FAILED_READ = "FAILED_READ_FILE"
 _ONLY_THE_FILE = frozenset({"FAILED_READ_FILE.NO_HINT", "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER"})
-"""Conditions that say which file, and leave it to their cause to say what is wrong with it."""
+"""Conditions that name only the file; their cause has the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class KnownFailure:
     """A row of the table.
 
     Attributes:
-        becomes: Our class.
-        hint: What to do.
-        conditions: Names of Spark's, or what they begin with.
+        becomes: Class of our error.
+        hint: Hint of our error.
+        conditions: Spark's error conditions, or prefixes of them.
         classes: Last parts of names of Java classes.
-        says: What the message must have besides; None is anything. Of a row without conditions
-            and classes, what the whole text must have, which is then what is told.
+        says: Pattern that the message must contain too; None is any message. In a row without
+            conditions and classes, pattern in the whole text, whose match is the problem.
     """
 
     becomes: type[PenstockError]
@@ -67,17 +67,18 @@ class KnownFailure:
     says: re.Pattern[str] | None = None
 
     def error(self, problem: str) -> PenstockError:
-        """Return our error for such a failure."""
+        """Return our error about the failure."""
         return self.becomes(problem, hint=self.hint.replace(_HADOOP, _hadoop()))
 
     def found(self, causes: Sequence[JavaCause], text: str) -> str | None:
-        """Return what is to be told of a failure, None if it is another one."""
+        """Return the problem if the row matches a failure, else None."""
         if not self.conditions and not self.classes:
             assert self.says is not None
             match = self.says.search(text)
             return None if match is None else match[0].strip()
         fitting = [cause for cause in causes if self._fits(cause)]
-        return _told(fitting[-1], causes) if fitting else None  # the innermost knows most
+        # the innermost cause is the most specific
+        return _told(fitting[-1], causes) if fitting else None
 
     def _fits(self, cause: JavaCause) -> bool:
         named = cause.condition.startswith(self.conditions) if cause.condition else False
@@ -87,12 +88,12 @@ class KnownFailure:
 
 
 def has_colon(error: BaseException) -> bool:
-    """Return whether a file could not be named because of a colon."""
+    """Return whether a colon in a file name caused the error."""
     return COLON_IN_NAME.search(str(error)) is not None
 
 
 def failed_file(causes: Sequence[JavaCause]) -> str | None:
-    """Return the URI of the file that could not be read, None if it was not that."""
+    """Return the URI of the file that could not be read, None for other failures."""
     paths = (c.parameters.get("path") for c in causes if c.condition.startswith(_FAILED_READ))
     return next(filter(None, paths), None)
 
@@ -105,7 +106,7 @@ def _told(cause: JavaCause, causes: Sequence[JavaCause]) -> str:
 
 @cache
 def _hadoop() -> str:
-    """Return the version of Hadoop. Only when something failed: it looks at Spark's jars."""
+    """Return the version of Hadoop. Called only after a failure, because it lists Spark's jars."""
     jars = (Path(pyspark.__file__).parent / "jars").glob("hadoop-client-api-*.jar")
     return next((jar.stem.rpartition("-")[2] for jar in jars), _HADOOP)
 

@@ -1,9 +1,9 @@
-"""From Spark's exceptions to ours.
+"""Translates Spark's exceptions to our errors.
 
 A worker raises a `PenstockError`; Spark wraps it in a Python traceback, a Java stack and often
-several causes, as text. `carrying` puts the error's wire form into that text at the worker's
-end, and `translate` finds it again in the driver. What is not ours is looked up in the table
-`KNOWN_FAILURES`; the rest becomes `JobFailedError` with Spark's first line.
+several causes, as text. In the worker `carrying` adds the error's wire form to that text, and in the
+driver `translate` decodes it. Other failures are looked up in the table `KNOWN_FAILURES`; the rest
+become a `JobFailedError` with Spark's first line.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.errors import JobFailedError, PenstockError, encodable, without_wire
-from penstock.spark.failures.final_failures import tell_driver
+from penstock.spark.failures.final_failures import report_to_driver
 from penstock.spark.failures.java_causes import java_causes
 from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
 from penstock.spark.session.lost_jvm import lost_jvm
 
 
 class WorkerFailure(Exception):  # noqa: N818 - not an error of ours: the wire form of one
-    """Carries a `PenstockError` out of a worker, as text."""
+    """A `PenstockError` of a worker, as text."""
 
 
 @contextmanager
 def carrying() -> Iterator[None]:
-    """Make what is raised inside survive Spark's wrapping: around all that runs in its workers.
+    """Encode exceptions for Spark; every function that Spark calls in a worker uses this context.
 
-    Spark's worker tells the JVM the text of an exception with all its causes, and if that cannot be
-    encoded it tells nothing, while the JVM waits for ever. So no text with half a character in it
-    may leave, neither that of our errors nor that of others.
+    Spark's worker sends the text of an exception with all its causes to the JVM. If the text cannot be
+    encoded, the worker sends nothing, and the JVM waits for ever. So the context escapes lone
+    surrogates in the text of our errors and of others.
     """
     try:
         yield
-    except GeneratorExit:  # whoever reads what is made inside has stopped
+    except GeneratorExit:  # the reader of the generator has stopped
         raise
     except PenstockError as error:
-        tell_driver(error)
+        report_to_driver(error)
         raise WorkerFailure(f"{error}\n{error.to_wire()}") from None
     except BaseException as error:
         told = "".join(traceback.format_exception(error))
@@ -54,14 +54,14 @@ _FRAME = re.compile(r'^  File "(.+)", line (\d+), in ')
 """A frame of a Python traceback."""
 
 _CALLING = re.compile(r"^An error occurred while calling \S+\.\s*(?:: )?")
-"""What py4j puts before what Java says."""
+"""The prefix that py4j adds to Java's message."""
 
 HOW_TO_SEE = "(`penstock run --verbose` shows what Spark said; in a program, `error.details` does)"
-"""Stands behind the error of a job, in place of pages."""
+"""The last line of the error of a job, in place of a long traceback."""
 
 
 def translate(error: BaseException, doing: str) -> PenstockError:
-    """Return our error for whatever Spark raised while `doing` something."""
+    """Return our error about an exception of Spark while `doing` something."""
     known = recognised(error, doing)
     if known is not None:
         return known
@@ -72,7 +72,7 @@ def translate(error: BaseException, doing: str) -> PenstockError:
 
 
 def recognised(error: BaseException, doing: str) -> PenstockError | None:
-    """Return our error for a failure whose cause is known, None for any other."""
+    """Return our error about a failure with a known cause, None for any other."""
     if isinstance(error, PenstockError):
         return error
     gone = lost_jvm(error)
@@ -90,12 +90,11 @@ def recognised(error: BaseException, doing: str) -> PenstockError | None:
     return None
 
 
-def told_first(error: BaseException, doing: str) -> PenstockError:
-    """Return our error for the end of a job, told once.
+def ended_job_error(error: BaseException, doing: str) -> PenstockError:
+    """Return our error about a failed job, without causes and frames.
 
-    What it came from is kept as its `details`. As causes it would be printed before it, and the
-    user's line would be at the end of pages of other people's frames; and so would be the frames of
-    the job's thread. Python prints none of it.
+    Spark's text becomes its `details`. As causes, Python would print it before the error, and the user's
+    line would follow pages of frames of Spark and of the job's thread.
     """
     failure = translate(error, doing)
     cause = error.__cause__ if failure is error else error
@@ -103,15 +102,15 @@ def told_first(error: BaseException, doing: str) -> PenstockError:
     failure.details = without_wire(details).strip()
     if cause is not None and not isinstance(cause, PenstockError):
         failure.add_note(HOW_TO_SEE)
-    failure.__cause__ = None  # which hides the context as well
+    failure.__cause__ = None  # `from None` hides the context too
     failure.problem = with_source_lines(failure.problem)
     return failure.with_traceback(None)
 
 
 def with_source_lines(text: str) -> str:
-    """Return a traceback with the lines of the program that only this process knows.
+    """Return a traceback with source lines that only this process has.
 
-    Those of a notebook: a cell is in no file that a worker could read.
+    These are lines of notebooks: a cell is in no file that a worker could read.
     """
     lines = text.split("\n")
     shown: list[str] = []

@@ -1,1 +1,1 @@
-"""State read from outside of a job."""
+"""Reading the state of a job without its program."""

@@ -1,14 +1,14 @@
-"""The keyed state of a checkpoint directory or savepoint, read without the job.
+"""Reads the keyed state of a checkpoint directory or savepoint, without the job.
 
-A live run keeps its state as change logs inside Spark's state store. They are read with Spark's
-own state data source, as of one committed micro-batch, split into blobs, brought together by
-operator and key group, and replayed. Snapshot files of batch runs and savepoints have blobs
-already. Memory of a worker: the entries of one key group of one operator.
+A live run stores its state as change logs in Spark's state store. Spark's state data source reads
+them as of one committed micro-batch; they are split into blobs, grouped by operator and key group, and
+replayed. Snapshot files of batch runs and savepoints contain blobs already. A worker needs memory
+for the entries of one key group of one operator.
 
-What is guaranteed while a driver runs the job: the micro-batch is chosen when a function here is
-called, and everything in its answer is as of the end of that micro-batch. Spark keeps the last
-ten (`spark.sql.streaming.minBatchesToRetain`); an answer evaluated after the job has passed them
-fails. It never mixes two.
+While a driver runs the job, a function here chooses one micro-batch when it is called, and its whole
+result is as of the end of that micro-batch. Spark retains the last ten
+(`spark.sql.streaming.minBatchesToRetain`); a result that is evaluated later is an error, and never a
+mix of two.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ def read_state_rows(session: SparkSession, job_directory: Path) -> DataFrame:
 
     Returns:
         Rows (operator STRING, key_group INT, blob BINARY) of entries only, as of the last
-        committed micro-batch or complete batch run. Broadcast state has key group -1. Damage
-        found while they are computed is a `StateError` inside Spark's exception; `reading`
-        gets it out.
+        committed micro-batch or complete batch run. Broadcast state has key group -1. Damage that is
+        detected while they are computed is a `StateError` inside Spark's exception; `reading`
+        extracts it.
 
     Raises:
-        JobDirectoryError: It is neither of both, or a record in it is damaged.
+        JobDirectoryError: It is no checkpoint directory or savepoint, or a record in it is damaged.
         SavepointError: It is a savepoint with a damaged manifest.
         StateError: There is no state yet, or it is damaged.
     """
@@ -72,8 +72,8 @@ def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = 
 
     Args:
         session: Spark.
-        location: From `locate_state`.
-        uid: The only operator wanted; None for all.
+        location: A result of `locate_state`.
+        uid: The only operator to read; None for all.
     """
     if isinstance(location, QueryCheckpoint):
         return _log_blobs(session, location, uid)
@@ -81,16 +81,16 @@ def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = 
 
 
 def grouped(blobs: DataFrame) -> DataFrame:
-    """Return blob rows as `ReplayGroups` wants them: key groups together, each in order."""
+    """Return blob rows in the order of `ReplayGroups`: by key group, each in order of writing."""
     return blobs.repartition("operator", "key_group").sortWithinPartitions(*_ORDER)
 
 
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
-    """Raise what Spark raises inside as an error of ours.
+    """Translate Spark's exceptions in the context to our errors.
 
     Raises:
-        PenstockError: The one a worker raised, or a `StateError`.
+        PenstockError: The error of a worker, or a `StateError`.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""State entries as columns: which there are, what type each has, and filling them.
+"""State entries as columns: their names, types and values.
 
     value, reducing, aggregating    key, value, key_group
     list                            key, list_index, value, key_group
@@ -7,10 +7,9 @@
     broadcast                       map_key, value
     with a time-to-live             the same and last_access_ms
 
-A declared type becomes the column type it has in files (`penstock.types.arrow`). Types without a
-column form, above all what nobody declared, become text: JSON, or `repr` where a value has no
-JSON. Keys are never declared; they get a column of the type all of them have, if that is a
-simple one.
+A declared type has the column type of files (`penstock.types.arrow`). Types without a column type,
+mostly undeclared ones, become text: JSON, or `repr` of a value without JSON. Keys have no declared
+type; if all of them have the same simple type, it is the column type.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ SUBKEY_COLUMNS: dict[StateKind, str] = {
     StateKind.TIMERS: "timestamp_ms",
     StateKind.BROADCAST: "map_key",
 }
-"""Kind to the name of the column that tells entries of one key apart."""
+"""Kind to the name of the column that distinguishes the entries of one key."""
 
 _KEY_TYPES: dict[str, TypeInformation] = {
     "text": Types.STRING(),
@@ -51,7 +50,7 @@ _KEY_TYPES: dict[str, TypeInformation] = {
     "bytes": Types.PRIMITIVE_ARRAY(Types.BYTE()),
     "date": Types.SQL_DATE(),
 }
-"""Kind of key to the type of a column that only has such keys."""
+"""Kind of key to the type of a column whose keys all have this kind."""
 
 _KIND_OF_CLASS: dict[type, str] = {
     str: "text",
@@ -79,7 +78,7 @@ def kinds_of(values: list[Any]) -> set[str]:
 
 
 def type_of_kinds(kinds: set[str]) -> TypeInformation | None:
-    """Return the type of a column of such keys; None stands for text."""
+    """Return the type of a column of keys of these kinds; None means text."""
     return _KEY_TYPES.get(next(iter(kinds))) if len(kinds) == 1 else None
 
 
@@ -101,7 +100,7 @@ def safe_repr(value: Any) -> str:
     """Return the `repr` of a value, or its class if the user's `__repr__` fails."""
     try:
         return repr(value)
-    except Exception as failed:  # noqa: BLE001 - one bad value must not hide the others
+    except Exception as failed:  # noqa: BLE001 - one value must not hide the others
         return f"<{type(value).__name__} whose repr fails: {failed}>"
 
 
@@ -135,13 +134,13 @@ class EntryColumn:
 
 
 def declared_column(name: str, type_info: TypeInformation) -> EntryColumn:
-    """Return the column of a declared type, as text if it has no column form in Spark."""
+    """Return the column of a declared type, of text if Spark has no column type for it."""
     return EntryColumn(name, type_info if _has_column(type_info) else None)
 
 
 def _has_column(type_info: TypeInformation) -> bool:
     try:
-        return "time64" not in str(arrow_type(type_info))  # a time of day is none of Spark's
+        return "time64" not in str(arrow_type(type_info))  # Spark has no type for a time of day
     except ArgumentError:
         return False
 
@@ -156,10 +155,10 @@ def entry_columns(
     """Return the columns of a state.
 
     Args:
-        schema: Of the state.
+        schema: Schema of the state.
         key: Type of all keys, None for text.
-        subkey: Type of all keys of a map that nobody declared, None for text.
-        as_text: Whether keys, map keys and values are text whatever their type.
+        subkey: Type of all keys of a map without a declared type, None for text.
+        as_text: Whether keys, map keys and values are always text.
     """
     long = Types.LONG()
     columns = []
@@ -189,13 +188,13 @@ def _subkey_column(name: str, schema: StateSchema, found: TypeInformation | None
 
 
 def newest_schema(texts: Iterable[str], subject: str) -> StateSchema:
-    """Return the schema among `texts` that entries of all others can be read as.
+    """Return the schema among `texts` with which entries of all others can be read.
 
     Raises:
         StateMigrationError: There is none.
         DecodeError: A text is no schema.
     """
-    # Whoever looks at values wants them plain, whatever form they are stored in.
+    # The stored form is irrelevant here: values are shown as plain ones.
     parsed = map(StateSchema.parse, sorted(texts))
     schemas = [replace(schema, form=StoredForm.PLAIN) for schema in parsed]
     refused: StateError | None = None
@@ -227,8 +226,8 @@ class Entries:
     values: list[Any]
     last_access_ms: list[int] | None
 
-    def parts(self, size: int) -> Iterator[Entries]:
-        """Yield the same entries, at most `size` at a time."""
+    def batches(self, size: int) -> Iterator[Entries]:
+        """Yield the entries in batches of at most `size`."""
         for at in range(0, len(self.keys), size):
             some = slice(at, at + size)
             yield Entries(
@@ -268,7 +267,7 @@ def entries_of(sections: Iterable[Section], wanted: StateSchema, subject: str) -
 def _elements(
     keys: list[Any], numbers: list[Any], chunks: list[Any]
 ) -> tuple[list[Any], list[Any], list[Any]]:
-    """Return key, index in the whole list, and value of each element of lists kept in chunks."""
+    """Return key, index in the whole list, and value of each element of lists that are stored in chunks."""
     of_key: dict[Any, list[tuple[int, list[Any]]]] = {}
     for key, number, chunk in zip(keys, numbers, chunks, strict=True):
         of_key.setdefault(key, []).append((number, chunk))
@@ -287,10 +286,10 @@ class EntryBatches:
     """Makes Arrow batches of the entries of one state.
 
     Attributes:
-        uid: Operator.
+        uid: uid of the operator.
         state: Name of the state.
-        schema: What all entries are read as.
-        columns: Of `entry_columns`.
+        schema: Schema with which all entries are read.
+        columns: Result of `entry_columns`.
     """
 
     uid: str
@@ -306,7 +305,7 @@ class EntryBatches:
         """
         subject = f"state {self.state!r} of operator {self.uid!r}"
         sections = [each for each in replayed.sections() if each.state == self.state]
-        for some in entries_of(sections, self.schema, subject).parts(_ENTRIES_PER_BATCH):
+        for some in entries_of(sections, self.schema, subject).batches(_ENTRIES_PER_BATCH):
             yield self._batch(subject, key_group, some)
 
     def _batch(self, subject: str, key_group: int, entries: Entries) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""What differs between the states of two checkpoints or savepoints."""
+"""The differences between the states of two checkpoints or savepoints."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ Address = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """How one state differs.
+    """The difference of one state.
 
     Attributes:
-        uid: Operator.
-        name: Of the state.
-        before: Entries in the first directory.
-        after: Entries in the second directory.
-        added: Entries only the second has.
-        removed: Entries only the first has.
-        changed: Entries with another value.
+        uid: uid of the operator.
+        name: Name of the state.
+        before: Number of entries in the first directory.
+        after: Number of entries in the second directory.
+        added: Number of entries that only the second has.
+        removed: Number of entries that only the first has.
+        changed: Number of entries with another value.
     """
 
     uid: str
@@ -67,12 +67,12 @@ class EntryChange:
     """One entry that differs, as text.
 
     Attributes:
-        uid: Operator.
-        name: Of the state.
+        uid: uid of the operator.
+        name: Name of the state.
         key: Its key; None for broadcast state.
         subkey: Map key, list index or timestamp; None for other kinds.
-        before: Its value in the first directory; None if it is not there.
-        after: Its value in the second directory; None if it is not there.
+        before: Its value in the first directory; None if it is missing there.
+        after: Its value in the second directory; None if it is missing there.
     """
 
     uid: str
@@ -92,8 +92,8 @@ def state_differences(
 ) -> tuple[list[StateChange], list[EntryChange]]:
     """Compare the entries of two checkpoint directories or savepoints.
 
-    Entries are the same if their values are: when they were last accessed does not count, nor
-    with what type they were stored. A value without JSON counts as changed if its pickle does.
+    Entries with equal values are equal: time of access and stored type do not count. A value without
+    JSON is changed if its pickle is.
     The values are unpickled, which runs code: only open what your own jobs wrote.
 
     Args:
@@ -149,7 +149,7 @@ def _joined(before: DataFrame, after: DataFrame) -> DataFrame:
     for each in same[1:]:
         condition &= each
     here = [
-        # One of both sides has no row, and then none of its columns counts.
+        # An added or removed entry has no row on one side; the columns of that side are ignored.
         sf.when(sf.col("b.same").isNull(), sf.col(f"a.{column}"))
         .otherwise(sf.col(f"b.{column}"))
         .alias(column)
@@ -231,10 +231,10 @@ class _EntryTexts:
 
 
 def _text_and_identity(value: Any) -> tuple[str, str]:
-    """Return the text of a value, and what is equal for equal values."""
+    """Return the text of a value, and a string that is equal for equal values."""
     text = json_or_none(value)
     if text is not None:
         return text, text
-    # Twice, because a value that was just made may share objects that a loaded one does not.
+    # Pickled twice, because a new value may share objects that an unpickled one does not.
     data = pickle.dumps(pickle.loads(pickle.dumps(value, 5)), 5)
     return safe_repr(value), hashlib.sha256(data).hexdigest()

@@ -1,12 +1,12 @@
-"""Where the keyed state of a checkpoint directory or savepoint is.
+"""The location of the keyed state of a checkpoint directory or savepoint.
 
     savepoint                         its state files
     job, newest run is live           the state store of the query, after its last commit
-    job, newest complete run          the snapshot files that run recorded
-    job, none complete                the savepoint it started from
+    job, newest run is complete       the snapshot files that the run recorded
+    job, no run is complete           the savepoint it started from
 
-A live run that has not committed a micro-batch yet has no state of its own: what it will start
-from counts. Nothing is locked and nothing is written, so a running job is not disturbed.
+A live run without a committed micro-batch has no state; the state that it starts with counts. Reading
+locks and writes no files, so a running job is not disturbed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class SnapshotFile:
     """One Parquet file of rows (operator, key_group, blob).
 
     Attributes:
-        path: Where it is.
-        sha256: Of its bytes in hexadecimal, None if nobody wrote it down.
+        path: Path of the file.
+        sha256: SHA-256 of its bytes in hexadecimal, None if it was not recorded.
     """
 
     path: Path
@@ -38,7 +38,7 @@ class QueryCheckpoint:
     """The checkpoint of a streaming query.
 
     Attributes:
-        path: Where it is.
+        path: Path of the directory.
         batch: Number of the last committed micro-batch.
     """
 
@@ -50,7 +50,7 @@ StateLocation: TypeAlias = QueryCheckpoint | tuple[SnapshotFile, ...]
 
 
 def locate_state(directory: Path) -> StateLocation:
-    """Return where the state of a checkpoint directory or savepoint is, as of now.
+    """Return the current location of the state of a checkpoint directory or savepoint.
 
     Raises:
         JobDirectoryError: It is neither, or a record in it is damaged.
@@ -93,7 +93,7 @@ def _runs(directory: Path) -> set[int]:
 
 
 def _snapshot_files(directory: Path, run: int) -> tuple[SnapshotFile, ...] | None:
-    """Return what a complete run handed over, None if it is not complete."""
+    """Return the hand-over files of a complete run, None if it is not complete."""
     path = directory / f"run-{run}.done.json"
     if not path.exists():
         return None

@@ -40,8 +40,8 @@ NAMES_DDL = (
 
 
 @dataclass(slots=True)
-class FoundState:
-    """What occurs in the blobs of one state.
+class StateSurvey:
+    """The schemas and kinds of keys in the blobs of one state.
 
     Attributes:
         schemas: Texts of its schemas.
@@ -95,7 +95,7 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
 
 
 def read_state_names(path: str | Path) -> DataFrame:
-    """Return which states a checkpoint directory or savepoint has entries of.
+    """Return the states of a checkpoint directory or savepoint that have entries.
 
     Args:
         path: As for `read_state`.
@@ -130,11 +130,11 @@ def read_state_names(path: str | Path) -> DataFrame:
 
 def find_state(
     session: SparkSession, directory: Path, location: StateLocation, uid: str, name: str
-) -> FoundState:
-    """Return what occurs in one state.
+) -> StateSurvey:
+    """Return the survey of one state.
 
     Raises:
-        StateError: There is no such operator or state; says which there are.
+        StateError: There is no such operator or state; the error names the existing ones.
     """
     found = survey(session, location, uid)
     if not found:
@@ -153,12 +153,12 @@ def find_state(
 
 def survey(
     session: SparkSession, location: StateLocation, uid: str | None = None
-) -> dict[tuple[str, str], FoundState]:
-    """Return (uid, name) to what occurs in the blobs of that state; runs a Spark job."""
-    found: dict[tuple[str, str], FoundState] = {}
+) -> dict[tuple[str, str], StateSurvey]:
+    """Return (uid, name) to survey of all states; it runs a Spark job."""
+    found: dict[tuple[str, str], StateSurvey] = {}
     rows = blob_rows(session, location, uid).mapInArrow(Survey(kinds_of), SURVEY_DDL)
     for operator, state, text, part, kind in rows.distinct().collect():
-        of_state = found.setdefault((operator, state), FoundState())
+        of_state = found.setdefault((operator, state), StateSurvey())
         of_state.schemas.add(text)
         if part != "schema":
             (of_state.keys if part == "key" else of_state.subkeys).add(kind)
@@ -182,7 +182,7 @@ def type_text(schema: StateSchema) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """`EntryBatches` as a visit of `ReplayGroups`."""
+    """Adapts `EntryBatches` to a `Visit` of `ReplayGroups`."""
 
     entries: EntryBatches
 

@@ -1,1 +1,1 @@
-"""The job directory: who owns it, and what it says of the job."""
+"""The checkpoint directory of a job: its owner, and its records."""

@@ -1,15 +1,15 @@
-"""Whether Spark's record of a query is what Spark wrote.
+"""Checks the files of Spark's checkpoint of a query for damage.
 
-Hadoop keeps `.<name>.crc` beside every file it writes to a mounted file system; Spark does not
-look at it when it reads its own checkpoint. One flipped digit in `offsets/7` would be records
-that are read twice or never, so it is compared before a query goes on:
+Hadoop writes `.<name>.crc` beside every file on a mounted file system; Spark does not read it when it
+reads its own checkpoint. A flipped digit in `offsets/7` would cause records to be read twice or never,
+so the checksums are compared before a query continues:
 
     4 bytes   63 72 63 00
     4 bytes   length n of a part of the file, big-endian
     4 bytes   crc32 of each n bytes of the file, big-endian
 
-Of a file without a checksum beside it the first lines are looked at: a version, then JSON.
-Files with state are not looked at: Spark has checksums of its own for them.
+For a file without a checksum the first lines are checked: a version, then JSON. Files of state are not
+checked, because Spark has its own checksums for them.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ _VERSION = re.compile(r"v\d+")
 _HEADER = struct.Struct(">4sI")
 _PATTERNS = ("metadata", "offsets/*", "commits/*", "sources/*/*")
 _SPARKS_OWN = frozenset({"metadata", "offsets/*", "commits/*"})
-"""Of these the form is known: a version, but for `metadata`, then JSON. Sources have their own."""
+"""Files with a known format: a version (except `metadata`), then JSON. Sources have other formats."""
 
 _OF_STATE = ("state/*/_metadata/*/*", "state/*/_stateSchema/*/*")
-"""What state Spark has and how it is stored, written once: Spark reads it before any checksum of its
-own."""
+"""Files that describe Spark's state, written once: Spark reads them before its own checksums."""
 
 
 def check_checkpoint(checkpoint: Path) -> None:
-    """Compare the files that say how far a query is with their checksums.
+    """Compare the files that record the progress of a query with their checksums.
 
-    A file without a checksum was renamed into place and the driver was killed before its checksum
-    was, or the file system keeps none.
+    A file has no checksum if the driver was killed between the renames of both, or if the file system
+    writes none.
 
     Args:
         checkpoint: `checkpointLocation` of the query; may be empty.
 
     Raises:
-        StateError: A file is not what was written; names it.
+        StateError: A file is damaged; the error names it.
     """
     for pattern in (*_PATTERNS, *_OF_STATE):
         for path in sorted(checkpoint.glob(pattern)):
@@ -60,7 +59,7 @@ def check_checkpoint(checkpoint: Path) -> None:
 
 
 def _damage(path: Path, *, is_text: bool) -> str | None:
-    """Return what is wrong with a file, None if nothing is."""
+    """Return the damage of a file, None if it is intact."""
     sums = path.with_name(f".{path.name}.crc")
     data = path.read_bytes()
     if sums.exists():

@@ -1,7 +1,7 @@
-"""State between runs: recorded by the run that ends, read by the one that begins.
+"""The hand-over of state between runs: the ending run records it, the next run reads it.
 
-Keyed state is a Parquet table (operator, key_group, blob) in `run-N/snapshot`; watermarks and
-what operators keep beside state are in the run's record. Only files the record names are read.
+Keyed state is a Parquet table (operator, key_group, blob) in `run-N/snapshot`. Watermarks and the
+`memory` of operators are in the run's record. Only files that the record names are read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from penstock.runtime.task.report import Report
 from penstock.spark.sources.file_paths import escaped
 
 EVERY_GROUP = -1
-"""Key group of the rows that every subtask has."""
+"""Key group of rows that every subtask gets."""
 
 
 def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str, Any]:
-    """Return what the ending run records."""
+    """Return the record of the ending run."""
     return {
         "watermarks": describe_watermarks(report.watermarks),
         "memory": report.memory,
@@ -34,7 +34,7 @@ def describe_hand_over(report: Report, state_files: dict[str, str]) -> dict[str,
 
 
 def describe_watermarks(watermarks: dict[int, dict[int, int]]) -> dict[str, dict[str, int]]:
-    """Return watermarks with keys that JSON can have."""
+    """Return watermarks with keys that JSON supports."""
     return {
         str(channel): {str(group): mark for group, mark in groups.items()}
         for channel, groups in watermarks.items()
@@ -56,11 +56,11 @@ def verified_files(snapshot: Path, recorded: dict[str, str]) -> list[Path]:
     """Return the state files of a run that has ended, checked.
 
     Args:
-        snapshot: The directory they are in.
+        snapshot: Directory of the files.
         recorded: Name to SHA-256.
 
     Raises:
-        StateError: A file is gone or is not what was written; names it.
+        StateError: A file is missing or damaged; the error names it.
     """
     files = []
     for name, expected in recorded.items():
@@ -79,7 +79,7 @@ def verified_files(snapshot: Path, recorded: dict[str, str]) -> list[Path]:
 
 
 def greatest_watermark(handed: HandOver) -> int | None:
-    """Return the greatest watermark handed over, None if there is none."""
+    """Return the greatest watermark of a hand-over, None if there is none."""
     marks = [
         mark
         for groups in handed.watermarks.values()
@@ -98,7 +98,7 @@ def initial_state(
 ) -> DataFrame:
     """Return the state rows of some operators as (route, blob).
 
-    Rows of no key group (broadcast state) are there once for every subtask.
+    Rows without a key group (broadcast state) are repeated for every subtask.
 
     Args:
         session: Spark.
@@ -108,7 +108,7 @@ def initial_state(
         max_parallelism: Number of key groups.
 
     Raises:
-        StateError: A file is gone.
+        StateError: A file is missing.
     """
     for path in files:
         if not path.exists():

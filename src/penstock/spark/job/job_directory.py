@@ -1,27 +1,27 @@
-"""The checkpoint directory of a job: who owns it, what it is, and how far it got.
+"""The checkpoint directory of a job: its owner, the identity of the job, and its progress.
 
     job.json              the job's identity and shape
-    lock                  held by the driver that runs the job (see `job_lock`)
-    owner.json            who that is, and its epoch: who has an older one commits nothing
-    run-0.pinned.json     what the run reads, decided before it reads
-    run-0.staged.json     a batch run is complete, its sinks not yet committed
-    run-0.done.json       sinks committed, state ready for the next run
-    run-1.outline.json    what a savepoint of a live run says about the plan
-    restored.json         the savepoint the job started from, and where it goes on
+    lock                  locked by the driver that runs the job (see `job_lock`)
+    owner.json            that driver and its epoch: a driver with an older epoch cannot commit
+    run-0.pinned.json     the input of the run, decided before it reads
+    run-0.staged.json     a batch run is complete, its sinks are not committed
+    run-0.done.json       sinks are committed, state is ready for the next run
+    run-1.outline.json    the facts about the plan for savepoints of a live run
+    restored.json         the savepoint the job started from, and the positions it continues at
     stopped.json          the job was stopped with a savepoint
-    finished.json         the whole job is done
-    run-0/snapshot/       state handed over, Parquet rows (operator, key_group, blob); until the
-                          next run has it in its own checkpoint (see `superseded_state`)
+    finished.json         the whole job has ended
+    run-0/snapshot/       state of the hand-over, Parquet rows (operator, key_group, blob), until
+                          the next run's checkpoint contains it (see `superseded_state`)
     run-1/spark/          checkpoint of the streaming query
     run-1/control/        control log: start, end of sources, hand-over, savepoints
-    restored/             state files of the savepoint the job started from; likewise
-    requests/             requests for savepoints, and their answers
-    savepoints/           savepoints for which no other place was named
-    spool/                records on their way to the driver (print, collect)
+    restored/             state files of the savepoint the job started from, also until then
+    requests/             requests for savepoints, and their results
+    savepoints/           savepoints without another target directory
+    spool/                records for the driver (print, collect)
 
-Every file with a name in this list is written whole (temporary file, fsync, rename) and
-verified by checksum when read. A step is recorded after its effect, and an effect whose record
-is missing can be repeated, so a driver killed anywhere finishes when started again.
+Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
+checksum. A step is recorded after its effect, and an effect without a record can be repeated. So a
+driver may be killed at any point; the next one finishes the job.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FORMAT = 1
 _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
-"""What uids of operators without one are made of; a job of 0.1.0 says nothing and has numbers."""
+"""Version of generated uids; a job of 0.1.0 has no such entry, and numbered uids."""
 
 
 class JobDirectory:
@@ -61,8 +61,8 @@ class JobDirectory:
     Attributes:
         path: The directory.
         job_id: Identifies the job across restarts; safe in file names.
-        is_temporary: Nobody asked for the directory, so it is removed at the end.
-        is_new: There was no job in the directory when it was opened.
+        is_temporary: Whether the user set no directory, so that it is removed at the end.
+        is_new: Whether the directory contained no job when it was opened.
         plan: The plan of the job, with the uids under which the directory has its state.
     """
 
@@ -79,7 +79,7 @@ class JobDirectory:
         """Create or reopen the directory of a job and lock it.
 
         Raises:
-            JobDirectoryError: It cannot be used, or holds something else.
+            JobDirectoryError: It cannot be used, or contains other files.
             JobMismatchError: It belongs to another job, or the graph has changed.
             JobLockedError: Another driver runs the job.
         """
@@ -104,7 +104,7 @@ class JobDirectory:
         return made
 
     def step(self, name: str) -> dict[str, Any] | None:
-        """Return what was recorded for a step, None if it was not reached.
+        """Return the record of a step, None if the job has not reached it.
 
         Raises:
             JobDirectoryError: The record is damaged.
@@ -133,10 +133,10 @@ class JobDirectory:
             ) from cause
 
     def digest_of(self, data: bytes) -> str | None:
-        """Return the keyed digest of what the job writes and will unpickle.
+        """Return the keyed digest of data that the job writes and will unpickle.
 
-        The key was drawn when the job began and is in `job.json`, which nobody else may read. None
-        in a directory that 0.1.0 began: it has no key.
+        The key is random and in `job.json`, which only its owner may read. It returns None in a
+        directory of 0.1.0, which has no key.
         """
         known = self.step("job")
         if known is None or _KEY not in known:
@@ -144,10 +144,10 @@ class JobDirectory:
         return hmac.digest(bytes.fromhex(known[_KEY]), data, "sha256").hex()
 
     def check_digest(self, data: bytes, digest: object, name: str) -> None:
-        """Refuse what this job did not write, before it is unpickled: a pickle runs code.
+        """Refuse data that this job did not write, before it is unpickled: a pickle runs code.
 
         Raises:
-            JobDirectoryError: The digest is another one.
+            JobDirectoryError: The digest differs.
         """
         expected = self.digest_of(data)
         if expected is None:
@@ -161,17 +161,17 @@ class JobDirectory:
 
     @property
     def fence(self) -> Fence:
-        """Lets this driver commit: call it right before, it raises if another has taken over."""
+        """The fence; call it directly before a commit. It raises if another driver has taken over."""
         assert self._lock is not None, "the directory is open"
         return self._lock.fence
 
     @property
     def has_begun(self) -> bool:
-        """Whether a run of the job has decided what it reads."""
+        """Whether a run of the job has pinned its input."""
         return next(self.path.glob("run-*.pinned.json"), None) is not None
 
     def forget_job(self) -> None:
-        """Make the directory of a new job, which has not begun, free for any job.
+        """Remove the identity of a new job that has not begun, so that any job may use the directory.
 
         Raises:
             JobFencedError: Another driver has taken over.
@@ -181,9 +181,9 @@ class JobDirectory:
         (self.path / "job.json").unlink(missing_ok=True)
 
     def run_directory(self, run: int, name: str) -> Path:
-        """Return a directory of a run, made if missing."""
+        """Return a directory of a run; create it if it is missing."""
         path = self.path / f"run-{run}" / name
-        # Made one by one: mkdir has no mode for parents. What Spark writes is behind them.
+        # Created one by one, because `mkdir` ignores the mode for parents. Spark's files are below.
         path.parent.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         path.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         return path
@@ -198,7 +198,7 @@ class JobDirectory:
         shutil.rmtree(self.path / f"run-{run}" / name, ignore_errors=True)
 
     def note_jvm(self, pid: int) -> None:
-        """Write down which JVM works for the lock's owner; it may outlive a killed driver.
+        """Record the JVM of the lock's owner; it may outlive a killed driver.
 
         Raises:
             JobDirectoryError: It cannot be written.

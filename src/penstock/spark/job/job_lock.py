@@ -1,14 +1,14 @@
-"""The lock of a checkpoint directory, and who holds it.
+"""The lock of a checkpoint directory, and its owner.
 
     lock         locked (`flock`) by the driver that runs the job; always empty
-    owner.json   epoch and token of the last driver, and which processes it is; see `serde.fence`
+    owner.json   epoch, token and processes of the last driver; see `wire.fence`
 
-The kernel drops the lock when a driver ends, however it ends. Its JVM may live on for a moment,
-so the next driver waits for it: the process that is meant is known by PID, start time and boot, so
-no other process is taken for it. What the lock cannot tell (a driver that hangs and cannot be ended,
-one on a host that shares the directory but not its locks) the epoch settles: the newcomer raises it,
-and the old driver's next commit fails. Who removes `lock` says that its holder is dead: the next
-driver does not wait for it.
+The kernel releases the lock when a driver ends in any way. Its JVM may run a moment longer, so the
+next driver waits for it. PID, start time and boot identify the JVM, so no other process is mistaken
+for it. The lock does not cover a driver that hangs and cannot be ended, or one on a host that shares
+the directory but not its locks. There the epoch decides: the new driver increments it, and the old
+driver's next commit fails. A user who removes `lock` declares its holder dead: the next driver does
+not wait for it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class JobLock:
     """A checkpoint directory that this driver has taken over.
 
     Attributes:
-        fence: Lets this driver commit for as long as nobody else takes over.
+        fence: The fence, which lets this driver commit until another one takes over.
     """
 
     def __init__(self, file: IO[str], fence: Fence) -> None:
@@ -50,14 +50,14 @@ class JobLock:
 
         Raises:
             JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
-            JobDirectoryError: Who had it last cannot be read.
+            JobDirectoryError: The last owner cannot be read.
             OSError: The directory cannot be written.
         """
         known = _owner(directory)
         is_declared_dead = known is not None and not (directory / LOCK).exists()
         file = _locked_file(directory)
         try:
-            known = _owner(directory)  # as of now: nobody else writes it
+            known = _owner(directory)  # only this driver writes it now
             if known is not None and not is_declared_dead:
                 _wait_for_jvm(known, directory)
             fence = Fence(
@@ -68,12 +68,12 @@ class JobLock:
             made = cls(file, fence)
             made._write(ProcessIdentity.own(), None)
         except BaseException:
-            file.close()  # and nothing is changed: what the next driver has to know stays
+            file.close()  # `owner.json` is unchanged: the next driver needs it
             raise
         return made
 
     def note_jvm(self, pid: int) -> None:
-        """Write down which JVM works for this driver; it may outlive it.
+        """Record the JVM of this driver; it may outlive the driver.
 
         Raises:
             JobFencedError: Another driver has taken over.
@@ -82,8 +82,8 @@ class JobLock:
 
     def release(self) -> None:
         """Unlock."""
-        # A driver that took over has written itself. Should the disk be full, our processes stay
-        # written down, and whoever comes next finds that they have ended, or that they are its own.
+        # A driver that took over has written its own processes. If the disk is full, ours stay
+        # recorded; the next driver detects that they have ended, or that they are its own.
         with suppress(JobFencedError, JobDirectoryError, OSError):
             self._write(None, None, self.fence)
         self._file.close()
@@ -104,9 +104,9 @@ class JobLock:
 
 
 def is_locked(directory: Path) -> bool:
-    """Return whether a driver holds a directory.
+    """Return whether a driver has locked a directory.
 
-    The lock is tried for an instant, shared; a driver that starts in it tries again.
+    It takes the lock for an instant, shared; a driver that starts at that instant tries again.
 
     Raises:
         JobDirectoryError: The lock cannot be read.
@@ -136,7 +136,7 @@ def _locked_file(directory: Path) -> IO[str]:
             encoding="utf-8",
         )
         is_ours = _try(file, fcntl.LOCK_EX)
-        # What can be shared is held by no driver but by `is_locked`.
+        # A shared lock is possible, so `is_locked` has the lock, and no driver.
         is_refused = not is_ours and (not _try(file, fcntl.LOCK_SH) or time.monotonic() > deadline)
         if is_ours and _is_at(path, file):
             return file
@@ -147,7 +147,7 @@ def _locked_file(directory: Path) -> IO[str]:
 
 
 def _is_at(path: Path, file: IO[str]) -> bool:
-    """Return whether a path still leads to an open file; somebody may have removed it."""
+    """Return whether a path still names an open file; a user may have removed it."""
     return path.exists() and path.stat().st_ino == os.fstat(file.fileno()).st_ino
 
 
@@ -183,7 +183,7 @@ def _owner(directory: Path) -> dict[str, Any] | None:
 
 
 def _wait_for_jvm(known: dict[str, Any], directory: Path) -> None:
-    """Wait until the JVM of a killed driver is gone: it could still be writing.
+    """Wait until the JVM of a killed driver has ended: it could still write.
 
     Raises:
         JobLockedError: It does not end.

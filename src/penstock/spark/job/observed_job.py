@@ -1,4 +1,4 @@
-"""A job seen from another process, through its checkpoint directory. Nothing is changed."""
+"""Observes a job from another process through its checkpoint directory, without changing it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _LIVE = RunKind.LIVE.name
 
 @dataclass(frozen=True, slots=True)
 class ObservedJob:
-    """A checkpoint directory that holds a job.
+    """The checkpoint directory of a job.
 
     Attributes:
         path: The directory.
-        name: Of the job.
+        name: Name of the job.
         runs: (name, kind) of its runs.
     """
 
@@ -49,7 +49,7 @@ class ObservedJob:
         return cls(path.absolute(), job["name"], runs)
 
     def is_running(self) -> bool:
-        """Return whether a driver holds the lock.
+        """Return whether a driver has locked the directory.
 
         Raises:
             JobDirectoryError: The lock cannot be read.
@@ -58,7 +58,7 @@ class ObservedJob:
 
     @contextmanager
     def locked(self) -> Iterator[Fence]:
-        """Keep drivers away; yields what to call before a commit.
+        """Lock the directory inside the context; yield the fence to call before a commit.
 
         Raises:
             JobLockedError: A driver runs the job, or the JVM of a killed one still does.
@@ -76,7 +76,7 @@ class ObservedJob:
             lock.release()
 
     def record(self, step: str) -> dict[str, Any] | None:
-        """Return what was recorded for a step, None if it was not reached.
+        """Return the record of a step, None if the job has not reached it.
 
         Raises:
             JobDirectoryError: The record is damaged.
@@ -84,18 +84,18 @@ class ObservedJob:
         return _record(self.path / f"{step}.json")
 
     def ended(self) -> str | None:
-        """Return how the job ended for good, in words; None if it can go on."""
+        """Return in words how the job has ended; None if it can continue."""
         if self.record("finished") is not None:
             return "it is finished"
         stopped = self.record("stopped")
         return None if stopped is None else f"it was stopped with savepoint {stopped['savepoint']}"
 
     def has_live_run(self) -> bool:
-        """Return whether some run of the job can give a savepoint."""
+        """Return whether a run of the job supports savepoints."""
         return any(kind == _LIVE and name != RESULTS_RUN for name, kind in self.runs)
 
     def run_now(self) -> int:
-        """Return the index of the run the job is in, or begins with."""
+        """Return the index of the current run, or of the first one."""
         restored = self.record("restored")
         index = 0 if restored is None else int(restored["run"])
         while index < len(self.runs) - 1 and self.record(f"run-{index}.done") is not None:
@@ -103,7 +103,7 @@ class ObservedJob:
         return index
 
     def run_without_savepoint(self) -> str | None:
-        """Return the run the job is in, in words, if it has no savepoint to give; else None."""
+        """Return the current run in words if it does not support savepoints, else None."""
         name, kind = self.runs[self.run_now()]
         if kind != _LIVE:
             return f"batch run {name!r}"

@@ -1,6 +1,6 @@
-"""What a savepoint says about a live run whatever its micro-batch, and where that stood.
+"""The outline of a live run: the facts of a savepoint that do not depend on the micro-batch.
 
-The outline is made from the plan when the run starts and recorded in the checkpoint directory
+The outline is made of the plan when the run starts, and recorded in the checkpoint directory
 (`run-N.outline.json`), so that a savepoint can be made without the program.
 """
 
@@ -35,17 +35,17 @@ class SourceOutline:
     """One source in a live run.
 
     Attributes:
-        id: In the plan.
+        id: Id in the plan.
         uid: Stable identity.
         name: For people.
-        kinds: Of its parts.
-        part: The part this run reads, None if none.
+        kinds: Kinds of its parts.
+        part: The part that this run reads, None if it reads none.
         kind: Name of a `StreamKind`, None without part.
         first_stream: Index of its first stream among the offsets of a micro-batch; the positions
             stream is 0.
         streams: Number of its streams.
-        first_source: Index of its first stream among reports of progress and logs of files; a
-            stream that is united with itself counts once there. As `first_stream` if None.
+        first_source: Index of its first stream among reports of progress and logs of files, where a
+            stream that is united with itself counts once. None is `first_stream`.
     """
 
     id: int
@@ -60,7 +60,7 @@ class SourceOutline:
 
     @property
     def log(self) -> int:
-        """Index of its log of files, and of its part of a report of progress."""
+        """Index of its log of files, and of its entry in a report of progress."""
         return self.first_stream if self.first_source is None else self.first_source
 
 
@@ -71,8 +71,8 @@ class ChannelOutline:
     Attributes:
         sender: uid of the operator or source.
         receiver: uid of the operator.
-        sources: Ids of the sources whose watermarks it carries; None if it carries those of
-            the sender's subtasks.
+        sources: Ids of the sources whose watermarks it sends; None if it sends those of the
+            sender's subtasks.
     """
 
     sender: str
@@ -85,8 +85,8 @@ class RunOutline:
     """A live run.
 
     Attributes:
-        job_id: Of the job.
-        job_name: Of the job.
+        job_id: Id of the job.
+        job_name: Name of the job.
         run: Name of the run.
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
@@ -105,12 +105,12 @@ class RunOutline:
     channels: dict[int, ChannelOutline]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is recorded."""
+        """Return the form to record."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> RunOutline:
-        """Return what `to_json` gave."""
+        """Return the object that `to_json` encoded."""
         return cls(
             **recorded
             | {
@@ -139,7 +139,7 @@ class RunOutline:
         *,
         drained: bool,
     ) -> Savepoint:
-        """Return the manifest of a savepoint of this run, taken now."""
+        """Return the manifest of a new savepoint of this run."""
         return Savepoint(
             id=savepoint_id,
             taken_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -151,7 +151,7 @@ class RunOutline:
             drained=drained,
             operators=self.operators,
             sources=sources,
-            # An input that was ended for the savepoint has not really ended.
+            # An input that a drain has ended continues after the savepoint.
             watermarks=() if drained else self._watermarks(report),
             memory=report.memory,
             files=files,
@@ -231,17 +231,17 @@ def source_records(
     run_directory: Path,
     batch: int,
 ) -> tuple[SourceRecord, ...]:
-    """Return where reading stood at the end of a micro-batch.
+    """Return the positions of sources at the end of a micro-batch.
 
     Args:
         outline: The run.
-        pinned: What it reads.
-        earlier: What was read of files before it.
-        run_directory: Of the run, in the checkpoint directory.
+        pinned: Its input.
+        earlier: Files that were read before the run.
+        run_directory: Directory of the run in the checkpoint directory.
         batch: The micro-batch.
 
     Raises:
-        StateError: Spark's checkpoint cannot be understood.
+        StateError: Spark's checkpoint has an unknown format.
     """
     offsets = stream_offsets(run_directory / "spark", batch)
     records = []

@@ -1,1 +1,1 @@
-"""A live run: the streaming query, and how far it is behind."""
+"""A live run: the streaming query, and its pending input."""

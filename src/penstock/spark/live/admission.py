@@ -1,11 +1,11 @@
-"""How many files a micro-batch takes of each file source, while a live run goes on.
+"""Admission control of file sources: the greatest number of files per micro-batch of a live run.
 
-Spark fixes the number where a query starts. So when what waits asks for another number, the query
-begins anew with it, between two micro-batches: workers keep their copies of state, nothing is
-read or written twice, and it takes about as long as a small micro-batch. To be worth that the
-number must at least double, or become the usual one again because no more than one micro-batch
-waits; and two looks in a row must say so. Sources that number their records need none of this: `positions`
-decides anew for every micro-batch.
+Spark fixes the number when a query starts. So if the pending files require another number, the query is
+restarted between two micro-batches: workers keep their copies of state, no record is read or written
+twice, and the restart takes about as long as a small micro-batch. To be worth it the number must at
+least double, or return to the usual one because at most one micro-batch is pending; and two
+measurements in a row must agree. Sources that number their records need no restart: `positions` decides
+for every micro-batch.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _WORTH = 2
 
 
 class FileAdmission:
-    """Decides when the query of a live run begins anew.
+    """Decides when to restart the query of a live run.
 
     Attributes:
-        files: Source id to the number of files that is in force.
-        is_due: The query should begin anew.
+        files: Source id to the current number of files.
+        is_due: Whether to restart the query.
     """
 
     def __init__(self, usual: int) -> None:
         """Begin before the first query.
 
         Args:
-            usual: Files of a micro-batch of a source that is not behind.
+            usual: Number of files of a micro-batch of a source without much pending input.
         """
         self._usual = usual
         self._asked: set[int] = set()
@@ -35,9 +35,9 @@ class FileAdmission:
         self.is_due = False
 
     def begin(self, wanted: Mapping[int, int]) -> dict[int, int]:
-        """A query begins with these numbers; return those that change.
+        """Begin a query with these numbers; return those that have changed.
 
-        Before the first query all are the usual one.
+        Before the first query all numbers are the usual one.
         """
         before, self.files = self.files, dict(wanted)
         self._asked, self.is_due = set(), False
@@ -48,11 +48,11 @@ class FileAdmission:
         }
 
     def note(self, wanted: Mapping[int, int], waiting: Mapping[int, int]) -> None:
-        """Take what a look says.
+        """Record a measurement.
 
         Args:
-            wanted: Source id to what the number should be.
-            waiting: Source id to the number of files that wait.
+            wanted: Source id to the required number of files.
+            waiting: Source id to the number of pending files.
         """
         asked = {
             source

@@ -1,10 +1,10 @@
-"""Notices the end of bounded sources of a live run and tells every subtask.
+"""Detects the end of bounded sources of a live run and sends it to every subtask.
 
-Split sources have ended when the offset of the positions stream has reached the end of every
-split; the stream tells the subtasks itself, unless it had nothing to read. A bounded file source has ended when a progress report shows that it had nothing new: its
-files existed before the query started. Then `end` (or, if the run hands its state over,
-`handover`) goes into the control log, and the run is complete when the query has committed the
-micro-batch that delivered it.
+A split source has ended when the offset of the positions stream has reached the end of every split;
+the stream sends the end itself, unless it had nothing to read. A bounded file source has ended when
+a progress report has no new files, because its files existed before the query started. Then `end`
+(or `handover`, if the run hands over its state) is added to the control log. The run is complete when
+the query has committed the micro-batch that delivered it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from penstock.spark.sources.table import row_of
 
 
 class BoundedInputs:
-    """Follows one live run."""
+    """Detects the ends of one live run's sources."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class BoundedInputs:
         self._streams = {source.id: source.log for source in outline.sources}
 
     def complete(self, progress: Any) -> bool:
-        """Return whether everything the run reads has been processed and committed."""
+        """Return whether all input of the run is processed and committed."""
         offsets = progress.sources
         positions = json.loads(offsets[0].endOffset) if offsets[0].endOffset else None
         if positions is None:
@@ -55,7 +55,7 @@ class BoundedInputs:
         return delivered and (self._run.hands_over or all(r.ends for r in self._run.readings))
 
     def _tells_itself(self, reading: Reading) -> bool:
-        """Return whether the end of a source comes with its last records."""
+        """Return whether the positions stream sends the end of a source with its last records."""
         splits = self._splits.get((reading.source, reading.parts[0]), ())
         return any(start != end for start, end in splits)
 

@@ -1,4 +1,4 @@
-"""The columns of live files, looked at before anything computed from them is visible."""
+"""Checks the columns of live files before results of these files become visible."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.spark.sources.table import files_of
 
 
 class LiveColumns:
-    """Looks at the files of each micro-batch of one live run."""
+    """Checks the files of each micro-batch of one live run."""
 
     def __init__(self, context: ReadContext) -> None:
         """Begin before the first query.
 
         Args:
-            context: Of the run.
+            context: Read context of the run.
         """
         self._context = context
         self._parts = [
@@ -27,13 +27,13 @@ class LiveColumns:
         ]
 
     def check(self, files: Mapping[int, set[str]]) -> None:
-        """Look at the files of a micro-batch that is to be run.
+        """Check the files of a micro-batch before it runs.
 
         Args:
             files: Source id to URIs.
 
         Raises:
-            SourceError: One has columns that would be lost; names it.
+            SourceError: A file has columns that would be lost; the error names it.
         """
         for source, part, described in self._parts:
             if files.get(source):

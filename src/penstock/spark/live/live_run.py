@@ -2,11 +2,11 @@
 
 The query reads the positions stream (ranges of split sources, control events) and the streams
 of other sources, passes level after level of `transformWithState`, and ends in a `foreachBatch`
-that stages and commits the sinks in the driver. Spark's checkpoint holds offsets and state; a
-micro-batch whose commit was interrupted is computed again and the sinks recognise its epoch.
+that stages and commits the sinks in the driver. Spark's checkpoint contains offsets and state. A
+micro-batch whose commit was interrupted is computed again, and the sinks recognise its epoch.
 
-Sinks are committed by `foreachBatch` and not by a Python data source writer, because then the
-driver process that holds the job's lock is the one that makes output visible.
+`foreachBatch` commits sinks, not a Python data source writer: only the driver process, which has the
+job's lock, may make output visible.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark, initial_state
 from penstock.spark.job.run_outline import outline_of
 from penstock.spark.live.admission import FileAdmission
-from penstock.spark.live.behind import Behind, Distance
 from penstock.spark.live.bounded_inputs import BoundedInputs
 from penstock.spark.live.live_columns import LiveColumns
 from penstock.spark.live.own_positions import own_positions
+from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.spark.live.superseded_state import FirstState
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker
@@ -64,21 +64,21 @@ from penstock.spark.worker.worker_memory import live_attempt, note_ended
 
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
-"""Ticks are at least so far apart; a timer waits no longer than this and a micro-batch."""
+"""Least time between two ticks; a timer fires late by at most this time and a micro-batch."""
 
 _FEW_RECORDS = 16
 _LARGE_STATE_BYTES = 64 << 20
 
 
 class _MicroBatchFailedError(Exception):
-    """Tells Spark that a micro-batch failed; the failure itself is kept beside it."""
+    """Fails a micro-batch in Spark; `LiveRun` stores the failure itself."""
 
 
 class LiveRun:
     """Executes one live run of a job.
 
     Attributes:
-        report: What the micro-batches committed in this process reported.
+        report: The merged report of the micro-batches that this process committed.
     """
 
     def __init__(
@@ -90,14 +90,14 @@ class LiveRun:
         *,
         predecessor_ended: float | None,
     ) -> None:
-        """Prepare, without starting anything.
+        """Prepare the run without starting it.
 
         Args:
             job: The job.
             run: The run.
-            handed: Watermarks and memory of the run before, or of a savepoint.
+            handed: Hand-over of the previous run, or of a savepoint.
             state_files: Its snapshot; None if the job begins with this run.
-            predecessor_ended: When it ended, on the monotonic clock; None if this process
+            predecessor_ended: End of the previous run on the monotonic clock; None if this process
                 did not execute it.
         """
         self._job = job
@@ -111,7 +111,7 @@ class LiveRun:
         job.directory.record(f"run-{run.index}.outline", outline.to_json())
         self._savepoints = SavepointTaker(job, run, self._control, outline)
         self._outline = outline
-        self._behind: Behind | None = None
+        self._pending: InputMonitor | None = None
         self._files: PlannedFiles | None = None
         self._running: StreamingQuery | None = None
         self._is_started = threading.Event()
@@ -139,12 +139,13 @@ class LiveRun:
         job, run = self._job, self._run
         pinned = job.pin(run)
         self._control.append("start")
-        # Also when the run goes on: which timers are pending is known to the subtasks alone.
+        # Also for a resumed run: only the subtasks know which timers are pending.
         self._control.set_tick(time.time_ns() // 1_000_000)
         self._savepoints.poll()
         programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
         self._files = PlannedFiles(job, run.index, self._outline, pinned)
-        self._behind = Behind(job, self._outline, pinned, job.directory.path / f"run-{run.index}")
+        directory = job.directory.path / f"run-{run.index}"
+        self._pending = InputMonitor(job, self._outline, pinned, directory)
         reads = replace(
             job.read_context(run, programs, pinned),
             first_records=self._first_records(),
@@ -157,8 +158,8 @@ class LiveRun:
             cleaned_up(partial(note_ended, self._run_id), "noting the end of the run"),
             cleaned_up(removal, "removing local copies of state"),
         ):
-            while self._query(reads, programs, self._behind, self._files):
-                pass  # other micro-batches are wanted, or the last one once more
+            while self._query(reads, programs, self._pending, self._files):
+                pass  # restart the query with other sizes of micro-batches, or to repeat the last one
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
             job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
@@ -170,14 +171,14 @@ class LiveRun:
         self,
         reads: ReadContext,
         programs: Sequence[LevelProgram],
-        behind: Behind,
+        pending: InputMonitor,
         planned: PlannedFiles,
     ) -> bool:
-        """Run one query to its end; return whether another one goes on."""
-        files = behind.files_per_batch()
+        """Run one query to its end; return whether to start another one."""
+        files = pending.files_per_batch()
         for source, most in self._admission.begin(files).items():
             name = self._job.plan.source(source).name
-            waiting = behind.files_waiting()[source]
+            waiting = pending.files_waiting()[source]
             self._job.events.publish(AdmissionChanged(name, most, waiting))
         with own_positions(self._job.session):
             frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
@@ -196,9 +197,9 @@ class LiveRun:
                 return self._follow(query, reads, final)
 
     def _first_records(self) -> int:
-        """Return how much the first micro-batch takes: little, if much state is to be decoded.
+        """Return the size of the first micro-batch: small, if much state must be decoded.
 
-        Of a key group nothing is decoded before it is needed, and few records need few of them.
+        A key group is decoded when it is first needed, and few records need few key groups.
         """
         return _FEW_RECORDS if self._first_state.size_bytes() >= _LARGE_STATE_BYTES else 0
 
@@ -248,14 +249,14 @@ class LiveRun:
     def _commit(self, frames: DataFrame, number: int) -> None:
         """Stage and commit one micro-batch; called by Spark in a thread of this process."""
         started = time.monotonic()
-        if self._savepoints.has_stopped:  # nothing may become visible behind the savepoint
+        if self._savepoints.has_stopped:  # nothing may become visible after the savepoint
             raise _MicroBatchFailedError("the job was stopped with a savepoint")
-        if self._admission.is_due:  # nothing of the micro-batch was computed yet
+        if self._admission.is_due:  # no record of the micro-batch is processed yet
             raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
             self._job.directory.fence()
             files = self._check_files(number)
-            assert self._columns is not None, "the query is started behind it"
+            assert self._columns is not None, "the query is started after it"
             self._columns.check(files)
             self._first_state.begin_micro_batch(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
@@ -269,23 +270,22 @@ class LiveRun:
             self._lost.succeeded()
             self.report.merge(staged.report)
             self._job.report_metrics(self._run.index, number, staged.report)
-            if self._behind is not None:
-                self._behind.note_read(number, files)
+            if self._pending is not None:
+                self._pending.note_read(number, files)
             self._publish(number, staged.report, time.monotonic() - started)
             self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
-            self._job.directory.fence()  # or Spark would write the micro-batch down as done
+            self._job.directory.fence()  # otherwise Spark would record the micro-batch as committed
         except _MicroBatchFailedError:
             raise
-        except BaseException as cause:  # noqa: BLE001 - kept, and raised where the job waits
+        except BaseException as cause:  # noqa: BLE001 - stored, and raised in the thread of the job
             self._failure = cause
-            # Spark searches the text of what leaves here with a recursive pattern, and a Java
-            # stack in it would overflow its own.
+            # Spark matches this text with a recursive pattern: a Java stack trace would overflow.
             raise _MicroBatchFailedError(type(cause).__name__) from None
 
     def _check_files(self, number: int) -> dict[int, set[str]]:
         """Return the files a micro-batch reads; see `PlannedFiles`."""
-        assert self._files is not None, "the query is started behind it"
+        assert self._files is not None, "the query is started after it"
         self._is_started.wait()
         if self._running is None:
             raise _MicroBatchFailedError("the query could not be started")
@@ -295,17 +295,17 @@ class LiveRun:
         return files
 
     def _check_files_again(self, number: int) -> None:
-        assert self._files is not None, "the query is started behind it"
+        assert self._files is not None, "the query is started after it"
         self._files.check_again(number)
 
     def _publish(self, number: int, report: Report, seconds: float) -> None:
         if report.records_read == 0:
-            return  # a control event or a tick: nothing a user waits for
+            return  # only a control event or a tick: no event for the user
         greatest = report.greatest_timestamp_ms
         lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
         self._lag_ms = lag
         total = self.report.records_read
-        left = Distance() if self._behind is None else self._behind.distance
+        left = PendingInput() if self._pending is None else self._pending.current
         self._told = left.records, left.files
         self._job.events.publish(
             MicroBatch(
@@ -324,9 +324,9 @@ class LiveRun:
         """Watch the query until it is complete, stopped or fails, or the job is cancelled.
 
         Returns:
-            Whether it should begin anew.
+            Whether to restart the query.
         """
-        looks = 0
+        measurements = 0
         inputs = BoundedInputs(
             self._job.plan, self._run, reads.pinned.splits, self._control, self._outline
         )
@@ -338,33 +338,33 @@ class LiveRun:
                     return True
                 if self._failure is not None and self._lost.is_cause_of(self._failure):
                     self._failure = None
-                    self._job.sinks.recover()  # what the micro-batch staged
+                    self._job.sinks.recover()  # the staged output of the micro-batch
                     return True
                 self._raise_failure(query, reads)
             self._job.check_cancelled()
             final.check()
             self._savepoints.poll()
             self._call_for_timers()
-            if self._behind is not None:
-                self._behind.look(self._lag_ms)
-                if self._behind.looks > looks:
-                    looks = self._behind.looks
-                    self._tell_behind(self._behind.distance)
-                    wanted, waiting = self._behind.files_per_batch(), self._behind.files_waiting()
+            if self._pending is not None:
+                self._pending.measure(self._lag_ms)
+                if self._pending.measurements > measurements:
+                    measurements = self._pending.measurements
+                    self._publish_pending(self._pending.current)
+                    wanted, waiting = self._pending.files_per_batch(), self._pending.files_waiting()
                     self._admission.note(wanted, waiting)
             if self._admission.is_due and not query.status["isTriggerActive"]:
-                return True  # what comes now finds that it is due, and does nothing
+                return True  # a micro-batch that starts now detects the restart and does nothing
             progress = query.lastProgress
-            # A savepoint that was begun comes first: it must not meet the hand-over. And a micro-batch
-            # has failed before its query says so.
+            # A savepoint in progress precedes: it must not be in the micro-batch of the hand-over. And
+            # a micro-batch has failed before its query reports so.
             may_end = self._failure is None and not self._savepoints.is_busy
             if progress is not None and may_end and inputs.complete(progress):
                 return False
             time.sleep(_POLL_SECONDS)
         return False
 
-    def _tell_behind(self, left: Distance) -> None:
-        """Tell what a look found, if it is not what the last micro-batch said."""
+    def _publish_pending(self, left: PendingInput) -> None:
+        """Publish the pending input, if it differs from that of the last event."""
         if self._told not in {None, (left.records, left.files)}:
             self._told = left.records, left.files
             looked = PendingInputMeasured(left.records, left.files, left.seconds)
@@ -374,7 +374,7 @@ class LiveRun:
         return self._files is not None and self._files.is_due
 
     def _call_for_timers(self) -> None:
-        """Have subtasks called whose processing-time timers are due."""
+        """Send a tick if processing-time timers of subtasks are due."""
         wanted = [due for due in list(self.report.next_calls.values()) if due is not None]
         now_ms = time.time_ns() // 1_000_000
         if wanted and min(wanted) <= now_ms and now_ms - self._last_tick_ms >= _TICK_MS:
@@ -392,7 +392,7 @@ class LiveRun:
 
     def _recorded_hand_over(self) -> dict[str, Any]:
         if len(region_of(self._job.plan, self._run).levels) == 1:
-            recorded = describe_hand_over(Report(), {})  # nothing behind level 0 has state
+            recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
         else:
             found = self._job.directory.step(f"run-{self._run.index}.hand-over")
             assert found is not None, "the micro-batch that hands over records it"

@@ -1,4 +1,4 @@
-"""A positions source of its own for every query, so that jobs of one process share nothing of it."""
+"""Registers a separate positions source for every query, so that the jobs of a process do not share it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _lock = threading.Lock()
 
 @contextmanager
 def own_positions(session: SparkSession) -> Iterator[None]:
-    """Make positions streams that are read inside those of one query, as the only one.
+    """Let one query read its positions stream inside the context, with a new registration.
 
-    Reading takes what is registered under the name, whoever registered it, and with it one Java map,
-    the environment of its Python processes. Each query that starts puts entries into that map, in a
-    thread of its own and without a lock (Spark's `PythonStreamingSourceRunner.init`). When two put
-    the same new key at once, one entry is lost and the map counts two. Java writes that count and the
-    entries there are, so every task that has the map ends with `OptionalDataException`, each time it
-    is tried. So a query registers the source anew, and no other one does before its stream is read.
+    A query uses the source that is registered under the name, and so one Java map: the environment of
+    its Python processes. Each starting query adds entries to that map in its own thread without a
+    lock (Spark's `PythonStreamingSourceRunner.init`). If two add the same new key at the same time,
+    one entry is lost, but the map counts two. Java serializes the count and the entries, so every
+    task with the map fails with `OptionalDataException` at every attempt. Therefore each query
+    registers the source again, under a lock until its stream is read.
 
     Args:
-        session: In which the streams are read.
+        session: The session that reads the stream.
     """
     with _lock:
         session.dataSource.register(PositionsSource)

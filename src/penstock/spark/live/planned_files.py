@@ -1,21 +1,20 @@
-"""Whether a micro-batch reads the files that Spark planned it with, each of them once.
+"""Checks that a micro-batch reads the files that Spark planned for it, each of them once.
 
-Spark writes down which files a micro-batch has, and lists them again when it runs it. By then
+Spark records the files of a micro-batch, and lists them again when it runs. In between
 
-| a file | Spark | here |
+| a file | Spark | Penstock |
 |---|---|---|
-| is gone | leaves it out | an error that names it |
-| has another size or time | reads what is there | an error, see below |
-| has a glob character in its name | reads all files of the micro-batch once more (SPARK-58518) | as a tree |
+| disappears | omits it | an error that names it |
+| gets another size or time | reads the new content | an error, see below |
+| has a glob character in its name | reads all files of the micro-batch again (SPARK-58518) | a tree |
 
-**As a tree**: where Spark lists directories recursively, it takes each file once, whatever is
-planned. What is deeper than the source's path is then left out by a condition. It is not done before
-it is needed: then, nothing of the micro-batch was computed yet, the query begins anew.
+**A tree**: if Spark lists directories recursively, it reads each planned file once. A condition then
+removes files that are deeper than the source's path. The query is restarted with a tree only when such
+a file appears, before any record of the micro-batch is processed.
 
-**What may change.** A file may not change between planning and the end of the micro-batch. Where the
-micro-batch is begun again by another driver, a file that is there again, put back from a copy, may
-have another time; its size must be that which it had when the micro-batch was begun first
-(`run-N.reading.json`), if it came to that.
+**Changes.** A file must not change between planning and the end of the micro-batch. If another driver
+repeats the micro-batch, a file that was restored from a copy may have another time; its size must be
+that of the first attempt (`run-N.reading.json`), if there was one.
 """
 
 from __future__ import annotations
@@ -49,16 +48,16 @@ _STATUS = re.compile(
 )
 
 Facts = tuple[int, int]
-"""Size, and time of the last change in milliseconds."""
+"""Size, and modification time in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """What one source has in a micro-batch.
+    """The planned files of one source in a micro-batch.
 
     Attributes:
         source: The source.
-        files: Plain name to URI and time, those a condition leaves out excepted.
+        files: Plain name to URI and time, without files that a condition removes.
         until: Offset of the stream at the end of the micro-batch.
     """
 
@@ -68,11 +67,11 @@ class _Planned:
 
 
 class PlannedFiles:
-    """Looks at the files of each micro-batch of one live run.
+    """Checks the files of each micro-batch of one live run.
 
     Attributes:
-        as_trees: Sources whose files are to be listed as a tree.
-        is_due: The query should begin anew, as there are more of them now.
+        as_trees: Sources whose files must be listed as a tree.
+        is_due: Whether to restart the query, because there are more such sources now.
     """
 
     def __init__(self, job: JobContext, run: int, outline: RunOutline, pinned: Pinned) -> None:
@@ -81,8 +80,8 @@ class PlannedFiles:
         Args:
             job: The job.
             run: Index of the run.
-            outline: Of the run.
-            pinned: What the run reads.
+            outline: Outline of the run.
+            pinned: Input of the run.
         """
         self._job = job
         self._checkpoint = job.directory.path / f"run-{run}" / "spark"
@@ -101,17 +100,17 @@ class PlannedFiles:
         return self.as_trees
 
     def check(self, query: StreamingQuery, batch: int) -> dict[int, set[str]]:
-        """Compare what a micro-batch is about to read with what it was planned with.
+        """Compare the files that a micro-batch will read with the planned ones; it may set `is_due`.
 
         Args:
-            query: The query that runs it.
-            batch: Its number.
+            query: The query of the micro-batch.
+            batch: Number of the micro-batch.
 
         Returns:
-            Source id to the files it reads, as `_metadata.file_path` has them. Look at `is_due`.
+            Source id to the files that it reads, in the form of `_metadata.file_path`.
 
         Raises:
-            SourceError: A file is gone or has changed; names it.
+            SourceError: A file is missing or has changed; the error names it.
         """
         self._reads = {}
         planned = [each for each in self._planned(batch) if each.files]
@@ -142,12 +141,12 @@ class PlannedFiles:
         return {each.source.id: {uri for uri, _ in each.files.values()} for each in planned}
 
     def check_again(self, batch: int) -> None:
-        """Refuse a micro-batch that was computed while its files changed.
+        """Refuse a micro-batch whose files changed while it ran.
 
-        A file that is gone by now was read.
+        A file that has disappeared since was read before.
 
         Raises:
-            SourceError: A file has changed; names it.
+            SourceError: A file has changed; the error names it.
         """
         for uri, before in self._reads.items():
             try:
@@ -175,7 +174,7 @@ class PlannedFiles:
     def _without_left_out(
         self, source: SourceOutline, files: dict[str, tuple[str, int]]
     ) -> dict[str, tuple[str, int]]:
-        """Return the files that no condition of ours leaves out; see `file_reads`."""
+        """Return the files that no condition removes; see `file_reads`."""
         stream = _files_of(source)
         if stream is None or not stream.is_of_path:
             return files
@@ -220,7 +219,7 @@ class PlannedFiles:
     def _compare(
         self, planned: _Planned, uri: str, known: tuple[int, Facts, dict[str, int] | None], n: int
     ) -> None:
-        """Refuse a file that is not what was planned; see the module."""
+        """Refuse a file that differs from the planned one; see the module."""
         time_ms, (size, now_ms), sizes = known
         if sizes is None:
             if now_ms != time_ms:
@@ -247,12 +246,12 @@ class PlannedFiles:
 
 
 def _files_of(source: SourceOutline) -> FileStream | None:
-    """Return what is known of the files of a source's stream, None if Spark plans none."""
+    """Return the file stream of a source, None if its row has none."""
     return None if source.kind is None else row_named(source.kind).files
 
 
 def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:
-    """Return source id to the files Spark is about to read, as often as it will."""
+    """Return source id to the files that Spark will read, repeated ones too."""
     jvm_query: Any = query._jsq  # noqa: SLF001 - what foreachBatch gets no longer knows its files
     leaves = jvm_query.streamingQuery().lastExecution().analyzed().collectLeaves()
     found: dict[int, list[tuple[str, Facts]]] = {}
@@ -271,13 +270,13 @@ def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:
 
 
 def _statuses(files: Any) -> list[tuple[str, Facts]]:
-    """Return the files of a listing; as one text, for every call into the JVM takes its time."""
+    """Return the files of a listing, as one string, because each call into the JVM is slow."""
     texts = str(files.mkString("\0")).split("\0")
     matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
     if None not in matches:
         return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
     found = []
-    for index in range(files.size()):  # of a file system that describes its files in other words
+    for index in range(files.size()):  # a file system whose statuses have another format
         file = files.apply(index)
         facts = int(file.getLen()), int(file.getModificationTime())
         found.append((metadata_path(str(file.getPath().toString())), facts))

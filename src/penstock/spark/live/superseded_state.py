@@ -1,13 +1,13 @@
-"""State that was handed to a live run and is in Spark's checkpoint since.
+"""Removes files of initial state that a live run has copied into Spark's checkpoint.
 
-    run-0.done            names files of run-0/snapshot, which is all there is of the state
-    run-1/spark/commits/0 the first micro-batch has read them: the state is Spark's from here on
+    run-0.done            names files of run-0/snapshot, the only copy of the state
+    run-1/spark/commits/0 the first micro-batch has read them: Spark's checkpoint contains the state
     second micro-batch,   the files are removed
     or end of the run
 
 Between the last two both exist, and the newer one counts. A driver that is killed while it removes files
-leaves some, and the next one removes them before it starts. If Spark's commits are lost behind that,
-the missing files are an error that names them, and never an empty state.
+leaves some; the next one removes them before it starts. If Spark's commits are lost afterwards, the
+missing files are an error that names them, and never an empty state.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from penstock.spark.job.job_directory import JobDirectory
 
 
 class FirstState:
-    """The files of state a live run begins with.
+    """The files of initial state of a live run.
 
     Attributes:
-        files: They; empty once they are superseded, None if the job begins with this run.
+        files: The files; empty after they are superseded, None if the job begins with this run.
     """
 
     def __init__(self, directory: JobDirectory, run: int, files: Sequence[Path] | None) -> None:
-        """Bind; `run` is the index of the run that begins with the files."""
+        """Make it; `run` is the index of the run whose initial state is in the files."""
         self._directory = directory
         self._run = run
         self.files = files
 
     def size_bytes(self) -> int:
-        """Return the size of what is still needed."""
+        """Return the size of the files that are still needed."""
         return sum(path.stat().st_size for path in self.files or ())
 
     def begin_micro_batch(self, number: int) -> None:
@@ -61,11 +61,11 @@ class FirstState:
 
 
 def is_superseded(directory: JobDirectory, run: int) -> bool:
-    """Return whether a run needs nothing any more of the state it began with.
+    """Return whether a run no longer needs its files of initial state.
 
     Args:
-        directory: Of the job.
-        run: Index of the run that began with the state.
+        directory: Checkpoint directory of the job.
+        run: Index of the run.
     """
     if directory.step(f"run-{run}.done") is not None:
         return True
@@ -74,7 +74,7 @@ def is_superseded(directory: JobDirectory, run: int) -> bool:
 
 
 def remove_superseded(directory: JobDirectory, files: Sequence[Path]) -> None:
-    """Remove files of state that no run needs, and their directory once it is empty.
+    """Remove files of state that no run needs, and their directory if it is empty.
 
     Raises:
         JobFencedError: Another driver has taken over.

@@ -1,1 +1,1 @@
-"""Savepoints: asked for, taken, made offline."""
+"""Savepoints: requesting them, taking them, and making them offline."""

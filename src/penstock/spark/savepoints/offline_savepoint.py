@@ -1,9 +1,8 @@
-"""A savepoint of a job that nobody runs, made from its checkpoint directory alone.
+"""A savepoint of a job that is not running, made from its checkpoint directory alone.
 
-What the running job would have said is read from what it left behind: state and watermarks from
-the state store, positions from Spark's offsets, names from the outline of the run. That is
-possible only between two micro-batches: of an interrupted one, nobody but the job itself can
-say how much of its output is visible.
+It reads state and watermarks from the state store, positions from Spark's offsets, and names from the
+outline of the run. That is possible only between two micro-batches: only the job itself can determine
+how much output of an interrupted micro-batch is visible.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from penstock.spark.job.run_outline import RunOutline, source_records
 from penstock.spark.savepoints.savepoint_requests import new_request_id
 from penstock.spark.savepoints.savepoint_taker import STOPPED
 from penstock.spark.session.factory import get_session
-from penstock.spark.session.job_settings import job_settings, untold_interpreter
+from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.stream_positions import last_batches
@@ -51,14 +50,14 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
     """Take a savepoint of a job that is not running.
 
     Args:
-        job: The job; locked meanwhile.
-        parent: Where the savepoint gets a directory of its own; None takes `savepoints` in
-            the checkpoint directory.
-        stop: Close the checkpoint directory, as stopping a running job does.
+        job: The job; it is locked during the call.
+        parent: Parent of the savepoint's directory; None is `savepoints` in the checkpoint
+            directory.
+        stop: Whether to close the checkpoint directory, as stopping a running job does.
 
     Raises:
-        SavepointError: The job stands where no savepoint is possible, or it cannot be written.
-        JobLockedError: A driver has started meanwhile.
+        SavepointError: No savepoint is possible at this step of the job, or it cannot be written.
+        JobLockedError: A driver has started.
         StateError: The state is damaged.
     """
     with job.locked() as fence:
@@ -71,7 +70,7 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         rows = directory / f"rows-{request_id}"
         try:
             prepare_directory(target)
-            with reading(job.path), job_settings(session, untold_interpreter(session)):
+            with reading(job.path), job_settings(session, default_interpreter(session)):
                 read_state_rows(session, job.path).write.parquet(str(rows))
             report = _report(session, directory / "spark", batch, outline, pinned)
             sources = source_records(outline, pinned, _read_before(job, run), directory, batch)
@@ -93,19 +92,19 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
 
 
 def unnamed_state_of(savepoint: Path) -> tuple[str, ...]:
-    """Return the uids of operators that have state in a savepoint and were given no uid.
+    """Return the generated uids of operators that have state in a savepoint.
 
     Raises:
-        SavepointError: It is none, or damaged.
+        SavepointError: It is no savepoint, or it is damaged.
     """
     return read_savepoint(savepoint).unnamed_state
 
 
 def _live_run(job: ObservedJob) -> tuple[int, RunOutline, Pinned]:
-    """Return index, outline and positions of the live run the job is in.
+    """Return index, outline and positions of the current live run.
 
     Raises:
-        SavepointError: It is in none.
+        SavepointError: The current run is not live.
     """
     without = job.run_without_savepoint()
     run = job.run_now()
@@ -124,7 +123,7 @@ def _settled_batch(job: ObservedJob, checkpoint: Path) -> int:
     """Return the last micro-batch, if it is committed.
 
     Raises:
-        SavepointError: There is none, or it is not.
+        SavepointError: There is no micro-batch, or the last one is not committed.
         StateError: Spark's record of the query is damaged.
     """
     check_checkpoint(checkpoint)
@@ -140,7 +139,7 @@ def _settled_batch(job: ObservedJob, checkpoint: Path) -> int:
 
 
 def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:
-    """Return what was read of files before a run."""
+    """Return the files that were read before a run."""
     found: dict[tuple[int, int], PinnedFiles] = {}
     recorded = job.record("restored")
     if recorded is not None:
@@ -190,7 +189,7 @@ def _heads(session: SparkSession, checkpoint: Path, batch: int) -> list[Head]:
 
 
 def _has_log(properties: str | None) -> bool:
-    """Return whether a stateful operator is a level of ours; a user's stream may have others."""
+    """Return whether a stateful operator is a level; a user's stream may have other ones."""
     described: dict[str, Any] = json.loads(properties or "{}")
     return LOG_VARIABLE in {each["stateName"] for each in described.get("stateVariables", ())}
 
@@ -198,7 +197,7 @@ def _has_log(properties: str | None) -> bool:
 def _by_group(
     outline: RunOutline, channel: int, remembered: Any, splits: dict[int, int]
 ) -> dict[int, int]:
-    """Return the watermarks of a channel as a hand-over has them."""
+    """Return the watermarks of a channel in the form of a hand-over."""
     sources = outline.channels[channel].sources
     if sources is None:
         groups = [WatermarkGroup(subtask, 1) for subtask in range(outline.parallelism)]

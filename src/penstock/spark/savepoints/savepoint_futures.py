@@ -1,4 +1,4 @@
-"""Futures for the savepoints that a job is asked for by the process it runs in."""
+"""Futures of savepoints that the process of a job requests."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _POLL_SECONDS = 0.05
 
 
 class SavepointFutures:
-    """Submits requests, and completes a future for each answer in a thread of its own."""
+    """Submits requests, and completes their futures in a separate thread."""
 
     def __init__(self, job_directory: Path, refusal: SavepointError | None = None) -> None:
         """Serve one job.
 
         Args:
             job_directory: Its checkpoint directory.
-            refusal: Why it never has a savepoint to give; None if it will have.
+            refusal: Why the job never supports savepoints; None if it does.
         """
         self._requests = SavepointRequests(job_directory)
         self._refusal = refusal
@@ -30,7 +30,7 @@ class SavepointFutures:
         self._watcher: threading.Thread | None = None
 
     def submit(self, parent: str | None, *, stop: bool, drain: bool) -> CompletableFuture[str]:
-        """Ask for a savepoint."""
+        """Request a savepoint."""
         future: CompletableFuture[str] = CompletableFuture()
         with self._lock:
             refusal = self._refusal if self._ended is None else _too_late(self._ended)
@@ -48,11 +48,11 @@ class SavepointFutures:
         return future
 
     def close(self, status: str, *, is_fenced: bool = False) -> None:
-        """Refuse what nobody has answered, also to other processes: the job has ended.
+        """Fail all open requests, those of other processes too: the job has ended.
 
         Args:
-            status: How it ended.
-            is_fenced: Another driver has taken over and answers requests.
+            status: Final status of the job.
+            is_fenced: Whether another driver has taken over and serves the requests.
         """
         with self._lock:
             self._ended = status
@@ -95,7 +95,7 @@ class SavepointFutures:
 
 
 def no_live_run(name: str) -> SavepointError:
-    """Return why a job has no savepoint to give: none of its runs is live."""
+    """Return the error about a job without a live run, which supports no savepoints."""
     return SavepointError(
         f"job {name!r} is a batch job: it has no state that could be continued",
         hint="Run it in STREAMING mode.",

@@ -1,11 +1,11 @@
-"""Requests for savepoints: files through which anybody asks the driver of a running job.
+"""Requests for savepoints: files that any process writes for the driver of a running job.
 
     requests/<id>.json           the request; removed when it is answered or withdrawn
-    requests/<id>.done.json      the savepoint is complete; says where
-    requests/<id>.failed.json    it could not be taken; says why
+    requests/<id>.done.json      the savepoint is complete; contains its path
+    requests/<id>.failed.json    the savepoint failed; contains the reason
 
-An id begins with the time, so requests are served in the order in which they were made. A
-driver that is started again finds the requests of the one before.
+An id begins with the time, so requests are served in the order in which they were made. A new driver
+serves the requests that its predecessor has not answered.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ def new_request_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class SavepointRequest:
-    """What somebody asks for.
+    """A request for a savepoint.
 
     Attributes:
         id: Unique in the job; sorts by time.
-        parent: Directory in which the savepoint gets a directory of its own; None leaves it
-            to the job.
-        stop: Stop the job with it: nothing is processed after the savepoint.
-        drain: End the input first, so that every timer fires.
+        parent: Parent of the savepoint's directory; None lets the job choose it.
+        stop: Whether to stop the job with it: no record is processed after the savepoint.
+        drain: Whether to end the input first, so that every timer fires.
     """
 
     id: str
@@ -62,7 +61,7 @@ class SavepointRequest:
 
     @property
     def event(self) -> str:
-        """The control event that asks every subtask for its state."""
+        """The control event that requests the state of every subtask."""
         return f"savepoint:{self.id}"
 
 
@@ -75,7 +74,7 @@ class SavepointRequests:
     def submit(
         self, parent: Path | None, *, stop: bool = False, drain: bool = False
     ) -> SavepointRequest:
-        """Ask for a savepoint, durably.
+        """Write a request, durably.
 
         Raises:
             JobDirectoryError: The request cannot be written.
@@ -90,9 +89,9 @@ class SavepointRequests:
         return request
 
     def waiting(self) -> list[SavepointRequest]:
-        """Return what nobody has answered, the oldest first.
+        """Return the open requests, the oldest first.
 
-        What is damaged, or no request, is answered here: the job has nothing to do with it.
+        It answers damaged and invalid requests itself, with an error.
 
         Raises:
             JobDirectoryError: An answer is damaged, or cannot be written.
@@ -105,7 +104,7 @@ class SavepointRequests:
                 continue
             try:
                 read = self._read(path.stem)
-                if read is not None:  # else withdrawn meanwhile
+                if read is not None:  # otherwise it has been withdrawn
                     found.append(_checked(path.stem, read))
             except (JobDirectoryError, SavepointError) as refused:
                 self.fail(SavepointRequest(path.stem), refused)
@@ -114,7 +113,7 @@ class SavepointRequests:
     def succeed(
         self, request: SavepointRequest, savepoint: Path, unnamed: tuple[str, ...] = ()
     ) -> None:
-        """Say where the savepoint is, and which operators without a uid have state in it.
+        """Answer with the path of the savepoint, and the operators without a uid in it.
 
         Raises:
             JobDirectoryError: The answer cannot be written.
@@ -124,7 +123,7 @@ class SavepointRequests:
         self.withdraw(request.id)
 
     def fail(self, request: SavepointRequest, error: PenstockError) -> None:
-        """Say why there is none.
+        """Answer with the reason of a failure.
 
         Raises:
             JobDirectoryError: The answer cannot be written.
@@ -134,7 +133,7 @@ class SavepointRequests:
         self.withdraw(request.id)
 
     def answer(self, request_id: str) -> Path | SavepointError | None:
-        """Return the savepoint, the reason why there is none, or None if nobody has answered.
+        """Return the savepoint, the reason of the failure, or None if the request is open.
 
         Raises:
             JobDirectoryError: The answer is damaged.
@@ -148,7 +147,7 @@ class SavepointRequests:
         return None
 
     def unnamed_state(self, request_id: str) -> tuple[str, ...]:
-        """Return what `succeed` said of operators without a uid.
+        """Return the operators without a uid that `succeed` has recorded.
 
         Raises:
             JobDirectoryError: The answer is damaged.
@@ -156,7 +155,7 @@ class SavepointRequests:
         return tuple((self._read(f"{request_id}.done") or {}).get(_UNNAMED, ()))
 
     def withdraw(self, request_id: str) -> None:
-        """Remove a request; one that was begun is completed all the same."""
+        """Remove a request; a savepoint in progress is still completed."""
         (self._directory / f"{request_id}.json").unlink(missing_ok=True)
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -175,9 +174,9 @@ class SavepointRequests:
 
 
 def _checked(name: str, read: dict[str, Any]) -> SavepointRequest:
-    """Return a request that was read. Others than `submit` may have written it.
+    """Return a checked request. Other programs than `submit` may have written it.
 
-    The id becomes the name of a directory, so it must be that of the file.
+    The id becomes the name of a directory, so it must equal that in the file name.
 
     Raises:
         SavepointError: It is no request.

@@ -1,13 +1,13 @@
-"""Takes savepoints of a live run, between the driver's loop and the commit of a micro-batch.
+"""Takes savepoints of a live run. The driver's loop begins them, the commit of a micro-batch completes them.
 
     requests/<id>.json ──▶ begin: control event "savepoint:<id>"
-    micro-batch with it: every subtask answers with its state, sinks commit
+    its micro-batch:       every subtask sends its state, sinks commit
                        ──▶ state files copied, positions read, manifest written
                        ──▶ requests/<id>.done.json
 
-One at a time, and never in the micro-batch that hands over to a next run, nor in the run that reads
-the results of a bounded region: requests wait for the run behind it. Killed anywhere
-before the answer, the micro-batch is computed again, or the next driver begins again.
+There is one at a time. None is taken in the micro-batch that hands over to a next run, nor in the run
+that reads the results of a bounded region: requests wait for the next run. If the driver is killed
+before the answer, the micro-batch is computed again, or the next driver begins the savepoint again.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from penstock.state.savepoint import (
 )
 
 STOPPED = "stopped"
-"""The step that says that the job was stopped with a savepoint."""
+"""The step of a job that was stopped with a savepoint."""
 
 
 class SavepointTaker:
     """Serves the requests for savepoints of one live run.
 
     Attributes:
-        is_busy: A savepoint has been begun and is not complete.
-        has_stopped: The job was stopped with a savepoint; nothing more may be committed.
+        is_busy: Whether a savepoint is in progress.
+        has_stopped: Whether the job was stopped with a savepoint, after which it must not commit.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class SavepointTaker:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a savepoint is under way."""
+        """Whether a savepoint is in progress."""
         return self._begun is not None
 
     def poll(self) -> None:
-        """Begin the next savepoint that somebody asks for; also one an earlier driver began.
+        """Begin the next requested savepoint; also one that an earlier driver began.
 
         Raises:
             JobDirectoryError: The checkpoint directory cannot be read or written.
@@ -87,14 +87,14 @@ class SavepointTaker:
             failpoint("savepoint.begun")
 
     def after_commit(self, batch: int, staged: StagedEpoch, snapshot: Path) -> None:
-        """Complete the savepoint if this micro-batch carried it.
+        """Complete the savepoint if this micro-batch contains it.
 
-        The job goes on whatever becomes of the savepoint.
+        The job continues if the savepoint fails.
 
         Args:
             batch: Number of the micro-batch; its sinks have committed.
-            staged: What its tasks prepared.
-            snapshot: Where they wrote state files.
+            staged: Staged output of its tasks.
+            snapshot: Directory of their state files.
 
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
@@ -106,7 +106,8 @@ class SavepointTaker:
                 self._complete(request, batch, staged, snapshot)
                 self._begun = None
         if (staged.report.snapshot or "").startswith("savepoint:"):
-            for name in staged.state_files:  # copied, or of a request answered already
+            # copied, or those of a request that is answered already
+            for name in staged.state_files:
                 (snapshot / name).unlink(missing_ok=True)
 
     @property
@@ -122,7 +123,7 @@ class SavepointTaker:
             if not _is_complete(target, request):
                 self._write(target, request, batch, staged, snapshot)
         except JobFencedError:
-            raise  # the other driver answers
+            raise  # the other driver answers the request
         except (PenstockError, OSError) as cause:
             error = cause if isinstance(cause, PenstockError) else _unwritable(cause)
             self._requests.fail(request, error)

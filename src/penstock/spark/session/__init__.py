@@ -1,1 +1,1 @@
-"""The Spark session a job runs in, and what a job sets in it."""
+"""The Spark session of a job, and the job's settings in it."""

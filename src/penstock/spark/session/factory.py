@@ -1,4 +1,4 @@
-"""The Spark session a job runs in: the user's, or one made for the job."""
+"""The Spark session of a job: the user's, or one made for the job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.spark.session.temporary_directory import TemporaryDirectory
 _MIN_JAVA = 17
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
-"""Set in a process that spark-submit started: where its JVM is. In cluster mode, too."""
+"""Environment variable of a process that spark-submit started, also in cluster mode: its JVM's port."""
 
 _STATIC = {
     "spark.ui.enabled": "false",
@@ -38,13 +38,13 @@ _STATIC = {
     "spark.driver.memory": "2g",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    # The JVM carries bytes and plans; Python works. The second compiler, C2, would take a third of a
-    # core for minutes and gain nothing.
+    # The JVM moves bytes and plans; Python does the work. The second compiler, C2, would take a third
+    # of a core for minutes without a benefit.
     JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
-    # With one task per path, to list many of them would take longer than to do it in place.
+    # Listing many paths with one task per path takes longer than listing them in the driver.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
-"""For a session we make ourselves; the user's `spark.*` keys win."""
+"""Settings of a session that we make; the user's `spark.*` keys override them."""
 
 
 def get_session(configuration: Configuration) -> SparkSession:
@@ -71,10 +71,10 @@ def get_session(configuration: Configuration) -> SparkSession:
 
 
 def get_state_session() -> SparkSession:
-    """Return the session in which state is read; what that needs stays set.
+    """Return the session for reading state; its settings stay.
 
     Raises:
-        EnvironmentSetupError: As `get_session`.
+        EnvironmentSetupError: See `get_session`.
     """
     session = get_session(Configuration())
     keep_settings(session)
@@ -85,7 +85,7 @@ def check_java() -> None:
     """Refuse to start without a Java runtime of version 17 or later.
 
     Raises:
-        EnvironmentSetupError: None is found, or it is too old.
+        EnvironmentSetupError: There is none, or it is too old.
     """
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -144,9 +144,10 @@ def _make_session(configuration: Configuration) -> SparkSession:
 
 
 def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str]:
-    """Return settings by which temporary files are in a directory; the user's win.
+    """Return settings that put temporary files in a directory; the user's settings override them.
 
-    Spark puts its own there as well. To set `spark.local.dir` would do that, too, with a warning at every start.
+    Spark's own files are there too. Setting `spark.local.dir` would have the same effect, but log a warning
+    at every start.
     """
     java = settings[JAVA_OPTIONS]
     if "java.io.tmpdir" not in java:
@@ -157,7 +158,7 @@ def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str
 def _submitted_session(users: dict[str, str]) -> SparkSession:
     """Return a session in the JVM of spark-submit, which started this process.
 
-    Its master, name, memory and addresses are what spark-submit was told; Spark's log is its business.
+    spark-submit determines its master, name, memory and addresses, and configures Spark's log.
     """
     builder = SparkSession.builder
     for key, value in {**users, **RUNTIME}.items():
@@ -165,12 +166,12 @@ def _submitted_session(users: dict[str, str]) -> SparkSession:
     ours = SparkContext._active_spark_context is None  # noqa: SLF001 - asking must not make one
     session = builder.getOrCreate()
     if ours:
-        # The JVM goes on when Python ends. What Spark stops only as it shuts down starts executors
-        # anew meanwhile, and writes pages of errors behind the last word of the program.
+        # The JVM runs on when Python ends. Services that Spark stops only at its shutdown would start
+        # new executors meanwhile, and log pages of errors after the program's last output.
         atexit.register(_stop, session)
     return session
 
 
 def _stop(session: SparkSession) -> None:
-    with suppress(Py4JError, OSError):  # the JVM has gone, and what was in it
+    with suppress(Py4JError, OSError):  # the JVM has ended, and the session with it
         session.stop()

@@ -1,7 +1,7 @@
-"""What a job sets in the session it runs in, and gives back.
+"""The settings of a job in its session, which are restored at its end.
 
-Jobs of one session may run at the same time. The first that begins sets what all of them need and the
-last that ends puts back what the user had, so that neither takes it from under the other.
+Jobs of one session may run at the same time. The first job sets the settings of all jobs, and the last
+one restores the user's, so that no job changes the settings of a running one.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ RUNTIME = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.checkpointFormatVersion": "2",
-    # Hadoop's local files have checksums of their own, and other file systems, too.
+    # Hadoop's local files, and other file systems, have their own checksums.
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    # A frame is a large row: bound Arrow batches by bytes, or one could hold a gigabyte.
+    # A frame is a large row: Arrow batches are bounded by bytes, else one could have a gigabyte.
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 << 20),
-    # The end of a bounded source shows in a progress report in which it had nothing new.
+    # The end of a bounded source is detected by a progress report without new input.
     "spark.sql.streaming.noDataProgressEventInterval": "500",
     "spark.sql.streaming.minBatchesToRetain": "10",
 }
-"""What a job needs; set on any session, the user's included."""
+"""Settings that a job needs in any session, also the user's."""
 
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _RENAMING = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-"""Renames a file of a local directory with one system call, as safely as Spark's default, which
-starts a process for each, `readlink`: a third of a small micro-batch."""
+"""Renames a file of a local directory with one system call, as safely as Spark's default. The default
+starts a process `readlink` for each file, which takes a third of a small micro-batch."""
 _UNTOLD = "python3"
-"""What Spark starts if nobody tells it another interpreter."""
+"""Spark's default interpreter."""
 
 _query_lock = threading.Lock()
 
 
 @dataclass(slots=True)
-class _Users:
-    """What the user had in a session in which jobs run.
+class _UserSettings:
+    """The user's settings of a session with running jobs.
 
     Attributes:
         executable: The interpreter of workers.
-        values: Setting to value, None where it was not set.
-        jobs: How many run.
+        values: Setting to value, None if it was not set.
+        jobs: Number of running jobs.
     """
 
     executable: str
@@ -59,27 +59,27 @@ class _Users:
     jobs: int = 0
 
 
-_sessions: dict[str, _Users] = {}
+_sessions: dict[str, _UserSettings] = {}
 _sessions_lock = threading.Lock()
 
 
 @contextmanager
 def job_settings(session: SparkSession, executable: str | None) -> Iterator[None]:
-    """Set what a job needs while it runs.
+    """Set the settings of a job inside the context.
 
-    A setting that the user changed meanwhile stays as the user wants it.
+    A setting that the user changes meanwhile keeps the user's value.
 
     Args:
-        session: Of the job.
-        executable: The interpreter that workers are started with; None leaves that of the session. It
-            holds for everything the session starts meanwhile, jobs of others included.
+        session: Session of the job.
+        executable: The interpreter of new workers; None keeps that of the session. It applies to all
+            workers that the session starts meanwhile, those of other jobs too.
     """
     context = session.sparkContext
-    name = str(session._jsparkSession.sessionUUID())  # noqa: SLF001 - one may have several wrappers
+    name = str(session._jsparkSession.sessionUUID())  # noqa: SLF001 - a Java session may have several Python wrappers
     with _sessions_lock:
         users = _sessions.get(name)
         if users is None:
-            users = _sessions[name] = _Users(context.pythonExec, _set(session, RUNTIME))
+            users = _sessions[name] = _UserSettings(context.pythonExec, _set(session, RUNTIME))
         users.jobs += 1
         if executable is not None:
             context.pythonExec = executable
@@ -95,17 +95,17 @@ def job_settings(session: SparkSession, executable: str | None) -> Iterator[None
 
 
 def keep_settings(session: SparkSession) -> None:
-    """Set what reading state needs, for good: a DataFrame of state is computed later, by the user."""
-    executable = untold_interpreter(session)
+    """Set the settings for reading state permanently: the user computes a DataFrame of state later."""
+    executable = default_interpreter(session)
     if executable is not None:
         session.sparkContext.pythonExec = executable
     _set(session, RUNTIME)
 
 
-def untold_interpreter(session: SparkSession) -> str | None:
-    """Return this process's interpreter if nobody told Spark which one workers have, else None.
+def default_interpreter(session: SparkSession) -> str | None:
+    """Return this process's interpreter if Spark has no setting for that of workers, else None.
 
-    What Spark takes by itself, the `python3` of the search path, need not have Penstock.
+    Spark's default, `python3` of the search path, need not have Penstock installed.
     """
     is_told = (
         session.conf.get("spark.pyspark.python", None) is not None
@@ -117,10 +117,10 @@ def untold_interpreter(session: SparkSession) -> str | None:
 
 @contextmanager
 def query_settings(session: SparkSession, shuffle_partitions: int) -> Iterator[None]:
-    """Set what only queries of ours need, for those that are started inside.
+    """Set the settings of our queries that are started inside the context.
 
-    A query copies the settings of its session when it starts. One job at a time, so that no
-    query gets the settings of another job, and the user's own come back.
+    A query copies the settings of its session when it starts. One job at a time starts queries, so
+    that no query gets the settings of another job. The user's settings are restored.
     """
     wanted = {_SHUFFLE_PARTITIONS: str(shuffle_partitions)}
     with _query_lock:

@@ -1,7 +1,7 @@
-"""Passes on what the JVM and its workers print, without Spark's start-up chatter.
+"""Forwards the output of the JVM and its workers, without Spark's messages at its start.
 
-The JVM's output goes through pipes that this process drains line by line. Everything passes
-(print() in a user function, stack traces), except lines that say nothing about the job.
+This process reads the JVM's output from pipes, line by line. It forwards all lines (print() in a user
+function, stack traces), except those that are not about the job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOISE = re.compile(
 _READER = "/python_streaming_source_runner.py"
 _CLOSED = re.compile(
     r"^(EOFError|BrokenPipeError|ConnectionResetError)\b"
-    # A reader that started too late: the JVM has given up, and its error tells.
+    # the reader started too late: the JVM has ended with its own error
     r"|^\S*PySparkRuntimeError: \[CANNOT_OPEN_SOCKET\]"
 )
 _AFTER_CLOSED = re.compile(
@@ -43,10 +43,10 @@ def pass_on(pipe: IO[bytes], target_name: str) -> threading.Thread:
 
 
 class _Lines:
-    """Decides which lines pass.
+    """Decides which lines are forwarded.
 
-    A traceback waits until it is complete. That of Spark's reader of a streaming source, whose
-    connection the JVM closed when the query ended, says nothing about the job either.
+    A traceback is buffered until it is complete. A traceback of Spark's reader of a streaming source
+    whose connection the JVM closed at the end of the query is suppressed too.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class _Lines:
         self._traceback: list[str] = []
 
     def passed(self, line: str) -> list[str]:
-        """Return what passes now that `line` has come."""
+        """Return the lines to forward after `line`."""
         if self._traceback:
             self._traceback.append(line)
             if line[:1].isspace():
@@ -65,13 +65,13 @@ class _Lines:
             return []
         is_noise = _NOISE.match(line) or (self._after_noise and _AFTER_CLOSED.match(line))
         if is_noise or (self._after_noise and not line.strip()):
-            self._after_noise = True  # a blank line belongs to what was suppressed before it
+            self._after_noise = True  # a blank line belongs to the suppressed line before it
             return []
         self._after_noise = False
         return [line]
 
     def rest(self) -> list[str]:
-        """Return what waits at the end."""
+        """Return the buffered lines at the end."""
         return self._traceback
 
     def _end_of_traceback(self) -> list[str]:
@@ -88,7 +88,7 @@ def _copy(pipe: IO[bytes], target_name: str) -> None:
 
 
 def _write(lines: list[str], target_name: str) -> None:
-    # Looked up every time: tests and progress displays replace sys.stdout.
+    # Read `sys.stdout` each time: tests and progress displays replace it.
     target: TextIO = getattr(sys, target_name)
     for line in lines:
         target.write(line)

@@ -1,6 +1,6 @@
-"""Whether Spark's JVM is gone, and why.
+"""Detects that Spark's JVM has ended, and why.
 
-PySpark then says "Connection refused" of a port nobody has heard of.
+PySpark only reports "Connection refused" for a port that means nothing to the user.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
 _OUT_OF_MEMORY = 52
-"""Spark's exit status for it, `SparkExitCode.OOM`."""
+"""Spark's exit status for lack of memory, `SparkExitCode.OOM`."""
 
 _KILLED = frozenset({137, -9})
 _WAIT_SECONDS = 5
-"""Its sockets close before its process ends."""
+"""Time to wait for the end of the JVM: its sockets close before its process ends."""
 
 
 def lost_jvm(error: BaseException) -> str | None:
-    """Return what became of the JVM if an error says that it does not answer, None if it lives.
+    """Return the reason why the JVM has ended if an error is a refused connection, None if it runs.
 
-    A sink of the user's own may be refused a connection as well, so the process is asked.
+    A user's sink may cause such an error too, so the function checks the process.
     """
     if not isinstance(error, Py4JNetworkError | ConnectionError):
         return None
-    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - nobody else knows it
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no public access to the process
     if process is None:
         unknown = isinstance(error, Py4JNetworkError)
         return "Spark's JVM does not answer any more" if unknown else None

@@ -1,4 +1,4 @@
-"""Which process it is: a PID alone is soon another one, on another host or after a start at once."""
+"""The identity of a process. A PID alone is not enough: it is reused, and differs between hosts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
-    """A process, told from all others there were and will be.
+    """The unique identity of a process.
 
     Attributes:
-        pid: In its namespace.
-        started: Clock ticks from the start of the machine to its own (field 22 of
-            `/proc/PID/stat`); 0 where there is no `/proc`.
-        boot: Id of that start of the machine.
-        namespace: Of process ids: a container has its own.
-        host: Name, for messages.
+        pid: PID in its namespace.
+        started: Clock ticks from the boot of the machine to the start of the process (field 22 of
+            `/proc/PID/stat`); 0 without `/proc`.
+        boot: Id of that boot.
+        namespace: Namespace of PIDs; a container has its own.
+        host: Host name, for messages.
     """
 
     pid: int
@@ -42,26 +42,26 @@ class ProcessIdentity:
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any] | None) -> ProcessIdentity | None:
-        """Return what `to_json` gave, None for None."""
+        """Return the identity that `to_json` encoded, None for None."""
         return None if recorded is None else cls(**recorded)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is recorded."""
+        """Return the form to record."""
         return asdict(self)
 
     def runs_here(self) -> bool:
-        """Return whether this process sees it running.
+        """Return whether the process runs on this host, in this container.
 
-        What ran before the machine was started again, on another host or in another container
-        is not seen, whatever runs under its number.
+        A process of an earlier boot, another host or another container does not, whatever process
+        has its PID here.
         """
         here = self.boot == _boot() and self.namespace == _namespace()
         return here and self.started != 0 and _started(self.pid) == self.started
 
     def has_ended(self) -> bool:
-        """Return whether it is certain that it does not run any more.
+        """Return whether the process has certainly ended.
 
-        Of other hosts and other containers nothing is certain.
+        For processes of other hosts and containers it returns False.
         """
         if self.host != socket.gethostname() or self.started == 0:
             return False
@@ -75,9 +75,9 @@ class ProcessIdentity:
 
 
 def _started(pid: int) -> int | None:
-    """Return when a process started; None if it does not run, or is a zombie."""
+    """Return the start time of a process; None if it does not run, or is a zombie."""
     try:
-        # Its name may hold anything, so what is behind it is counted: state, parent, ...
+        # Its name may contain any character, so fields are counted after it: state, parent, ...
         stat = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None

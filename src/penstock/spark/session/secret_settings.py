@@ -1,9 +1,9 @@
-"""Secrets among Spark's settings reach the JVM in a file, as its command line is there for everyone to read.
+"""Passes secret settings of Spark to the JVM in a file, because every user can read its command line.
 
     spark.hadoop.fs.s3a.secret.key   in a file of its owner's, removed once the JVM has read it
     spark.driver.memory              --conf on the command line
 
-PySpark has no other way than the command line; `spark-submit` has `--properties-file`.
+PySpark itself uses only the command line; `spark-submit` has `--properties-file`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,12 @@ _ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"} | 
 
 @contextmanager
 def on_command_line(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the settings that may stand on the JVM's command line; it is told of the others.
+    """Yield the settings for the JVM's command line; the secret ones are in a file.
 
-    Inside, `launch_gateway` starts a JVM that reads secrets from a file; behind it the file is gone.
+    Inside the context `launch_gateway` starts a JVM that reads the file; afterwards the file is removed.
 
     Raises:
-        EnvironmentSetupError: `PYSPARK_SUBMIT_ARGS` names a file of settings, beside which there can
-            be no other.
+        EnvironmentSetupError: `PYSPARK_SUBMIT_ARGS` names a file of settings; there can be only one.
     """
     secret = {key: value for key, value in settings.items() if is_secret(key)}
     if not secret:
@@ -47,7 +46,7 @@ def on_command_line(settings: Mapping[str, str]) -> Iterator[dict[str, str]]:
             f"{_ARGUMENTS} has {_FILE}, and so {sorted(secret)} would have to stand on a command line",
             hint="Put these settings into that file as well, and not into the configuration.",
         )
-    with tempfile.TemporaryDirectory(prefix="penstock-") as directory:  # for its owner only
+    with tempfile.TemporaryDirectory(prefix="penstock-") as directory:  # only its owner may read it
         path = Path(directory) / "spark.properties"
         path.write_text("".join(map(_line, secret.items())), encoding="ascii")
         added = [_FILE, str(path), "--load-spark-defaults", *arguments]

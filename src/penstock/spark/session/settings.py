@@ -1,4 +1,4 @@
-"""Settings of Spark that a job brings to a session which is there already."""
+"""Checks the `spark.*` settings of a job whose session already exists."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _PREFIX = "spark."
 _LOG_LEVEL = "spark.log.level"
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 TEMPORARY_FILES = '"-Djava.io.tmpdir='
-"""How the option begins that is put behind the user's when a session is made."""
+"""Prefix of the Java option that is appended to the user's when a session is made."""
 
 
 def check_settings(session: SparkSession, configuration: Configuration) -> None:
-    """Tell what becomes of the job's `spark.*` keys in a session that is not made for it.
+    """Check the job's `spark.*` keys in a session that was not made for it.
 
-    The session is the program's, so nothing is set in it but the level of its log. What the program
-    could set itself is a warning.
+    The session is the program's, so only the level of its log is set. Settings that the program could
+    set itself cause a warning.
 
     Raises:
-        ConfigError: One is read only when a session is made, and has another value in this one.
+        ConfigError: A setting is read only when a session is made, and has another value in this one.
     """
     wanted = {
         key: value

@@ -1,12 +1,12 @@
-"""Where Spark and the JVM keep temporary files: a directory whose owner is known.
+"""The directory of temporary files of Spark and the JVM, with a record of its owner.
 
     TMP/penstock-UID/             of this user only
         spark-XXXXXXXX/           of one session: `java.io.tmpdir`, and so Spark's `spark.local.dir`
             owner.json            the driver and its JVM
 
-A process that ends removes its files itself, one that is killed cannot: shuffle files, and the
-library of RocksDB with 15 MB, would stay for good. So whoever makes a directory looks at the others, and removes those
-whose owners have ended.
+A process removes its files when it ends, but not when it is killed: shuffle files, and the library of
+RocksDB with 15 MB, would stay. So a process that makes a directory removes those whose owners have
+ended.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _PREFIX = "spark-"
 
 
 class TemporaryDirectory:
-    """A directory of this process and of the JVM it starts.
+    """A directory of this process and of the JVM that it starts.
 
     Attributes:
-        path: It.
+        path: The directory.
     """
 
     def __init__(self, parent: Path | None = None) -> None:
-        """Make one, and remove those of processes that have ended.
+        """Make the directory, and remove those of processes that have ended.
 
         Args:
-            parent: Where the directories of all sessions are; None is in the system's place.
+            parent: Parent of the directories of all sessions; None is the system's default.
         """
         shared = _shared(parent or Path(tempfile.gettempdir()))
         _remove_left(shared)
@@ -44,7 +44,7 @@ class TemporaryDirectory:
         self._write([ProcessIdentity.own()])
 
     def note_jvm(self, pid: int) -> None:
-        """Write down a JVM that uses it; it may outlive this process."""
+        """Record a JVM that uses it; the JVM may outlive this process."""
         self._write([ProcessIdentity.own(), ProcessIdentity.of(pid)])
 
     def _write(self, owners: list[ProcessIdentity]) -> None:
@@ -55,9 +55,9 @@ class TemporaryDirectory:
 
 
 def _shared(parent: Path) -> Path:
-    """Return the directory of this user, or the parent if somebody else made one of that name."""
+    """Return the directory of this user, or the parent if another user made one of that name."""
     path = parent / f"penstock-{os.getuid()}"
-    with suppress(FileExistsError):  # it may be no directory, too
+    with suppress(FileExistsError):  # it may also be no directory
         path.mkdir(mode=stat.S_IRWXU)
     found = path.lstat()
     is_own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
@@ -70,6 +70,6 @@ def _remove_left(shared: Path) -> None:
             recorded = json.loads(path.read_text(encoding="utf-8"))
             owners = [ProcessIdentity(**each) for each in recorded]
         except (OSError, ValueError, TypeError):
-            continue  # it is being made or removed, or is no file of ours
+            continue  # another process is making or removing it, or it is not our file
         if owners and all(owner.has_ended() for owner in owners):
             shutil.rmtree(path.parent, ignore_errors=True)

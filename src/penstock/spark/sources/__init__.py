@@ -1,1 +1,1 @@
-"""From sources to DataFrames."""
+"""Reads sources as DataFrames."""

@@ -1,8 +1,8 @@
-"""Which record of a JSON or CSV file could not be read: its line, its field and its value.
+"""Finds the record of a JSON or CSV file that could not be read: its line, field and value.
 
-A reader that fails says which file it was. That file is read once more, by the same parser, which
-now keeps the text of a record that does not fit beside the fields it could read; the field that it
-left empty although the text has a value is the one. Two small jobs, and only after a failure.
+The error of Spark's reader names the file. Two small jobs, only after a failure, read the file again
+with the same parser, which now also returns the text of a bad record. The bad field is the one that
+is empty although the text has a value for it.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.table import files_of
 
 _TEXT = "\ue000 text"
-"""The column for the text of a record that does not fit. No file has it."""
+"""The column for the text of a bad record. No file has a column of this name."""
 
 _logger = logging.getLogger("penstock")
 
 
 def read_failure(context: ReadContext, cause: BaseException, doing: str) -> PenstockError:
-    """Return our error for a failed run, which names the record if it was one of a file.
+    """Return our error about a failed run, with the record if a record of a file caused it.
 
     Args:
-        context: Of the run.
-        cause: What Spark raised.
-        doing: The run.
+        context: Read context of the run.
+        cause: Spark's exception.
+        doing: The run, in words.
     """
     error = translate(cause, doing)
     uri = failed_file(java_causes(cause)) if isinstance(error, SourceError) else None
@@ -65,7 +65,7 @@ def _found(session: SparkSession, source: FileSource, schema: StructType, uri: s
         return None
     try:
         return bad_record(session, source, schema, uri)
-    except Exception as second:  # noqa: BLE001 - the failure that was looked into is told
+    except Exception as second:  # noqa: BLE001 - the original failure is reported instead
         _logger.info("the record of %s that cannot be read was not found: %s", uri, second)
         return None
 
@@ -77,8 +77,8 @@ def bad_record(
 
     Args:
         session: Spark.
-        source: Of JSON or CSV.
-        schema: What its records are read as.
+        source: A source of JSON or CSV.
+        schema: Schema of its records.
         uri: The file.
 
     Returns:
@@ -123,7 +123,7 @@ def _json_field(
 def _lost(
     read: Mapping[str, Any], schema: StructType, whole: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, DataType]]:
-    """Yield the fields, with values and types, that the record has and that were not read."""
+    """Yield the fields, with values and types, of the record that were not read."""
     for (name, value), item in zip(read.items(), schema.fields, strict=True):
         said, wanted = whole.get(name), item.dataType
         if (

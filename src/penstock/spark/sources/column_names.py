@@ -1,7 +1,7 @@
-"""Which column names the session cannot tell apart, told before anything is read.
+"""Refuses column names that the session does not distinguish, before any record is read.
 
-Spark compares names without their case unless `spark.sql.caseSensitive` is true. It refuses files
-of which two columns have one name then; which two, and what to do, is told here.
+Spark compares names case-insensitively unless `spark.sql.caseSensitive` is true. It refuses files with
+two such columns, but its error names neither both columns nor a solution.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CASE = "spark.sql.caseSensitive"
 
 
 def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
-    """Refuse declared types of files whose names Spark cannot tell apart.
+    """Refuse declared types of files with names that Spark does not distinguish.
 
     Raises:
         SourceError: A type has two such names.
@@ -35,10 +35,10 @@ def check_sources(session: SparkSession, plan: PhysicalPlan) -> None:
 def check_type(
     type_info: TypeInformation, configuration: Configuration, origin: CallSite | None
 ) -> None:
-    """Refuse a type of which no DataFrame can be read back.
+    """Refuse a type whose records cannot be read as a DataFrame.
 
     Raises:
-        SourceError: It has two names that Spark cannot tell apart.
+        SourceError: It has two names that Spark does not distinguish.
     """
     if isinstance(type_info, RowTypeInfo):
         _check(get_session(configuration), type_info, "the type of the stream", origin)

@@ -1,10 +1,10 @@
-"""Records of a key combined by Spark SQL, before Python makes records of columns (batch runs).
+"""Folds the records of a key in Spark SQL, before Python makes records of columns (batch runs).
 
-`plan.folding.columns` says where that is the same. Two things are seen only in the values: NULL,
-which SQL leaves out and Python refuses or keeps, and a sum that leaves 64 bits on its way. Then the
-column is refused in the report of the task, and the run begins again and reads records. A sum of
-64-bit numbers is made of two, of their upper and their lower halves, so it takes two thousand
-million records of a key to leave them.
+`plan.folding.columns` decides where the result is the same. Two differences depend on the values: NULL,
+which SQL ignores and Python refuses or keeps, and a sum that overflows 64 bits on its way. Then the
+report of the task refuses the column, and the run starts again and reads records. A sum of 64-bit
+numbers is computed as two sums, of their upper and their lower halves, which overflow only after two
+thousand million records of a key.
 """
 
 from __future__ import annotations
@@ -26,22 +26,21 @@ from penstock.wire.row_columns import rows_of_lists
 _SMALL = frozenset({"tinyint", "smallint", "int"})
 _NUMBERS = _SMALL | {"bigint"}
 _KEYS = _NUMBERS | {"string", "boolean"}
-"""As Spark names them: text with a collation of its own has another name."""
+"""Spark's names of the types; text with a collation has another name."""
 
 _HALF_BITS = 32
 
 
 def combined(frame: DataFrame, columns: ColumnFold, tasks: int) -> DataFrame | None:
-    """Return a row per key: key, records, values that are not NULL, and what they give together.
+    """Return a row per key: key, number of records, number of values that are not NULL, folded value.
 
     Args:
-        frame: What the source reads.
-        columns: How.
-        tasks: Most tasks that read the result.
+        frame: The DataFrame of the source.
+        columns: The fold.
+        tasks: Greatest number of tasks that read the result.
 
     Returns:
-        In an order that is the same if a task is repeated. None if the columns are not what was
-        declared.
+        Rows in a deterministic order. None if the columns do not have the declared types.
     """
     if frame.columns != list(columns.names):
         return None
@@ -65,10 +64,10 @@ def combined(frame: DataFrame, columns: ColumnFold, tasks: int) -> DataFrame | N
 
 @dataclass(frozen=True, slots=True)
 class CombinedColumnsTask(ColumnsTask):
-    """Feeds what `combined` returned.
+    """Feeds the result of `combined` to level 0.
 
     Attributes:
-        columns: How it was combined.
+        columns: The fold.
     """
 
     columns: ColumnFold | None = None

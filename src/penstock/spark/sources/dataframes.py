@@ -1,4 +1,4 @@
-"""The records a job wrote, as a DataFrame."""
+"""Reads the records that a job has written as a DataFrame."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from penstock.types.arrow import arrow_schema
 def read_records(
     directory: Path, type_info: TypeInformation, configuration: Configuration
 ) -> DataFrame:
-    """Return what the Parquet files of a directory hold, in no order.
+    """Return the records of the Parquet files of a directory, in no order.
 
     Args:
-        directory: With the files; there may be none.
-        type_info: Of the records. Its fields are the columns.
-        configuration: Of the job, for the session.
+        directory: Directory of the files; it may be empty.
+        type_info: Type of the records. Its fields are the columns.
+        configuration: Configuration of the job, for the session.
     """
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
     return get_session(configuration).read.schema(schema).parquet(escaped(directory))

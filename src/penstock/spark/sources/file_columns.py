@@ -1,6 +1,6 @@
-"""Files with columns that reading them would leave out, or leave empty, without a word.
+"""Refuses files with columns that Spark would silently omit or leave empty.
 
-| format | looked at | refused | otherwise |
+| format | checked | refused | hint |
 |---|---|---|---|
 | Parquet, ORC | the schema of every file | a column that the inferred schema has not | declare the type; `mergeSchema` |
 | JSON | the first 16 KiB of every file | a field that differs from a column by case only | declare what the files have |
@@ -8,8 +8,8 @@
 | CSV with `multiLine` | every file, if it is local | a quote that is left open | close it |
 | other CSV | every line (`open_quotes`) | a quote that is left open | close it, `mode=PERMISSIVE` |
 
-History is looked at before it is read, a live file before anything computed from it is visible. Of
-CSV without `multiLine` Spark looks at every header itself (`file_options`).
+Files of history are checked before they are read, a live file before results of it become visible. Spark
+itself checks the header of every CSV file without `multiLine` (`file_options`).
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
 
 _HEAD_BYTES = 16 << 10
 _MANY = 8
-"""So many files are worth a job."""
+"""From this number of files on, a Spark job checks them."""
 
 _COMPRESSED = frozenset({".gz", ".bz2", ".zst", ".zstd", ".lz4", ".snappy", ".deflate", ".xz"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """What files of one source are compared with.
+    """Checks the files of one source.
 
     Attributes:
         session: Spark.
         source: The source.
-        schema: What its records are read as.
+        schema: Schema of its records.
         origin: The user's line.
     """
 
@@ -59,25 +59,25 @@ class FileColumns:
     origin: CallSite | None
 
     def check(self, uris: Iterable[str]) -> None:
-        """Refuse files that would not be read as they are.
+        """Refuse files that would lose columns.
 
         Raises:
-            SourceError: There is one; names it, and its column.
+            SourceError: There is such a file; the error names it and its column.
         """
-        look = check_of(self.source)
-        if look is None:
+        check = check_of(self.source)
+        if check is None:
             return
         files = list(uris)
-        if look is _columns and self._all_fit(files):
+        if check is _columns and self._all_fit(files):
             return
-        # Lines are looked at in one job, whatever the number of files.
-        for looked_at in [files] if look is _lines else [[uri] for uri in files]:
-            refused = look(self, *looked_at)
+        # One job checks lines, whatever the number of files.
+        for looked_at in [files] if check is _lines else [[uri] for uri in files]:
+            refused = check(self, *looked_at)
             if refused is not None:
                 raise SourceError(refused[0], hint=refused[1], origin=self.origin)
 
     def _all_fit(self, files: list[str]) -> bool:
-        """Return whether one job of Spark's found that all files fit; where to open one is cheap, no."""
+        """Return whether one Spark job has found no bad file; False for local files, which are cheap to open."""
         here = self.source.format == "parquet" and all(map(_local, files))
         if here or len(files) < _MANY:
             return False
@@ -85,10 +85,10 @@ class FileColumns:
         try:
             return self.unknown(read.load(list(map(load_path, files))).schema.names) is None
         except (PySparkException, Py4JJavaError):
-            return False  # their types differ: they are looked at one by one
+            return False  # their types differ: they are checked one by one
 
     def unknown(self, names: Iterable[str]) -> str | None:
-        """Return the first of some names that is no column, as Spark compares names."""
+        """Return the first of some names that is no column, with Spark's comparison of names."""
         exact = self.session.conf.get("spark.sql.caseSensitive") == "true"
         known = set(self.schema.names if exact else map(str.lower, self.schema.names))
         return next((n for n in names if (n if exact else n.lower()) not in known), None)
@@ -99,7 +99,7 @@ _Refused = tuple[str, str] | None
 
 
 def check_of(source: FileSource) -> Callable[..., _Refused] | None:
-    """Return what looks at a file of a source, None if nothing can be lost in silence."""
+    """Return the check for files of a source, None if Spark cannot silently lose their columns."""
     options = {name.lower(): value.lower() for name, value in source.options.items()}
     several_lines = options.get("multiline") == "true"
     if source.format in _OPENED and source.type_info is None:
@@ -115,7 +115,7 @@ def _columns(columns: FileColumns, uri: str) -> _Refused:
     try:
         names = _OPENED[columns.source.format](columns.session, uri)
     except (OSError, pa.ArrowException):
-        return None  # it is damaged: the reader says so, in the words that damaged files have
+        return None  # it is damaged: the reader raises the error about damaged files
     lost = columns.unknown(names)
     if lost is None:
         return None
@@ -179,13 +179,13 @@ def _fields(columns: FileColumns, uri: str) -> _Refused:
 
 
 def _records(head: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
-    """Yield number and fields of the whole lines at the beginning of a file that are objects."""
+    """Yield number and fields of the complete lines at the beginning of a file that are objects."""
     lines = head.split(b"\n")
     whole = lines if len(head) < _HEAD_BYTES else lines[:-1]
     for number, line in enumerate(whole, 1):
         try:
             record = json.loads(line)
-        except ValueError:  # the reader says what is wrong with it
+        except ValueError:  # the reader raises the error
             continue
         if isinstance(record, dict):
             yield number, record

@@ -1,4 +1,4 @@
-"""Lines of a file: their numbers, and what a message shows of one."""
+"""Numbers of lines of a file, and short texts of lines for messages."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def line_number(lines: DataFrame, text: str) -> int | None:
     found = lines.where(sf.col("line") == text).orderBy("place").limit(1).collect()
     if not found:
         return None
-    # A place is the number of the task, then that of the line within it.
+    # The id consists of the number of the task and that of the line within it.
     task, place = found[0]["task"], found[0]["place"]
     before = lines.where(sf.col("task") < task).count() if task else 0
     return int(before) + (int(place) & ((1 << 33) - 1)) + 1
 
 
 def shortened(text: str) -> str:
-    """Return text that is not too long for a message."""
+    """Return text, cut if it is too long for a message."""
     return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"

@@ -1,6 +1,6 @@
-"""Options of Spark's readers, where Spark's own defaults take damaged files for good ones.
+"""Options of Spark's readers. With Spark's defaults damaged files would be read without an error.
 
-| format | option | ours | Spark's default would |
+| format | option | ours | effect of Spark's default |
 |---|---|---|---|
 | all | ignoreMissingFiles, ignoreCorruptFiles | false | leave out files, if the session is set so |
 | csv, json | mode | FAILFAST | make None of a value that does not fit |
@@ -9,7 +9,7 @@
 | csv | escape | the quote | keep both quotes of a doubled one, and those around the value |
 | csv | unescapedQuoteHandling | RAISE_ERROR | take a value up to the next delimiter, quotes and all |
 
-What the source says itself counts.
+Options of the source override these.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {"json": _BOTH, "csv": _BOTH | _CSV
 
 
 def reader_options(source: FileSource) -> dict[str, str]:
-    """Return the options with which the files of a source are read, in history and live."""
+    """Return the options of Spark's reader for the files of a source, in batch and live runs."""
     own = dict(source.options)
     said = {name.lower(): value for name, value in own.items()}
     found = {**_LOUD, **_DEFAULTS.get(source.format, {})}

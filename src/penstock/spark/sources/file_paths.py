@@ -1,12 +1,12 @@
-"""How Spark is told the names of files, and how it tells them.
+"""The forms of file names in Spark.
 
-| Spark | spells a name |
+| Spark | form of a name |
 |---|---|
-| `load(…)`, `parquet(…)` | as it is, with glob characters active unless a backslash is before them |
+| `load(…)`, `parquet(…)` | unchanged; a backslash before a glob character makes it literal |
 | `DataFrame.inputFiles()`, logs of file streams | percent-encoded, `file:///` |
 | `_metadata.file_path` | percent-encoded, `file:/` |
 
-A colon is nowhere possible: Hadoop takes what is before it for the scheme of a URI.
+No form allows a colon: Hadoop takes the text before it for the scheme of a URI.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ _COMMA = re.compile(r"(?<!\\),")
 
 
 def escaped(path: str | Path) -> str:
-    """Return the path that makes Spark load exactly the file or directory of this name."""
+    """Return the path with which Spark loads exactly the file or directory of this name."""
     return _GLOB.sub(r"\\\1", str(path))
 
 
 def load_path(uri: str) -> str:
-    """Return the path that makes Spark load exactly the file `uri` names."""
+    """Return the path with which Spark loads exactly the file of `uri`."""
     scheme, separator, rest = uri.partition("://")
     return f"{scheme}{separator}" + escaped(unquote(rest))
 
 
 def metadata_path(uri: str) -> str:
-    """Return how the column `_metadata.file_path` spells `uri`: local files have one slash."""
+    """Return `uri` in the form of `_metadata.file_path`: local files have one slash."""
     return uri.replace("file:///", "file:/", 1) if uri.startswith("file:///") else uri
 
 
 def plain(uri: str) -> str:
-    """Return a spelling of `uri` that is the same whoever wrote it."""
+    """Return `uri` in a form that is the same for all of Spark's forms."""
     return unquote(metadata_path(uri))
 
 
 def local_file(uri: str) -> Path | None:
-    """Return the file of this computer that `uri` names, None if it is on another file system."""
+    """Return the local file of `uri`, None if it is on another file system."""
     scheme = _SCHEME.match(uri)
     if scheme is None:
         return Path(unquote(uri))
@@ -59,7 +59,7 @@ def local_file(uri: str) -> Path | None:
 
 
 def local_path(path: str) -> Path | None:
-    """Return a path as the user wrote it, if it is on this computer."""
+    """Return a path in the user's form if it is local, else None."""
     scheme = _SCHEME.match(path)
     if scheme is None:
         return Path(path)
@@ -67,7 +67,7 @@ def local_path(path: str) -> Path | None:
 
 
 def has_glob(path: str | Path) -> bool:
-    """Return whether a path has characters that may stand for others."""
+    """Return whether a path contains glob characters."""
     return _GLOB.search(str(path)) is not None
 
 
@@ -78,18 +78,18 @@ def is_literal(path: str) -> bool:
 
 
 def stream_path(path: str) -> str:
-    """Return a source's path as Spark takes it: what exists as it is written is meant."""
+    """Return a source's path for Spark: a path that exists literally is no glob."""
     return escaped(path) if _GLOB.search(path) and is_literal(path) else path
 
 
 def base_path(path: str) -> dict[str, str]:
-    """Return the option that keeps partition columns of the names of directories."""
+    """Return the option with which directory names give partition columns."""
     here = local_path(path)
     return {"basePath": path} if here is not None and here.is_dir() else {}
 
 
 def depth_of(uri: str) -> int:
-    """Return how many names a path has."""
+    """Return the number of names in a path."""
     return _SCHEME.sub("", uri).count("/")
 
 
@@ -100,7 +100,7 @@ def is_not_deeper(path: Column, depth: int) -> Column:
 
 
 def depths_of(path: str) -> set[int]:
-    """Return how many names the paths have that a source's path stands for."""
+    """Return the numbers of names in the paths that a source's path matches."""
     spark_path = stream_path(path)
     scheme = _SCHEME.match(spark_path)
     rest = spark_path[scheme.end() if scheme else 0 :]
@@ -108,7 +108,7 @@ def depths_of(path: str) -> set[int]:
 
 
 def may_contain(path: str, uri: str) -> bool:
-    """Return whether the file `uri` could be one of a source's path."""
+    """Return whether a source's path could match the file `uri`."""
     spark_path = stream_path(path)
     begin = _GLOB_BEGIN.search(spark_path)
     fixed = spark_path if begin is None else spark_path[: begin.start()]
@@ -124,7 +124,7 @@ def names_with_colon(path: str) -> Iterator[Path]:
 
 
 def _alternatives(path: str) -> Iterable[str]:
-    """Return the paths that braces with a slash inside stand for."""
+    """Return the paths that a path with a slash inside braces expands to."""
     found = _BRACES.search(path)
     if found is None or "/" not in found[1]:
         head = path[: found.end()] if found else path

@@ -1,4 +1,4 @@
-"""How Spark reads files: in a batch run the pinned ones, in a live run a stream of them."""
+"""Reads files with Spark: pinned files in a batch run, a stream of files in a live run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from penstock.spark.sources.file_paths import (
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
 from penstock.spark.sources.source_row import (
-    Look,
+    PendingFilesContext,
     PinnedPart,
     Pinning,
     Position,
@@ -41,10 +41,10 @@ from penstock.spark.sources.source_row import (
 
 
 def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
-    """List the files there are, and look at their columns.
+    """List the files of a part, and check their columns.
 
     Raises:
-        SourceError: They cannot be read as they are.
+        SourceError: They cannot be read without losing columns.
     """
     pinned = pin_files(pinning.session, part, pinning.origin)
     schema = StructType.fromJson(json.loads(pinned.schema))
@@ -53,7 +53,7 @@ def pin_bounded(pinning: Pinning, part: FileSource) -> PinnedPart:
 
 
 def pin_nothing(pinning: Pinning, part: Any) -> PinnedPart:
-    """Return nothing: what the part has is found while it is read."""
+    """Return nothing: the files of the part are listed while it is read."""
     del pinning, part
     return PinnedPart()
 
@@ -70,7 +70,7 @@ def pinned_rows(context: ReadContext, source: int, part: int, described: FileSou
 
 
 def streamed_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:
-    """Return the rows of files as they come: the pinned ones, or all but those read before."""
+    """Return the rows of a stream of files: of the pinned ones, or of all but those read before."""
     schema = row_schema(context, source, part, described)
     base = base_path(described.path) if is_literal(described.path) else {}
     stream = (
@@ -80,7 +80,7 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
         .schema(schema)
         .load(stream_path(described.path))
     )
-    # Of Spark, also if the files have a column of this name.
+    # Spark's metadata column, even if the files have a column of this name.
     path = stream.metadataColumn("_metadata").getField("file_path")
     if source in context.as_trees:
         deepest = max(depths_of(described.path)) + 1
@@ -97,7 +97,7 @@ def streamed_rows(context: ReadContext, source: int, part: int, described: FileS
 
 
 def files_per_batch(context: ReadContext, source: int) -> int:
-    """Return how many files a micro-batch takes of a source."""
+    """Return the greatest number of files of a source in a micro-batch."""
     usual: int = context.configuration.get(MAX_FILES_PER_BATCH)
     return context.files_per_batch.get(source, usual)
 
@@ -120,7 +120,7 @@ def row_schema(context: ReadContext, source: int, part: int, described: FileSour
     """Return the declared schema, that of the pinned files, or that of an earlier part.
 
     Raises:
-        SourceError: None is known.
+        SourceError: The schema is unknown.
     """
     declared = declared_schema(described)
     if declared is not None:
@@ -144,12 +144,12 @@ def row_schema(context: ReadContext, source: int, part: int, described: FileSour
 
 
 def has_lines(part: FileSource) -> bool:
-    """Return whether a record is a line, and no row of columns."""
+    """Return whether a record is a line, rather than a row of columns."""
     return part.format == "text"
 
 
 def one_stream(part: Any) -> list[Any]:
-    """Return the one stream of a part, which is equal to no other."""
+    """Return the one stream of a part, which equals no other stream."""
     del part
     return [object()]
 
@@ -164,7 +164,7 @@ def position_of_pinned(reading: StreamReading) -> Position:
 
 
 def position_of_files(reading: StreamReading) -> Position:
-    """Return the files that were read: what will come is not known."""
+    """Return the files that were read; the files to come are unknown."""
     return {}, reading.files()
 
 
@@ -174,7 +174,7 @@ def resume_pinned(position: Mapping[str, Any]) -> ResumedPart:
 
 
 def resume_files(position: Mapping[str, Any]) -> ResumedPart:
-    """Return nothing: files that were read are left out, and all others are read."""
+    """Return nothing: the run omits files that were read, and reads all others."""
     del position
     return ResumedPart()
 
@@ -185,25 +185,27 @@ def has_nothing_new(progress: Progress) -> bool:
 
 
 def never_complete(progress: Progress) -> bool:
-    """Return that something is left: the part never ends."""
+    """Return False: the part never ends."""
     del progress
     return False
 
 
-def waiting_pinned(look: Look, part: FileSource) -> set[str]:
+def waiting_pinned(context: PendingFilesContext, part: FileSource) -> set[str]:
     """Return the pinned files that were not read."""
     del part
-    pinned = look.pinned.files[look.source, look.part].files
-    return {uri for uri in map(metadata_path, pinned) if uri not in look.read}
+    pinned = context.pinned.files[context.source, context.part].files
+    return {uri for uri in map(metadata_path, pinned) if uri not in context.read}
 
 
-def waiting_files(look: Look, part: FileSource) -> set[str]:
-    """Return the files that are there now and were not read."""
-    there = look.session.read.format("binaryFile").options(**dict(part.options))
+def waiting_files(context: PendingFilesContext, part: FileSource) -> set[str]:
+    """Return the existing files that were not read."""
+    there = context.session.read.format("binaryFile").options(**dict(part.options))
     try:
         listed = list(there.load(stream_path(part.path)).inputFiles())
     except AnalysisException:
-        return set()  # the directory is not there yet
-    of_source = [pinned for (owner, _), pinned in look.earlier.items() if owner == look.source]
-    read = look.read | {metadata_path(uri) for pinned in of_source for uri in pinned.files}
+        return set()  # the directory does not exist yet
+    of_source = [
+        pinned for (owner, _), pinned in context.earlier.items() if owner == context.source
+    ]
+    read = context.read | {metadata_path(uri) for pinned in of_source for uri in pinned.files}
     return {uri for uri in map(metadata_path, listed) if uri not in read}

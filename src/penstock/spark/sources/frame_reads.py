@@ -1,4 +1,4 @@
-"""How Spark reads its own DataFrames: in a live run a batch DataFrame is first written to files."""
+"""Reads the user's DataFrames. A live run first writes a batch DataFrame to files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from penstock.spark.sources.source_row import Position, ResumedPart, StreamReadi
 
 
 def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
-    """Return the rows of a DataFrame as it is."""
+    """Return the rows of a DataFrame."""
     del context, source, part
     frame: DataFrame = described.dataframe
     return frame
@@ -40,7 +40,8 @@ def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
         written.write.mode("overwrite").parquet(str(target))
         schema = written.schema
     else:
-        schema = context.session.read.parquet(escaped(target)).schema  # 0.1.0 kept the names
+        # version 0.1.0 did not rename the columns
+        schema = context.session.read.parquet(escaped(target)).schema
     stream = context.session.readStream.schema(schema)
     limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
     options = stream_options(context, source) | {"maxFilesPerTrigger": limit}
@@ -48,20 +49,20 @@ def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
 
 
 def has_no_values(part: SparkSource) -> bool:
-    """Return that a record is a row of columns."""
+    """Return False: a record is a row of columns."""
     del part
     return False
 
 
 def streams_of(part: SparkSource) -> list[Any]:
-    """Return the streams a streaming DataFrame reads; it may read several, or one twice."""
+    """Return the streams of a streaming DataFrame; it may read several, or one twice."""
     leaves = part.dataframe._jdf.queryExecution().analyzed().collectLeaves()  # noqa: SLF001
     found = (leaves.apply(index) for index in range(leaves.size()))
     return [leaf for leaf in found if leaf.isStreaming()]
 
 
 def position_of_written(reading: StreamReading) -> Position:
-    """Return whether rows are left; which ones, is not known outside of the checkpoint directory."""
+    """Return whether rows are left; only the checkpoint directory has the positions."""
     written = reading.run_directory / f"dataframe-{reading.source}"
     names = {path.name for path in written.glob("*.parquet")}
     seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
@@ -69,16 +70,16 @@ def position_of_written(reading: StreamReading) -> Position:
 
 
 def position_of_streams(reading: StreamReading) -> Position:
-    """Return the offsets of the user's streams, as Spark has them."""
+    """Return the offsets of the user's streams, in Spark's form."""
     first = reading.first_stream
     return {"offsets": reading.offsets[first : first + reading.streams]}, {}
 
 
 def resume_written(position: Mapping[str, Any]) -> ResumedPart | None:
-    """Return that nothing is left to read; else it cannot go on."""
+    """Return that all rows are read, or None: it cannot be resumed."""
     return None if position["rows_left"] else ResumedPart(is_read=True)
 
 
 def resume_streams(position: Mapping[str, Any]) -> None:
-    """Return nothing: only the user can make a stream of their own begin somewhere."""
+    """Return None: only the user can set the start of their own stream."""
     del position

@@ -1,4 +1,4 @@
-"""Which files are not there, told before anything is read."""
+"""Refuses missing files before any record is read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from penstock.spark.sources.table import files_of
 
 
 def check_files_there(plan: PhysicalPlan, run: RunPlan) -> None:
-    """Refuse a run that reads files of a path that is not there, as far as that is known.
+    """Refuse a run that reads a missing path, if that can be known.
 
     Raises:
-        SourceError: It has no glob characters, is on this computer, and does not exist.
+        SourceError: A local path without glob characters does not exist.
     """
     for reading in run.readings:
         source = plan.source(reading.source)

@@ -1,12 +1,12 @@
-"""Values of CSV files whose quote is left open, which Spark's parser reads as if it were closed.
+"""Finds values of CSV files with an open quote, which Spark's parser reads as if it were closed.
 
     1,"open        the value `open`, whatever mode, columnNameOfCorruptRecord or
                    unescapedQuoteHandling say: the parser is given one line, and to it
                    the end of the line and the closing quote are the same
 
-So the lines themselves are looked at, as text, in a job of Spark's: it reads files wherever they are and
-decompresses them. Where a quote is left open in another value than the last, the parser itself finds
-the next quote in a wrong place.
+So a Spark job checks the lines as text: Spark reads files of any file system and decompresses them. If
+the quote of another value than the last is open, the parser itself finds the next quote in a wrong
+position.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WIDE = re.compile(r"utf-?(16|32)", re.IGNORECASE)
 
 
 def looks_for_open_quotes(source: FileSource) -> bool:
-    """Return whether lines of a source are looked at: those of CSV, if a bad record is an error."""
+    """Return whether lines of a source are checked: those of CSV, if a bad record is an error."""
     return source.format == "csv" and _pattern(source) is not None
 
 
@@ -41,8 +41,8 @@ def open_quote(
 
     Args:
         session: Spark.
-        source: Of CSV, with one record per line.
-        schema: What its records are read as.
+        source: A source of CSV with one record per line.
+        schema: Schema of its records.
         uris: The files.
 
     Returns:
@@ -52,7 +52,7 @@ def open_quote(
     if pattern is None or not uris:
         return None
     said = _said(source)
-    reader = session.read.option("recursiveFileLookup", "true")  # no columns out of directories
+    reader = session.read.option("recursiveFileLookup", "true")  # without partition columns
     if "linesep" in said:
         reader = reader.option("lineSep", said["linesep"])
     value = sf.col(column_name(0))
@@ -86,10 +86,10 @@ def _said(source: FileSource) -> dict[str, str]:
 
 
 def _pattern(source: FileSource) -> str | None:
-    r"""Return what a line matches if its last value has an open quote; None if none are looked for.
+    r"""Return the pattern of lines whose last value has an open quote; None if lines are not checked.
 
-    A value begins with a quote or has none around it; within quotes an escaped quote is text. All
-    repetitions are possessive: a value ends where it ends, and Java's stack does not grow with it.
+    A value begins with a quote or is not quoted; inside quotes an escaped quote is text. All repetitions
+    are possessive: without backtracking Java's stack does not grow with the length of a value.
     """
     said = _said(source)
     marks = [said[name] for name in ("sep", "quote", "escape")]

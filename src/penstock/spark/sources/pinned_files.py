@@ -1,8 +1,7 @@
-"""The files of a bounded source, pinned: what history is, decided once.
+"""The pinned files of a bounded source. They are decided once per job.
 
-A file is pinned with its size and modification time. They are compared before history is read
-and again afterwards, so a file that vanished, grew or was rewritten meanwhile is noticed and
-nothing computed from it becomes visible.
+A file is pinned with its size and modification time. Both are compared before history is read and
+afterwards. So a missing, longer or rewritten file is an error, and no result of it becomes visible.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from penstock.types.arrow import arrow_schema
 
 @dataclass(frozen=True, slots=True)
 class PinnedFiles:
-    """What a bounded file source reads.
+    """The pinned files of a source.
 
     Attributes:
         files: URI to (size in bytes, modification time in milliseconds).
@@ -38,7 +37,7 @@ class PinnedFiles:
     schema: str
 
     def to_json(self) -> dict[str, object]:
-        """Return the form that is recorded."""
+        """Return the form to record."""
         return {
             "files": {uri: list(facts) for uri, facts in self.files.items()},
             "schema": self.schema,
@@ -46,7 +45,7 @@ class PinnedFiles:
 
     @classmethod
     def from_json(cls, recorded: dict[str, object]) -> PinnedFiles:
-        """Return what `to_json` gave."""
+        """Return the object that `to_json` encoded."""
         files: dict[str, list[int]] = recorded["files"]  # type: ignore[assignment]
         return cls(
             {uri: (size, mtime) for uri, (size, mtime) in files.items()}, str(recorded["schema"])
@@ -54,11 +53,11 @@ class PinnedFiles:
 
 
 def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None) -> PinnedFiles:
-    """List the files of a source and fix its schema.
+    """List the files of a source and determine its schema.
 
     Raises:
-        SourceError: There is no such path, no file to infer a schema from, or it is not
-            readable.
+        SourceError: The path does not exist, has no file to infer a schema from, or cannot be
+            read.
     """
     try:
         frame = reader(session, source).load(stream_path(source.path))
@@ -70,10 +69,10 @@ def pin_files(session: SparkSession, source: FileSource, origin: CallSite | None
 
 
 def check_unchanged(session: SparkSession, source: FileSource, pinned: PinnedFiles) -> None:
-    """Refuse history that is no longer what was pinned.
+    """Refuse history that has changed since it was pinned.
 
     Raises:
-        HistoryChangedError: A file vanished or changed; names it.
+        HistoryChangedError: A file is missing or has changed; the error names it.
     """
     for uri, before in pinned.files.items():
         try:
@@ -101,7 +100,7 @@ def reader(session: SparkSession, source: FileSource):  # type: ignore[no-untype
 
 
 def declared_schema(source: FileSource) -> StructType | None:
-    """Return the schema the user declared, None if Spark is to infer it."""
+    """Return the schema of the declared type, None if Spark infers it."""
     if source.type_info is None:
         return None
     return from_arrow_schema(arrow_schema(source.type_info), prefer_timestamp_ntz=True)
@@ -111,7 +110,7 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
     """Return size and modification time, in milliseconds, of a file.
 
     Raises:
-        OSError: It is not there (FileNotFoundError), or cannot be looked at.
+        OSError: It is missing (FileNotFoundError), or cannot be accessed.
     """
     local = local_file(uri)
     if local is not None:

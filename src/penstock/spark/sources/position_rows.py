@@ -1,7 +1,7 @@
-"""Rows of the positions stream, as the tasks of level 0 read them.
+"""The rows of the positions stream, which the tasks of level 0 read.
 
-Apart from who writes and who reads them, because Spark starts several processes for a Python data
-source, one after the other, and they should not have to import what runs in tasks.
+The schema is in a separate module, because Spark starts several processes for a Python data source,
+which should not import the modules of tasks.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ POSITIONS_DDL = "event STRING, source INT, split INT, first LONG, last LONG, fin
 
 range           read positions [first, last) of a split; `finished` if the split ends there
 end             the source has ended
-start           the run begins: reach every subtask of every level
+start           the run begins: call every subtask of every level
 handover        the run ends: every subtask writes its state
 tick            time has passed: call every subtask
-savepoint:<id>  somebody asked for a savepoint: every subtask writes its state
+savepoint:<id>  a savepoint is requested: every subtask writes its state
 """

@@ -1,17 +1,17 @@
-"""The positions stream: which ranges of split sources, and which control events, a batch has.
+"""The positions stream: the ranges of split sources and the control events of each micro-batch.
 
 A Python data source with admission control. Its offset is, as JSON,
 
     {"control": 2, "tick": 0, "3": [100, 250], ...}
 
-the number of control events delivered, the last tick, and per source the next position of every
-split. A tick is an instant (epoch milliseconds) at which the driver wants every subtask called. Spark
-writes the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch
-covers the same ranges and events. Control events are files written by the driver, because this
-reader lives in a process of its own.
+the number of delivered control events, the last tick, and per source the next position of every
+split. A tick is an instant (epoch milliseconds) at which every subtask must be called. Spark writes
+the offset of a micro-batch to its checkpoint before running it, so a repeated micro-batch has the
+same ranges and events. The driver writes control events into files, because this reader runs in
+another process.
 
-A source that ends says so in the micro-batch with its last records, which saves a micro-batch. One
-of which nothing is left when the run begins does not: the driver says it (`bounded_inputs`).
+The end of a source is sent in the micro-batch with its last records, which saves a micro-batch. If a
+source has no records left when the run begins, the driver sends its end (`bounded_inputs`).
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ _TICK = "tick.json"
 
 
 class ControlLog:
-    """Numbered events the driver wants delivered to every subtask."""
+    """Numbered control events for every subtask."""
 
     def __init__(self, directory: Path, fence: Callable[[], None] | None = None) -> None:
         """Open a log.
 
         Args:
-            directory: Of the log.
-            fence: Called before something is written; None for whoever only reads.
+            directory: Directory of the log.
+            fence: Called before each write; None for readers.
         """
         self._directory = directory
         self._fence = fence
 
     def append(self, event: str, source: int = -1, ends: Sequence[int] = ()) -> None:
-        """Add an event durably, unless it is there already.
+        """Add an event durably, unless the log contains it.
 
         Args:
             event: See `POSITIONS_DDL`.
-            source: Of `end`.
+            source: The source of the event `end`.
             ends: Sources that end in the same micro-batch, before the event.
         """
         payload: dict[str, Any] = {"event": event, "source": source}
@@ -67,7 +67,7 @@ class ControlLog:
         return sum(1 for _ in self._directory.glob("[0-9]*.json"))
 
     def set_tick(self, instant_ms: int) -> None:
-        """Have every subtask called once more, although nothing may have arrived."""
+        """Set the tick, so that every subtask is called, also without records."""
         write_verified(self._directory / _TICK, {"tick": instant_ms}, self._fence)
 
     def tick(self) -> int:
@@ -88,9 +88,9 @@ class PositionRows(InputPartition):
 
 
 def taken_at_once(waiting: int, usual: int, factor: int) -> int:
-    """Return how much a micro-batch takes of what waits: more than usual while it is very much.
+    """Return the size of a micro-batch for the pending input: above the usual size if much is pending.
 
-    A part of what waits, so that it comes down to the usual by itself:
+    It is a fraction of the pending input, so that it returns to the usual size:
 
         waiting   up to usual * factor      usual
                   up to usual * factor**2   waiting / factor
@@ -100,7 +100,7 @@ def taken_at_once(waiting: int, usual: int, factor: int) -> int:
 
 
 class PositionsReader(DataSourceStreamReader):
-    """Advances positions, at most so far per micro-batch and per second."""
+    """Advances positions, within limits per micro-batch and per second."""
 
     def __init__(self, options: dict[str, str]) -> None:
         self._control = ControlLog(Path(options["control"]))
@@ -114,7 +114,7 @@ class PositionsReader(DataSourceStreamReader):
 
     @carrying()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        """Return the beginning of everything."""
+        """Return the offset before all events and positions."""
         begin: dict[str, Any] = {"control": 0, "tick": 0}
         for source in self._sources:
             begin[str(source["source"])] = [start for start, _ in source["splits"]]
@@ -122,13 +122,13 @@ class PositionsReader(DataSourceStreamReader):
 
     @carrying()
     def latestOffset(self, start: dict[str, Any], limit: Any = None) -> dict[str, Any]:  # noqa: N802
-        """Return how far the next micro-batch goes.
+        """Return the offset at the end of the next micro-batch.
 
-        Spark's JVM asks before it writes that down. One that outlived its driver, or whose driver
-        was replaced, begins no other micro-batch.
+        Spark's JVM calls this before it records the offset. So a JVM that has outlived its driver, or
+        whose driver was replaced, starts no further micro-batch.
 
         Raises:
-            WorkerFailure: Another driver has taken over; carries a `JobFencedError`.
+            WorkerFailure: Another driver has taken over; it contains a `JobFencedError`.
         """
         if self._fence is not None:
             self._fence()
@@ -148,8 +148,8 @@ class PositionsReader(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return partitions with the splits that advanced, and one for control events.
 
-        One per split; of a source with a number of tasks no more, and those of several such
-        sources are the same ones.
+        There is one partition per split. If a source has a number of tasks, it has no more partitions,
+        and several such sources share them.
         """
         tasks: dict[int, list[tuple[str, int, int, int, int, bool]]] = {}
         found = []
@@ -184,14 +184,14 @@ class PositionsReader(DataSourceStreamReader):
     def stop(self) -> None:
         """End the process if the JVM has closed the connection, as it does when a query ends.
 
-        Spark's runner takes that for a failure, and prints a traceback behind a job that succeeded.
+        Spark's runner takes that for a failure, and would print a traceback after a successful job.
         """
         if isinstance(sys.exception(), EOFError | ConnectionError):
             os._exit(0)
 
     def _budget(self, source: dict[str, Any], start: dict[str, Any], elapsed: float) -> int:
         if self._first_records and not start["control"]:
-            return self._first_records  # nothing was delivered yet: state is still to be decoded
+            return self._first_records  # no micro-batch has run yet: state must still be decoded
         if source["rate"] is None:
             left = _left(start[str(source["source"])], source["splits"])
             return taken_at_once(left, self._max_records, self._catch_up_factor)
@@ -206,13 +206,13 @@ def _is_at_end(at: list[int], source: dict[str, Any]) -> bool:
 
 
 def _left(at: list[int], splits: list[list[int | None]]) -> int:
-    """Return the records left of a source; 0 if it has no end, so nobody knows how many wait."""
+    """Return the pending records of a source; 0 if it is unbounded, because they are unknown."""
     ends = [stop for _, stop in splits if stop is not None]
     return sum(ends) - sum(at) if len(ends) == len(splits) else 0
 
 
 def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:
-    """Share a budget of records evenly among the splits that have not ended."""
+    """Divide a budget of records evenly among the splits that have not ended."""
     ends = [
         position if stop is None else stop for position, (_, stop) in zip(at, splits, strict=True)
     ]

@@ -1,4 +1,4 @@
-"""What a run reads, decided before it reads, and what reading it needs."""
+"""The pinned input of a run, and the context for reading it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ from penstock.spark.worker.worker_memory import LiveAttempt
 from penstock.wire.fence import Fence
 
 SOURCE_OPTION = "penstock.source"
-"""Option of every file stream of ours that tells whose it is: Spark carries along what it does not
-know."""
+"""Option of our file streams with the id of the source; Spark keeps unknown options."""
 
 
 Splits = list[tuple[int, int | None]]
-"""Start and end of every split; an end that is None never comes."""
+"""Start and end of every split; the end of an unbounded split is None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """What a run reads, decided before it reads.
+    """The pinned input of a run.
 
     Attributes:
         files: (source id, part index) to pinned files.
@@ -42,7 +41,7 @@ class Pinned:
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Pinned:
-        """Return what the step `pinned` of a run recorded."""
+        """Return the pinned input of a record of the step `pinned`."""
         return cls(
             files={_key(k): PinnedFiles.from_json(v) for k, v in recorded["files"].items()},
             splits={
@@ -51,7 +50,7 @@ class Pinned:
         )
 
     def open_splits(self) -> dict[int, int]:
-        """Return source id to the number of its splits with something left to read."""
+        """Return source id to the number of its splits with records left."""
         return {
             source: sum(start != end for start, end in splits)
             for (source, _), splits in self.splits.items()
@@ -60,27 +59,27 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """Everything reading needs.
+    """The context for reading the sources of a run.
 
     Attributes:
         session: Spark.
         plan: The job.
         run: The run.
-        program: Of level 0.
+        program: Program of level 0.
         levels: Number of levels, level 0 included.
-        pinned: What this run reads.
-        earlier: What was read of files before this run, by (source id, part index).
+        pinned: Pinned input of the run.
+        earlier: Files that were read before this run, by (source id, part index).
         read_frames: Sources whose batch DataFrame was read before this job began.
-        directory: Of the run, for what must be written down.
-        configuration: Of the job.
-        files_per_batch: Files that a micro-batch takes of a source, where it is not the usual.
+        directory: Directory of the run, for its files.
+        configuration: Configuration of the job.
+        files_per_batch: Source id to files per micro-batch, if it is not the usual number.
         as_trees: Sources whose files are listed as a tree; see `planned_files`.
-        first_records: Records that the first micro-batch of the run takes of each source that
-            counts them; 0 is as many as any other.
-        workers: What the job brings along beside its program, None if nothing.
-        folds_columns: Columns may be combined before records are made of them (batch run).
-        attempt: Of a live run; None in a batch run.
-        fence: Of the driver; Spark's JVM asks it before every micro-batch. None lets it go on.
+        first_records: Size of the first micro-batch of each source that numbers its records; 0 is
+            the usual size.
+        workers: Dependencies of the job other than its program, None if there are none.
+        folds_columns: Whether Spark SQL may fold columns (batch run).
+        attempt: Attempt of a live run; None in a batch run.
+        fence: Fence of the driver, checked before every micro-batch; None does not check.
     """
 
     session: SparkSession
@@ -102,7 +101,7 @@ class ReadContext:
     fence: Fence | None = None
 
     def column_fold(self, source: int) -> ColumnFold | None:
-        """Return how columns of a source are folded before records are made of them."""
+        """Return the fold of Spark SQL for a source, None if there is none."""
         if not self.folds_columns or source in self.program.source_types:
             return None
         specs = [spec.fold for spec in self.program.outputs if spec.fold is not None]

@@ -1,6 +1,6 @@
-"""From source parts to DataFrames of frames, of a batch run and of a live run.
+"""Reads the parts of sources as DataFrames of frames, in batch and live runs.
 
-What differs from source to source stands in `table`.
+`table` contains the differences between sources.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from penstock.spark.worker.worker_memory import LiveAttempt
 def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
     """Return the frames of level 0 of a batch run.
 
-    Branches are united in order of parts, so their tasks are numbered in that order.
+    The union is in order of parts, so their tasks are numbered in that order.
 
     Args:
-        context: What reading needs.
-        times: Where tasks tell their times.
+        context: The read context.
+        times: Accumulator of the tasks' times.
     """
     columns = Payload.of(context.program, context.workers)
     branches = []
@@ -61,7 +61,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
 def _batch_splits(
     context: ReadContext, group: TaskGroup, times: Accumulator[dict[str, int]]
 ) -> DataFrame:
-    """Return the frames of split sources that are read in the same tasks."""
+    """Return the frames of split sources that share tasks."""
     rows = [
         ("range", source, split, start, end, True)
         for source, part in group.parts
@@ -78,9 +78,9 @@ def _batch_splits(
 
 
 def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
-    """Return rows in no more tasks than the functions that are chained to a source have.
+    """Return rows with at most as many tasks as the functions chained to a source have subtasks.
 
-    Where there are none, nobody can tell, and Spark may read in as many tasks as it likes.
+    Without such functions the number of tasks does not matter, and Spark chooses it.
     """
     tasks = tasks_reading(context.plan, source)
     chained = operators_behind(context.program, context.program.source_operators.get(source, ()))

@@ -1,6 +1,6 @@
-"""The columns of the table of sources: all that Spark must know of a kind of source.
+"""The columns of the table of sources: how Spark reads a kind of source.
 
-The table is `table`; what is in its columns stands in a file per way of reading: `split_reads`,
+The table is in `table`. The functions in its columns are in one file per way of reading: `split_reads`,
 `file_reads` and `frame_reads`.
 """
 
@@ -21,27 +21,27 @@ from penstock.spark.sources.stream_positions import files_read
 
 
 class StreamKind(Enum):
-    """Names of the rows, as they are recorded: how the position of a source is known."""
+    """Recorded names of the rows, by the form of a source's position."""
 
     SPLITS = auto()
     """Positions in the positions stream."""
 
     BOUNDED_FILES = auto()
-    """Spark's log of files read; the rest of the pinned ones is left."""
+    """Spark's log of files read; the other pinned files are left."""
 
     FILES = auto()
     """Spark's log of files read."""
 
     WRITTEN_FRAME = auto()
-    """Spark's log of files read, of those a batch DataFrame was written to."""
+    """Spark's log of files read, of the files of a batch DataFrame."""
 
     FOREIGN = auto()
-    """Offsets that mean something only to the user's stream."""
+    """Offsets that only the user's stream can interpret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pinning:
-    """What is needed to decide what a run reads of a part of a source.
+    """The context for pinning a part of a source.
 
     Attributes:
         session: Spark.
@@ -56,7 +56,7 @@ class Pinning:
 
 @dataclass(frozen=True, slots=True)
 class PinnedPart:
-    """What a run reads of one part of a source; nothing, if that is not decided before.
+    """The pinned input of one part of a source; it may be empty.
 
     Attributes:
         splits: Positions.
@@ -77,9 +77,9 @@ class StreamReading:
         first_stream: Index of its first stream among the offsets.
         streams: Number of its streams.
         log: Index of its log of files.
-        pinned: What the run reads.
-        run_directory: Of the run, in the checkpoint directory.
-        offsets: Of all streams of the query.
+        pinned: Pinned input of the run.
+        run_directory: Directory of the run in the checkpoint directory.
+        offsets: Offsets of all streams of the query.
     """
 
     source: int
@@ -92,23 +92,23 @@ class StreamReading:
     offsets: list[str | None]
 
     def files(self) -> dict[str, tuple[int, int]]:
-        """Return the files read; their size is not in Spark's log."""
+        """Return the files read, without their size, which Spark's log lacks."""
         read = files_read(self.run_directory / "spark", self.log, self.offsets[self.first_stream])
         return {uri: (-1, time_ms) for uri, time_ms in read.items()}
 
 
 Position = tuple[dict[str, Any], dict[str, tuple[int, int]]]
-"""Position as a savepoint has it, and the files read."""
+"""Position in the form of a savepoint, and the files read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResumedPart:
-    """Where a part of a source goes on; by default that needs no word.
+    """The remaining input of a part of a source; by default the run determines it itself.
 
     Attributes:
-        splits: Positions that are left.
-        left: Files that are left.
-        is_read: Nothing is left.
+        splits: Remaining positions.
+        left: Remaining files.
+        is_read: Whether no input remains.
     """
 
     splits: Splits | None = None
@@ -118,11 +118,11 @@ class ResumedPart:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a report of progress says of one part of a source.
+    """The progress of one part of a source.
 
     Attributes:
         source: Id of the source.
-        splits: Those pinned for the part, empty if it has none.
+        splits: Pinned splits of the part, empty if it has none.
         positions: Offset of the positions stream at the end of the micro-batch.
         stream: Spark's report about its first stream.
     """
@@ -134,16 +134,16 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What is needed to find out which files of a part wait to be read.
+class PendingFilesContext:
+    """The context for listing the pending files of a part.
 
     Attributes:
         session: Spark.
-        pinned: What the run reads.
-        earlier: What was read of files before it.
+        pinned: Pinned input of the run.
+        earlier: Files that were read before the run.
         source: Id of the source.
         part: Index of the part.
-        read: Files the run has read, as `_metadata.file_path` has them.
+        read: Files that the run has read, in the form of `_metadata.file_path`.
     """
 
     session: SparkSession
@@ -156,37 +156,38 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class FileStream:
-    """What is known of a stream of Spark's that reads files.
+    """The facts about a file stream of Spark.
 
     Attributes:
-        is_of_path: They are those of the source's own path, and none is written by us.
-        only_pinned: Of these it reads the pinned ones alone; else all but those that were read before.
-        waiting: Returns the files that wait, as `_metadata.file_path` has them; None if nobody asks.
+        is_of_path: Whether its files are those of the source's path, rather than written by us.
+        only_pinned: Whether it reads only pinned files; otherwise all files that were not read before.
+        waiting: Returns the pending files in the form of `_metadata.file_path`; None if they are not
+            needed.
     """
 
     is_of_path: bool = False
     only_pinned: bool = False
-    waiting: Callable[[Look, Any], set[str]] | None = None
+    waiting: Callable[[PendingFilesContext, Any], set[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One kind of source. `Any` in a column is a part of the class the row is for.
+    """One kind of source. `Any` in a column is a part whose class is that of the row.
 
     Attributes:
-        kind: Names the row.
-        source: The class it is for, those that derive from it included.
-        is_bounded: Whether it is for those that end; None is for all.
-        pin: Decides what is read of a part before a run reads it.
-        batch: Returns the rows a batch run reads, by source id and part index; None if records are
-            made of positions in the worker.
-        live: The same of a live run. The positions stream is in every query.
+        kind: Name of the row.
+        source: Class of the row's sources; subclasses are included.
+        is_bounded: Whether the row is for bounded (True) or unbounded sources (False); None is both.
+        pin: Pins the input of a part before a run reads it.
+        batch: Returns the rows of a batch run, by source id and part index; None if workers make
+            records of positions.
+        live: Returns the rows of a live run. The positions stream is in every query.
         is_value: Whether the only column of a row is the record.
-        streams: Returns the streams a part brings into a query; equal ones are one to Spark.
-        position: Returns where reading stood.
-        resume: Returns where it goes on, given a position out of a savepoint; None if it cannot.
-        is_complete: Whether nothing is left of what ends.
-        files: About its stream, if that reads files.
+        streams: Returns the streams of a part in a query; Spark reads equal ones once.
+        position: Returns the position of a part.
+        resume: Returns the remaining input, given a position of a savepoint; None if it cannot resume.
+        is_complete: Whether a bounded part has no input left.
+        files: The facts about its stream, if that reads files.
     """
 
     kind: StreamKind

@@ -1,4 +1,4 @@
-"""How Spark reads split sources: tasks get ranges of positions, and make the records of them."""
+"""Reads split sources: tasks get ranges of positions, and make the records."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from penstock.spark.sources.source_row import (
 
 
 def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
-    """Ask a source for its splits.
+    """Return the splits of a source.
 
     Raises:
-        SourceError: It failed.
+        SourceError: The source failed.
     """
     return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
 
 def has_values(part: SplitSource) -> bool:
-    """Return that the source gives records, and no rows."""
+    """Return True: the source returns records, not rows."""
     del part
     return True
 
 
 def no_streams(part: SplitSource) -> list[Any]:
-    """Return nothing: all split sources of a query share the positions stream, which is the first."""
+    """Return no streams: all split sources of a query share the positions stream, the first one."""
     del part
     return []
 

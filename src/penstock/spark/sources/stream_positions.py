@@ -1,4 +1,4 @@
-"""Where a micro-batch of a streaming query ends, read from Spark's checkpoint.
+"""Reads the offsets and files of a micro-batch from Spark's checkpoint.
 
 Spark writes `offsets/<batch>` before it runs the batch: a line with the version, one with
 metadata, and one per stream, in the order of the query; `-` if a stream had nothing yet. A file
@@ -57,9 +57,9 @@ def files_read(checkpoint: Path, stream: int, offset: str | None) -> dict[str, i
 
 
 def files_planned(checkpoint: Path, stream: int, since: int, until: int) -> dict[str, int]:
-    """Return the files that offsets behind `since`, up to `until`, read: URI to time.
+    """Return the files of the offsets after `since`, up to `until`: URI to time.
 
-    Of a log that repeats all before it only the end is read.
+    Of a compacted log it reads only the end.
 
     Raises:
         StateError: Spark's file is missing or has another layout.
@@ -78,12 +78,12 @@ def files_planned(checkpoint: Path, stream: int, since: int, until: int) -> dict
 
 
 def log_offset(offset: str | None) -> int:
-    """Return up to which offset a file stream has read, -1 before the first."""
+    """Return the last offset that a file stream has read, -1 before the first."""
     return -1 if offset is None else int(json.loads(offset)["logOffset"])
 
 
 def last_batches(checkpoint: Path) -> tuple[int | None, int | None]:
-    """Return the last micro-batch that was begun and the last that was committed."""
+    """Return the last micro-batch that was started, and the last that was committed."""
     begun, committed = (
         max((int(p.name) for p in (checkpoint / name).glob("[0-9]*")), default=None)
         for name in ("offsets", "commits")
@@ -92,7 +92,7 @@ def last_batches(checkpoint: Path) -> tuple[int | None, int | None]:
 
 
 def _last_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a log behind the one with its version, the last one first."""
+    """Yield the lines of a log after the version, the last one first."""
     try:
         with path.open("rb") as file:
             at, rest = file.seek(0, os.SEEK_END), b""
@@ -110,7 +110,7 @@ def _last_lines(path: Path) -> Iterator[str]:
 
 def _lines(path: Path, least: int) -> list[str]:
     try:
-        # Not splitlines(): names of files may have characters that end a line elsewhere.
+        # Not splitlines(): file names may contain other characters that it takes for line ends.
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     except OSError as cause:
         raise _unknown(path, str(cause)) from cause

@@ -1,4 +1,4 @@
-"""The table of sources: one row per kind of source that Spark reads in its own way.
+"""The table of sources: one row per way in which Spark reads a kind of source.
 
 | row | batch run | live run |
 |---|---|---|
@@ -8,8 +8,8 @@
 | WRITTEN_FRAME | the DataFrame | files it was written to first |
 | FOREIGN | refused by the planner | the DataFrame |
 
-A source that derives from one of these needs nothing here. One that Spark is to read in another way is
-a class in `connectors` and a row. What Spark need not know of a source its class says: `Source`.
+A subclass of one of these sources needs no row. A source that Spark reads in another way needs a class
+in `connectors` and a row. Facts that do not concern Spark are attributes of its class: see `Source`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _NAMED = {row.kind.name: row for row in SOURCES}
 
 
 def row_named(kind: str) -> SourceRow:
-    """Return a row by the name under which it is recorded."""
+    """Return a row by its recorded name."""
     return _NAMED[kind]
 
 
@@ -107,7 +107,7 @@ def row_of(part: Source) -> SourceRow:
     """Return the row of a part of a source.
 
     Raises:
-        SourceError: Spark does not know how to read it.
+        SourceError: There is no row for it.
     """
     row = _row_for(part)
     if row is None:
@@ -119,7 +119,7 @@ def row_of(part: Source) -> SourceRow:
 
 
 def files_of(part: Source) -> FileSource | None:
-    """Return a part as the source of files at a path, None if it is none."""
+    """Return the part if it is a file source, else None."""
     row = _row_for(part)
     is_of_path = row is not None and row.files is not None and row.files.is_of_path
     return cast("FileSource", part) if is_of_path else None

@@ -1,1 +1,1 @@
-"""Worker side of a job: what Spark calls in Python."""
+"""The workers of a job: the Python functions that Spark calls."""

@@ -1,9 +1,9 @@
-"""What the tasks of a batch run took, told to the driver beside records and not among them.
+"""Sends the times of the tasks of a batch run to the driver in an accumulator.
 
-Reports travel through the exchanges to the sinks. A time in one of them would make the output of a
-task differ from the output of its second attempt, and Spark, which compares them, would compute
-everything behind a lost shuffle file again (see `lost_output`). An accumulator of Spark brings times
-to the driver. It counts each task that succeeded, a repeated one twice: that is what was spent.
+Reports are sent through the exchanges to the sinks. If they contained times, the output of a task would
+differ from that of its second attempt. Spark compares both, and would repeat the whole job after the
+loss of a shuffle file (see `lost_output`). Therefore an accumulator of Spark sums the times. It counts
+each successful task, a repeated one twice, because both attempts took time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Times = dict[str, int]
 
 
 class _Sums(AccumulatorParam[Times]):
-    """Adds name by name."""
+    """Adds times by name."""
 
     def zero(self, value: Times) -> Times:
         return {}

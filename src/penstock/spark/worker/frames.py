@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def waited_for(batches: Iterable[T], clock: TaskClock) -> Iterator[T]:
-    """Yield batches that somebody else makes; the time until there is one is `WAIT`."""
+    """Yield the batches of another producer; the time until a batch arrives belongs to `WAIT`."""
     arriving = iter(batches)
     while True:
         before = clock.switch(WAIT)
@@ -32,7 +32,7 @@ def waited_for(batches: Iterable[T], clock: TaskClock) -> Iterator[T]:
 def to_batches(
     rows: Iterable[list[tuple[int, bytes]]], clock: TaskClock
 ) -> Iterator[pa.RecordBatch]:
-    """Gather (route, frame) pairs into Arrow batches of a few megabytes."""
+    """Combine (route, frame) pairs into Arrow batches of a few megabytes."""
     waiting: list[tuple[int, bytes]] = []
     size = 0
     for some in rows:

@@ -1,11 +1,11 @@
-"""A level of a live run as Spark's stateful processor.
+"""A level of a live run as a stateful processor of Spark.
 
-Spark's state store holds the change log of each subtask (`penstock.state.log.change_log`) as one
-`MapState`: its entries by number, and its head as number `HEAD_NUMBER`. One variable rather than
-two: asking Spark for a variable costs about 25 ms in every micro-batch.
+Spark's state store contains the change log of each subtask (`penstock.state.log.change_log`) as one
+`MapState`: its entries by number, and its head as number `HEAD_NUMBER`. It is one variable and not
+two, because getting a variable costs about 25 ms in every micro-batch.
 
-When a query starts, Spark starts a Python process that calls `init` and nothing else, and waits for
-it. This module imports no more than that takes; the rest would take it a quarter of a second.
+When a query starts, Spark starts a Python process that only calls `init`, and waits for it. Therefore
+this module imports only what `init` needs; the other imports would take a quarter of a second.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LOG_VARIABLE = "log"
 
 _NUMBER = StructType([StructField("number", LongType())])
 _ENTRY = StructType([StructField("entry", BinaryType())])
-# Given as text, a worker would ask the JVM to parse them, in every micro-batch.
+# A DDL string would be parsed by the JVM, in every micro-batch.
 
 
 class LevelProcessor(StatefulProcessor):
     """Runs the subtasks of one level."""
 
     def __init__(self, described: bytes) -> None:
-        """Describe; Spark pickles the processor and calls `init` in the worker.
+        """Make the processor; Spark pickles it and calls `init` in the worker.
 
         Args:
             described: The pickled `LevelDescription`.
@@ -49,7 +49,7 @@ class LevelProcessor(StatefulProcessor):
         self._worker = None
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: N802, N803
-        """Log one state row of the run before; the input rows of the key follow."""
+        """Log one state row of the previous run; the input rows of the key follow."""
         self._in_worker().seed(key[0], bytes(initialState[-1]))
 
     def handleInputRows(  # noqa: N802
@@ -62,7 +62,7 @@ class LevelProcessor(StatefulProcessor):
         yield from self._in_worker().process(key[0], rows)
 
     def close(self) -> None:
-        """Keep the subtasks: the next micro-batch wants them."""
+        """Do nothing: the subtasks stay open for the next micro-batch."""
 
     def _in_worker(self) -> LevelWorker:
         if self._worker is None:

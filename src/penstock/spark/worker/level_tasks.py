@@ -1,4 +1,4 @@
-"""Worker side of level n in a batch run: by itself, or in one process with the sink stage."""
+"""A level above 0 of a batch run in a worker: alone, or in one process with the sink stage."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class BatchLevelTask:
     """Runs one level over the sorted frames of one task.
 
     Attributes:
-        payload: Packs the level's program.
-        times: Where times go, see `batch_costs`.
+        payload: Payload of the level's program.
+        times: Accumulator of times, see `batch_costs`.
     """
 
     payload: Payload
@@ -38,15 +38,15 @@ class BatchLevelTask:
             yield from to_batches(self.run(batches, clock), clock)
 
     def clock(self) -> TaskClock:
-        """Return a clock that tells `times`."""
+        """Return a clock that reports to `times`."""
         return TaskClock(START, self.times.add)
 
     def run(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[list[Row]]:
-        """Run the level, for whoever reads what it writes in the same process.
+        """Run the level, for a reader of its output in the same process.
 
         Args:
-            batches: Frames that have arrived at the level.
-            clock: Of the level.
+            batches: Input frames of the level.
+            clock: Clock of the level.
 
         Raises:
             PenstockError: See `BatchLevel.run`.

@@ -48,9 +48,9 @@ class _SparkLog:
 
 
 class _SeededLog(_SparkLog):
-    """The log in the micro-batch that fills it with the state of the run before.
+    """The log in the micro-batch that fills it with the state of the previous run.
 
-    What is written is read in the same micro-batch: once, and without asking Spark for it.
+    Its entries are read in the same micro-batch, once. So it keeps them and does not read Spark's state.
     """
 
     def __init__(self, entries: Any) -> None:
@@ -67,10 +67,10 @@ class _SeededLog(_SparkLog):
 
 
 class _Seed:
-    """State of the run before, on its way into the log: a few megabytes at a time.
+    """Writes the state of the previous run into the log, a few megabytes at a time.
 
     Attributes:
-        log: Where to.
+        log: The log.
     """
 
     def __init__(self, log: _SeededLog) -> None:
@@ -91,12 +91,12 @@ class _Seed:
 
 @dataclass(frozen=True, slots=True)
 class LevelDescription:
-    """A level of a live run, as the driver describes it.
+    """The driver's description of a level of a live run.
 
     Attributes:
-        payload: Packs the level's program.
-        attempt: Of the run.
-        copies: How workers keep state; tells this query's run and program from others.
+        payload: Payload of the level's program.
+        attempt: Attempt of the run.
+        copies: The local copies of state, by run and program.
         level: The level.
         subtask_of_route: Grouping key to subtask.
     """
@@ -112,7 +112,7 @@ class LevelWorker:
     """Runs the subtasks of one level in one task."""
 
     def __init__(self, described: LevelDescription, entries: Any) -> None:
-        """Begin.
+        """Make the worker.
 
         Args:
             described: The level.
@@ -123,7 +123,7 @@ class LevelWorker:
         self._seeds: dict[int, _Seed] = {}
 
     def seed(self, route: int, blob: bytes) -> None:
-        """Log one state blob of the run before; the records of the subtask follow."""
+        """Log one state blob of the previous run; the records of the subtask follow."""
         seed = self._seeds.setdefault(route, _Seed(_SeededLog(self._entries)))
         with carrying():
             seed.add(blob)
@@ -160,7 +160,7 @@ class LevelWorker:
 
     def _subtask(self, route: int) -> LiveSubtask:
         described = self._described
-        described.payload.enter()  # also for a subtask that is kept: another job may have been here
+        described.payload.enter()  # also for a cached subtask: this process may have run another job since
         copies = described.copies
         subtask = described.subtask_of_route[route]
         kept = memory.of(described.attempt)

@@ -1,4 +1,4 @@
-"""Worker side of level 0: from source rows to frames. Functions for `mapInArrow`."""
+"""Level 0 in a worker: functions of `mapInArrow` from source rows to frames."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def task_id() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """Level 0 of one task as this process knows it.
+class _CachedLevel:
+    """Level 0 of one task, cached in this process.
 
     Attributes:
-        key: What it belongs to.
-        unpacked: The payload; begins with the program.
-        level: Its functions are open.
-        attempt: Of a live run; None in a batch run.
+        key: Identity of the task.
+        unpacked: The unpacked payload; its first element is the program.
+        level: Level 0, with open functions.
+        attempt: Attempt of a live run; None in a batch run.
     """
 
     key: tuple[str, str, int]
@@ -67,22 +67,22 @@ def _take(
     parts: Callable[[Any], tuple[Any, ...]],
     times: Accumulator[dict[str, int]] | None,
     attempt: LiveAttempt | None,
-) -> _Kept:
-    """Return level 0 for a task: kept from the micro-batch before, or new.
+) -> _CachedLevel:
+    """Return level 0 for a task: cached from the previous micro-batch, or new.
 
-    A task takes out what is kept and puts it back when it has succeeded, so one that failed leaves
-    nothing.
+    A task removes the cached level and puts it back when it has succeeded, so a failed task leaves
+    none.
 
     Args:
-        payload: The task's.
-        parts: Unpacked payload to a tuple that begins with the program.
-        times: Where times go in a batch run; None is into the report.
-        attempt: Of a live run; None in a batch run.
+        payload: Payload of the task.
+        parts: Unpacked payload to a tuple whose first element is the program.
+        times: Accumulator of times in a batch run; None adds times to the report.
+        attempt: Attempt of a live run; None in a batch run.
     """
     key = ("level 0", payload.digest, task_id())
     found = None if attempt is None else memory.of(attempt).pop(key, None)
     if found is not None:
-        assert isinstance(found, _Kept)
+        assert isinstance(found, _CachedLevel)
         payload.enter()
         found.level.clock.resume(OTHER)
         return found
@@ -90,7 +90,7 @@ def _take(
     unpacked = parts(payload.unpack_anew())
     level = LevelZero(unpacked[0], task_id(), clock)
     clock.switch(OTHER)
-    return _Kept(key, unpacked, level, attempt)
+    return _CachedLevel(key, unpacked, level, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +98,12 @@ class ColumnsTask:
     """Feeds the rows of one columnar source (files, a DataFrame).
 
     Attributes:
-        payload: Packs the level-0 program.
+        payload: Payload of the level-0 program.
         source: Id of the source.
-        unwrap: Records are the values of the only column, not rows (text files).
-        times: Where times go in a batch run, see `batch_costs`; None in a live run.
-        names: Of the columns, which came by their positions; None leaves them as they are.
-        attempt: Of a live run; None in a batch run.
+        unwrap: Whether records are the values of the only column, not rows (text files).
+        times: Accumulator of times in a batch run, see `batch_costs`; None in a live run.
+        names: Original names of the columns, which are named by position; None does not rename.
+        attempt: Attempt of a live run; None in a batch run.
     """
 
     payload: Payload
@@ -116,20 +116,20 @@ class ColumnsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, lambda program: (program,), self.times, self.attempt)
-            yield from to_batches(self._run(kept, batches), kept.level.clock)
+            cached = _take(self.payload, lambda program: (program,), self.times, self.attempt)
+            yield from to_batches(self._run(cached, batches), cached.level.clock)
 
     def _run(
-        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+        self, cached: _CachedLevel, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[list[tuple[int, bytes]]]:
-        level, clock = kept.level, kept.level.clock
+        level, clock = cached.level, cached.level.clock
         for batch in waited_for(batches, clock):
             if batch.num_rows == 0:
                 continue
             self._feed(level, batch)
             yield level.take_output()
         level.finish_split(self.source, task_id(), finished=True)
-        kept.finish()
+        cached.finish()
         yield level.take_output()
 
     def _feed(self, level: LevelZero, batch: pa.RecordBatch) -> None:
@@ -146,12 +146,12 @@ class ColumnsTask:
 
 @dataclass(frozen=True, slots=True)
 class PositionsTask:
-    """Feeds split sources, and carries control events to every subtask.
+    """Feeds split sources, and sends control events to every subtask.
 
     Attributes:
-        payload: Packs (level-0 program, {source id: part}, number of levels).
-        times: As of `ColumnsTask`.
-        attempt: As of `ColumnsTask`.
+        payload: Payload of (level-0 program, {source id: part}, number of levels).
+        times: See `ColumnsTask`.
+        attempt: See `ColumnsTask`.
     """
 
     payload: Payload
@@ -161,13 +161,13 @@ class PositionsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
         with carrying(), rare_for_records():
-            kept = _take(self.payload, tuple, self.times, self.attempt)
-            yield from to_batches(self._run(kept, batches), kept.level.clock)
+            cached = _take(self.payload, tuple, self.times, self.attempt)
+            yield from to_batches(self._run(cached, batches), cached.level.clock)
 
     def _run(
-        self, kept: _Kept, batches: Iterable[pa.RecordBatch]
+        self, cached: _CachedLevel, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[list[tuple[int, bytes]]]:
-        level, (_, parts, levels) = kept.level, kept.unpacked
+        level, (_, parts, levels) = cached.level, cached.unpacked
         for batch in waited_for(batches, level.clock):
             for row in batch.to_pylist():
                 if row["event"] == "range":
@@ -177,7 +177,7 @@ class PositionsTask:
                 else:
                     level.signal(levels, row["event"].encode())
                 yield level.take_output()
-        kept.finish()
+        cached.finish()
         yield level.take_output()
 
     def _read(

@@ -1,13 +1,12 @@
-"""Where workers keep local copies of state: Spark's own local directories.
+"""The local copies of state in workers. They are in Spark's local directories.
 
-An executor has local directories that no other executor, before or after it, ever has, and
-removes them when it ends. Below the first of them:
+An executor has unique local directories, and removes them when it ends. Below the first of them:
 
     penstock-state/<job id>-<run>/<program digest>-<level>-<subtask>/
 
-All Python workers of the executor share the files. They are removed when the run ends; should
-that fail (the executor is unreachable), they go with the executor. Tasks of a batch run spill to
-the same local directories (`runtime.spill_space`), spread over all of them.
+All Python workers of the executor share the files. They are removed when the run ends; if that fails
+(the executor is unreachable), the executor removes them. Tasks of a batch run spill to the same local
+directories (`runtime.spill.spill_space`), distributed over all of them.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 
 IN_MEMORY = "hashmap"
-"""The backend that keeps no files."""
+"""The backend without files."""
 
 _FOLDER = "penstock-state"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCopies:
-    """How the subtasks of a run keep their state in a worker.
+    """The local copies of state of a run's subtasks.
 
     Attributes:
         backend: `state.backend.type`.
         run: Job id and run.
-        digest: Of the level's program: state of another program is never looked at.
+        digest: Digest of the level's program: state of another program is never read.
     """
 
     backend: str
@@ -47,7 +46,7 @@ class LocalCopies:
     digest: str
 
     def factory(self, level: int, subtask: int) -> Callable[[], KeyedStateBackend]:
-        """Return what makes the backend of one subtask, in the worker that calls it.
+        """Return a function that makes the backend of one subtask in a worker.
 
         Files that earlier attempts of the run left for the subtask are removed.
         """
@@ -63,11 +62,12 @@ class LocalCopies:
 
 
 def remove_local_copies(session: SparkSession, run: str, backend: str) -> None:
-    """Remove the files of a run from every executor that answers, if its backend makes any."""
+    """Remove the files of a run from every reachable executor, if its backend has files."""
     if backend == IN_MEMORY:
         return
     context = session.sparkContext
-    tasks = 4 * context.defaultParallelism  # several per core, so that no executor is left out
+    # several tasks per core, so that every executor probably gets one
+    tasks = 4 * context.defaultParallelism
     context.parallelize(range(tasks), tasks).foreachPartition(partial(_remove, run))
 
 
@@ -76,7 +76,7 @@ def _remove(run: str, _: object) -> None:
 
 
 def spill_directory(task: int) -> Path:
-    """Return the local directory to which a task of a batch run spills."""
+    """Return the local directory of a batch task's spill files."""
     local = _local_directories()
     return Path(local[task % len(local)])
 

@@ -1,7 +1,7 @@
-"""What is shipped to workers: pickled once in the driver, named by its digest.
+"""Payloads for workers: objects that are pickled once in the driver and named by a digest.
 
-A worker that unpacks a payload first gets what the job brings along (see
-`worker_environment`), because unpickling may import it.
+Before a worker unpacks a payload it sets up the job's dependencies (see `worker_environment`), because
+unpickling may import them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Payload:
     Attributes:
         digest: SHA-256 of the data.
         data: The pickled object.
-        workers: What the job brings along beside its program, None if nothing.
+        workers: Dependencies of the job other than its program, None if there are none.
     """
 
     digest: str
@@ -37,19 +37,19 @@ class Payload:
         """Pack an object.
 
         Raises:
-            UserCodeError: It refers to something that cannot be pickled.
+            UserCodeError: The object cannot be pickled.
         """
         data = user_code.dump(obj)
         return cls(hashlib.sha256(data).hexdigest(), data, workers)
 
     def enter(self) -> None:
-        """Make what the job brings along importable, as before unpacking."""
+        """Set up the job's dependencies, as before unpacking."""
         enter(self.workers)
 
     def unpack(self) -> Any:
-        """Return the object, the same one for every call in this process.
+        """Return the object; all calls in this process return the same one.
 
-        For descriptions that nobody changes.
+        It is for immutable descriptions.
         """
         enter(self.workers)
         key = (self.digest, self.workers)
@@ -61,6 +61,6 @@ class Payload:
         return found
 
     def unpack_anew(self) -> Any:
-        """Return a new object, for programs: no two tasks may share a function object."""
+        """Return a new object, for programs: tasks must not share function objects."""
         enter(self.workers)
         return user_code.load(self.data)

@@ -1,8 +1,8 @@
-"""Worker side of the sink stage: stages records and state, and reports. For `mapInArrow`.
+"""The sink stage in a worker: stages records and state, and merges reports. For `mapInArrow`.
 
-The last stage of every run and micro-batch. Each task answers with one row: the pickled
-`SinkMessage` that the driver needs to commit. In a batch run the last level works in the same process:
-a task needs one worker for both, and Spark moves nothing between them.
+It is the last stage of every run and micro-batch. Each task returns one row: the pickled `SinkMessage`
+that the driver needs to commit. In a batch run the last level runs in the same process, so that a task
+needs one worker for both, and Spark moves no frames between them.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ _STATE_BYTES = 16 << 20
 
 @dataclass(slots=True)
 class SinkMessage:
-    """What one task of the sink stage prepared.
+    """The result of one task of the sink stage.
 
     Attributes:
-        committables: Sink index to what its writer prepared.
-        state_files: Name of each snapshot file written, and the SHA-256 of its bytes.
-        report: Everything that reached this task, merged.
+        committables: Sink index to the committables of its writer.
+        state_files: Name of each snapshot file, and the SHA-256 of its bytes.
+        report: Merged report of all report frames of this task.
     """
 
     committables: dict[int, list[Any]] = field(default_factory=dict)
@@ -68,15 +68,15 @@ class SinkMessage:
 
 @dataclass(frozen=True, slots=True)
 class SinkTask:
-    """Consumes what comes out of the last level.
+    """Consumes the output of the last level.
 
     Attributes:
-        payload: Packs a tuple of (sink, context), in order of index.
+        payload: Payload of a tuple of (sink, context), in order of index.
         sink_of_channel: Channel to index of its sink.
         snapshot: Directory for state.
-        parallelism: Of the job. A batch run may have more tasks; writers are told the task
-            modulo this.
-        last_level: Runs before it in the same process; None takes what another process wrote.
+        parallelism: Parallelism of the job. A batch run may have more tasks; the subtask of a writer
+            is the task modulo this.
+        last_level: The last level, if it runs in the same process; None reads frames.
     """
 
     payload: Payload
@@ -142,13 +142,13 @@ class SinkTask:
         if self.last_level is None:
             yield from from_batches(batches, clock)
             return
-        # Its clock begins with its work: what the sinks did before that is theirs alone.
+        # Its clock starts with its work; the time before belongs to the sinks.
         for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
             yield from rows
 
 
 def _abort(writers: Iterable[SinkWriter], failure: BaseException) -> None:
-    """Drop what was staged; what came first stays the failure, for it is what to correct."""
+    """Drop the staged data; errors of it are ignored, because the first failure has the cause."""
     for writer in writers:
         try:
             writer.abort()

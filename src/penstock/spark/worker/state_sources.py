@@ -1,8 +1,7 @@
-"""Worker side of reading state from outside a job: from logs and files to blobs.
+"""Reading state in workers: reads blobs from logs and files. For `mapInArrow`.
 
-For `mapInArrow`. A blob row is (operator, key_group, source, sequence, blob): where the blob was
-found and which of that source's blobs it is. Key group 0xFFFFFFFF (broadcast state) is -1, as
-the column is signed.
+A blob row is (operator, key_group, source, sequence, blob): `source` is the log or file of the blob, and
+`sequence` its number in it. Key group 0xFFFFFFFF (broadcast state) is -1, because the column is signed.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ STATE_SCHEMA = pa.schema([BLOB_SCHEMA.field(name) for name in ("operator", "key_
 STATE_DDL = "operator STRING, key_group INT, blob BINARY"
 
 HEAD_NUMBER = -1
-"""Number of the row that has the head of a log."""
+"""Number of the row with the head of a log."""
 
 _COLUMNS = [(field.name, field.type) for field in STATE_SCHEMA]
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 4096
 _DAMAGE = (OSError, pa.ArrowException, ValueError, MemoryError)
-"""What pyarrow raises for a file that is not what was written."""
+"""Exceptions of pyarrow about a damaged file."""
 
 Rows = Iterable[tuple[Any, ...]]
 
 
 def signed_group(key_group: int) -> int:
-    """Return a key group as the INT columns have it."""
+    """Return a key group as a signed integer, for INT columns."""
     return -1 if key_group == BROADCAST_GROUP else key_group
 
 
@@ -64,7 +63,7 @@ def rows_of(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
 
 
 def batches_of(schema: pa.Schema, rows: Rows) -> Iterator[pa.RecordBatch]:
-    """Gather rows into Arrow batches of a few megabytes; blobs are in the last column."""
+    """Combine rows into Arrow batches of a few megabytes; blobs are in the last column."""
     waiting: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:
@@ -88,8 +87,8 @@ class SplitLogs:
     """Rows (query_operator, route, number, data) to blob rows; they come sorted.
 
     Attributes:
-        subtasks: Of the query.
-        uid: The only operator whose blobs are wanted; None for all.
+        subtasks: Number of subtasks of the query.
+        uid: The only operator whose blobs are read; None for all.
     """
 
     subtasks: int
@@ -104,7 +103,7 @@ class SplitLogs:
         """Yield the blob rows of all logs.
 
         Raises:
-            StateError: A log is damaged; names it.
+            StateError: A log is damaged; the error names it.
         """
         subtask_of = {route: index for index, route in enumerate(live_routes(self.subtasks))}
         for (query_operator, route), of_log in groupby(rows, key=itemgetter(0, 1)):
@@ -118,7 +117,7 @@ class SplitLogs:
                     if self.uid not in {None, operator}:
                         continue
                     if subtask > 0 and group == BROADCAST_GROUP:
-                        continue  # every subtask has it
+                        continue  # broadcast state, which every subtask has
                     yield operator, signed_group(group), where, sequence, blob
             except StateError as cause:
                 if where in cause.problem:
@@ -127,7 +126,7 @@ class SplitLogs:
 
 
 class _SortedLog:
-    """`LogStorage` over the rows of one log in order; it can be read once."""
+    """A `LogStorage` of the sorted rows of one log; it can be read once."""
 
     def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
         self._rows = rows
@@ -165,7 +164,7 @@ class ReadFiles:
     """Rows of `FILE_DDL` to blob rows.
 
     Attributes:
-        uid: The only operator whose blobs are wanted; None for all.
+        uid: The only operator whose blobs are read; None for all.
     """
 
     uid: str | None = None
@@ -179,7 +178,7 @@ class ReadFiles:
         """Yield the blob rows of all files.
 
         Raises:
-            StateError: A file is gone or damaged; names it.
+            StateError: A file is missing or damaged; the error names it.
         """
         for name, sha256 in files:
             path, where = Path(name), f"file {name}"
@@ -203,7 +202,7 @@ def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, by
                 raise _damaged(path, f"its SHA-256 is {found[:16]}…, {sha256[:16]}… was written")
         with pq.ParquetFile(path) as file:
             counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-            # Nothing else notices a row that is lost with the footer's knowledge.
+            # No other check detects a lost row whose footer agrees.
             if sum(counts) != file.metadata.num_rows:
                 raise _damaged(path, f"it has {sum(counts)} rows of {file.metadata.num_rows}")
             for index, count in enumerate(counts):

@@ -1,9 +1,9 @@
-"""Worker side of reading state from outside a job: from blobs to what is in them.
+"""Reading state in workers: decodes blobs. For `mapInArrow`.
 
-    blob rows, unsorted                            ->  survey: which states, schemas and keys
-    blob rows, sorted by operator and key group    ->  rows about entries
+    blob rows, unsorted                            ->  survey: states, schemas and kinds of keys
+    blob rows, sorted by operator and key group    ->  rows of entries
 
-For `mapInArrow`. Blob rows are those of `state_sources`.
+Blob rows are those of `state_sources`.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ COUNT_SCHEMA = pa.schema(
 COUNT_DDL = "operator STRING, state STRING, schema STRING, entries LONG, keys LONG, bytes LONG"
 
 Visit = Callable[[str, int, GroupReplay], Iterable[pa.RecordBatch]]
-"""Makes rows of the entries of an operator in a key group, given signed."""
+"""Makes rows of the entries of an operator in a (signed) key group."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayGroups:
-    """Blob rows to rows about the entries. They come sorted by all columns but the blob.
+    """Blob rows to rows of entries. Blob rows are sorted by all columns except the blob.
 
     Attributes:
         visit: Makes the rows.
@@ -91,7 +91,7 @@ def _entries_in(section: Section) -> int:
     schema = StateSchema.parse(section.schema)
     if schema.kind is StateKind.LIST:
         codec = stored_codec(schema)
-        # The values are chunks; plain ones are counted without being read.
+        # The values are chunks; plain ones are counted without decoding them.
         if codec is not None and schema.form is StoredForm.CODED:
             return sum(map(len, codec.from_plain(section.values)))
         return sum(map(len, section.values))
@@ -106,16 +106,16 @@ SURVEY_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Blob rows to what occurs in them: states, schemas, and kinds of keys and subkeys.
+    """Blob rows to the states, schemas, and kinds of keys and subkeys in them.
 
     Attributes:
-        kind_of: Names the kind of all values of a list, as far as columns are concerned.
+        kind_of: Returns the kind of a list of values, for columns.
     """
 
     kinds_of: Callable[[list[Any]], set[str]]
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Survey one task; each finding is reported once."""
+        """Survey the blobs of one task; each finding is returned once."""
         with carrying():
             found = {
                 (row[0], section.state, section.schema, part, kind)

@@ -1,13 +1,12 @@
-"""Worker side of the Python dependencies of a job: search path and current directory.
+"""The Python dependencies of a job in workers: search path and current directory.
 
-Spark unpacks the bundle of a job (see `dependencies`) where the executor keeps its files:
+Spark unpacks the bundle of a job (see `dependencies`) in the executor's directory:
 
     penstock-<digest>/paths/0/       each of these is on the module search path
     penstock-<digest>/archives/      the current directory, if the job has archives
 
-A worker process outlives a job and is reused by the next. So each task, before it unpickles
-anything of the user's, makes the process look as its job wants it; what the job before it
-imported from its own bundle is forgotten.
+A worker process outlives a job, and the next job reuses it. So each task sets up the process for its
+job before it unpickles user code, and removes modules that another job imported from its bundle.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from pyspark import SparkFiles
 
 @dataclass(frozen=True, slots=True)
 class WorkerEnvironment:
-    """What the workers of a job find.
+    """The environment of a job's workers.
 
     Attributes:
-        name: Of the bundle, and of the directory it is unpacked in.
-        paths: How many directories go on the search path.
+        name: Name of the bundle and of its unpacked directory.
+        paths: Number of directories on the search path.
         has_archives: Whether workers change their current directory.
     """
 
@@ -36,13 +35,13 @@ class WorkerEnvironment:
     has_archives: bool
 
     def directories(self, root: Path) -> list[str]:
-        """Return the directories for the search path, below where the bundle was unpacked."""
+        """Return the directories for the search path, below the unpacked bundle."""
         return [str(root / "paths" / str(number)) for number in range(self.paths)]
 
 
 @dataclass(slots=True)
 class _Process:
-    """What this process looks like."""
+    """The current environment of this process."""
 
     entered: WorkerEnvironment | None = None
     root: Path | None = None
@@ -53,7 +52,7 @@ _process = _Process()
 
 
 def enter(environment: WorkerEnvironment | None) -> None:
-    """Make this worker process look as a job wants it. Does nothing in the driver."""
+    """Set up this worker process for a job. It does nothing in the driver."""
     if environment == _process.entered or not SparkFiles._is_running_on_worker:  # noqa: SLF001
         return
     _leave()

@@ -1,15 +1,15 @@
-"""What a worker process keeps of live runs between micro-batches, and when it lets go.
+"""The cache of a worker process: the subtasks of live runs, between micro-batches.
 
-A worker serves whatever Spark sends it: the levels of a run, each attempt of a job that is restarted,
-other jobs of the same session, one after the other or in turns. Nobody tells it that something is
-over, so each task brings along what its driver knew when the query started:
+A worker executes tasks of all levels of a run, of each attempt of a restarted job, and of other jobs of
+the same session. Spark does not tell it when a run ends, so each task contains the facts that its driver
+knew when the query started:
 
-    an earlier attempt of the same run   over: the state it kept is that of the new attempt
-    a run that has ended                 over
-    a run nobody asked for in minutes    let go; should it come again, its state is read anew
-    any other run                        kept: jobs of one session work in turns
+    an earlier attempt of the same run   removed: the new attempt owns its state
+    a run that has ended                 removed
+    a run without tasks for minutes      removed; if a task comes later, its state is read again
+    any other run                        cached: jobs of one session run concurrently
 
-What is let go is closed: user functions get their `close`.
+Removed subtasks are closed: `close` of user functions is called.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _IDLE_SECONDS = 600.0
 _ENDED_RUNS = 200
 
 
-class Closing(Protocol):
-    """Something that is kept."""
+class Closeable(Protocol):
+    """A cached object."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveAttempt:
-    """Whom a task of a live run belongs to, and what its driver knows to be over.
+    """The attempt of a live run that a task belongs to, and the runs that have ended.
 
     Attributes:
         run: Job id and run.
-        number: Orders the attempts of a run: epoch of the driver, restarts within it.
-        ended: Other runs that had ended.
+        number: Number of the attempt: epoch of the driver, restarts within it.
+        ended: Other runs that had ended when the query started.
     """
 
     run: str
@@ -48,17 +48,17 @@ class LiveAttempt:
 
 @dataclass(slots=True)
 class WorkerMemory:
-    """What is kept, by run."""
+    """The cached objects by run."""
 
     clock: Callable[[], float] = time.monotonic
     _runs: dict[str, _OfRun] = field(default_factory=dict)
 
-    def of(self, attempt: LiveAttempt) -> dict[Hashable, Closing]:
-        """Return what is kept for an attempt, to be changed in place; close what is over."""
+    def of(self, attempt: LiveAttempt) -> dict[Hashable, Closeable]:
+        """Return the cached objects of an attempt, to be changed in place; close those of ended runs."""
         now = self.clock()
         known = self._runs.get(attempt.run)
         if known is not None and known.number > attempt.number:
-            return {}  # a task that comes late: nobody wants what it leaves
+            return {}  # a late task of an earlier attempt: its objects are not cached
         if known is None or known.number < attempt.number:
             self._forget(attempt, now)
             known = self._runs[attempt.run] = _OfRun(attempt.number)
@@ -77,12 +77,12 @@ class WorkerMemory:
 @dataclass(slots=True)
 class _OfRun:
     number: tuple[int, int]
-    kept: dict[Hashable, Closing] = field(default_factory=dict)
+    kept: dict[Hashable, Closeable] = field(default_factory=dict)
     used: float = 0.0
 
 
 memory = WorkerMemory()
-"""Of this worker process."""
+"""The cache of this worker process."""
 
 _ended: dict[str, None] = {}
 _ended_lock = threading.Lock()
@@ -90,7 +90,7 @@ _ended_lock = threading.Lock()
 
 
 def note_ended(run: str) -> None:
-    """Tell, in the driver, that a run has ended, or that an attempt of it has failed."""
+    """Record in the driver that a run has ended, or that an attempt of it has failed."""
     with _ended_lock:
         _ended[run] = None
         if len(_ended) > _ENDED_RUNS:
@@ -98,7 +98,7 @@ def note_ended(run: str) -> None:
 
 
 def live_attempt(run: str, number: tuple[int, int]) -> LiveAttempt:
-    """Return, in the driver, what tasks of an attempt bring along. Its run goes on."""
+    """Return in the driver the attempt for its tasks. The run has not ended."""
     with _ended_lock:
         _ended.pop(run, None)
         return LiveAttempt(run, number, frozenset(_ended))

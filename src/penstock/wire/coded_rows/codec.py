@@ -109,9 +109,8 @@ def _encoder(type_info: TypeInformation, *, is_key: bool) -> tuple[Encode, str]:
     made = EncoderSource(is_key=is_key)
 
     def lenient(value: Any) -> bytes:
-        return _lenient(type_info, is_key=is_key)(
-            value
-        )  # compiled at the first string with a lone surrogate
+        # compiled at the first string with a lone surrogate
+        return _lenient(type_info, is_key=is_key)(value)
 
     name = made.entry(type_info, lenient)
     names, text = made.source.compile(what)

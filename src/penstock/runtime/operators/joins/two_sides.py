@@ -70,9 +70,8 @@ def lists_by_key(keys: list[Any], values: list[Any]) -> dict[Any, list[Any]]:
     # Runs in C, in half the time of a loop that appends.
     position = iter(values)
     deque(map(list.append, map(lists.__getitem__, keys), position), maxlen=0)
-    if left := length_hint(
-        position
-    ):  # the code of a key raised StopIteration, and raises it again here
+    # the code of a key raised StopIteration, and raises it again here
+    if left := length_hint(position):
         for key, value in zip(keys[-left:], values[-left:], strict=True):
             lists[key].append(value)
     lists.default_factory = None

@@ -131,9 +131,8 @@ class FoldedWindows:
                 results = [form(kept) for kept in results]
             if result is not None:
                 results = [result(kept) for kept in results]
-        except (
-            BaseException
-        ) as cause:  # the window is fired again alone, so that the error names it
+        except BaseException as cause:
+            # the window is fired again alone, so that the error names it
             raise_interrupt(cause)
             self._time = pane + self._size - 1
             for self._host.keys.key, kept in of_key.items():

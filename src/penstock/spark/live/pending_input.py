@@ -1,12 +1,12 @@
-"""How far a live run is behind its sources, and how much it takes at a time while it is.
+"""The pending input of a live run, and the size of its micro-batches.
 
-| source | behind is known |
+| source | its pending input |
 |---|---|
-| splits that end | in records: what is left of them |
-| splits without an end | not at all |
-| files that were pinned | in files: what was not read |
-| a directory | in files: what is there and was not read, looked up now and then |
-| a stream of the user's | not at all; it has its own admission control |
+| bounded splits | number of records that are left |
+| unbounded splits | unknown |
+| pinned files | number of files that are left |
+| a directory | number of unread files of the last listing |
+| a stream of the user's | unknown; it has its own admission control |
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from penstock.spark.job.run_outline import RunOutline, SourceOutline
 from penstock.spark.sources.file_paths import local_file, metadata_path
 from penstock.spark.sources.positions import taken_at_once
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.source_row import Look
+from penstock.spark.sources.source_row import PendingFilesContext
 from penstock.spark.sources.stream_positions import files_read, last_batches, stream_offsets
 from penstock.spark.sources.table import row_named
 
-LOOK_SECONDS = 5.0
-"""Shortest time between two looks."""
+MEASURE_SECONDS = 5.0
+"""Least time between two measurements."""
 
-_FIRST_LOOK_SECONDS = 0.5
-_LOOK_SHARE = 20
-"""To list a large directory takes long; no more than one part in so many goes to that."""
+_FIRST_MEASURE_SECONDS = 0.5
+_MEASURE_SHARE = 20
+"""Listing a large directory takes long; at most this fraction of the time is spent on it."""
 
 _CATCH_UP_BYTES = 512 << 20
-"""Files of a micro-batch may have so many bytes together before their number is raised no further."""
+"""Size in bytes of all files of a micro-batch above which their number is not raised."""
 
 _USUAL_FILE_BYTES = 128 << 20
-"""What a file elsewhere than on a local disk is taken for."""
+"""Assumed size of a file that is not on a local disk."""
 
 _NOTABLE_LAG_SECONDS = 10.0
-"""Event time that is closer to the clock than this is not behind."""
+"""A lag of event time below this counts as no pending input."""
 
 
 @dataclass(frozen=True, slots=True)
-class Distance:
-    """How far a run is behind.
+class PendingInput:
+    """The pending input of a run.
 
     Attributes:
-        records: Records left of sources that count them; None if there is none.
-        files: Files left of file sources; None if there is none.
-        seconds: Estimated time until it has caught up; None if it is not known.
+        records: Pending records of sources that number them; None if there is no such source.
+        files: Pending files of file sources; None if there is no such source.
+        seconds: Estimated time until no input is pending; None if it is unknown.
     """
 
     records: int | None = None
@@ -64,53 +64,53 @@ class Distance:
     seconds: float | None = None
 
 
-class Behind:
-    """Looks how far one live run is behind.
+class InputMonitor:
+    """Measures the pending input of one live run.
 
     Attributes:
-        distance: What the last look found.
-        looks: Number of looks.
+        current: The pending input of the last measurement.
+        measurements: Number of measurements.
     """
 
     def __init__(self, job: JobContext, outline: RunOutline, pinned: Pinned, run: Path) -> None:
-        """Begin without a look.
+        """Begin without a measurement.
 
         Args:
             job: The job.
-            outline: Of the run.
-            pinned: What the run reads.
-            run: Its directory.
+            outline: Outline of the run.
+            pinned: Input of the run.
+            run: Directory of the run.
         """
         self._job = job
         self._outline = outline
         self._pinned = pinned
         self._checkpoint = run / "spark"
         self._estimates = CatchUp(), CatchUp(), CatchUp()
-        self._next_look = 0.0
+        self._next_measurement = 0.0
         self._files_waiting: dict[int, set[str]] = {}
         self._noted: list[tuple[int, dict[int, set[str]]]] = []
-        self.distance = Distance()
-        self.looks = 0
+        self.current = PendingInput()
+        self.measurements = 0
 
-    def look(self, lag_ms: int | None) -> None:
-        """Look, unless the last look was only just.
+    def measure(self, lag_ms: int | None) -> None:
+        """Measure, unless the last measurement is recent.
 
         Args:
             lag_ms: Wall clock minus event time, None without watermarks.
         """
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_measurement:
             return
         _, batch = last_batches(self._checkpoint)
         if batch is None:
-            self._next_look = now + _FIRST_LOOK_SECONDS
+            self._next_measurement = now + _FIRST_MEASURE_SECONDS
             return
-        self._look(now, batch, lag_ms)
+        self._measure(now, batch, lag_ms)
         took = time.monotonic() - now
-        self._next_look = now + max(LOOK_SECONDS, took * _LOOK_SHARE)
+        self._next_measurement = now + max(MEASURE_SECONDS, took * _MEASURE_SHARE)
 
     def note_read(self, batch: int, files: Mapping[int, Iterable[str]]) -> None:
-        """Count files as read that a micro-batch has, which is not in Spark's record yet.
+        """Count the files of a micro-batch as read; Spark's log does not contain them yet.
 
         Args:
             batch: Number of the micro-batch.
@@ -120,15 +120,15 @@ class Behind:
         if noted and self._files_waiting:
             self._noted.append((batch, noted))
             self._count_noted()
-        if self.distance.records is not None:
+        if self.current.records is not None:
             left = self._records(stream_offsets(self._checkpoint, batch)[0])
-            self.distance = replace(self.distance, records=left)
-        if not self.distance.records and not self.distance.files:
-            self.distance = replace(self.distance, seconds=0.0 if self._counts else None)
+            self.current = replace(self.current, records=left)
+        if not self.current.records and not self.current.files:
+            self.current = replace(self.current, seconds=0.0 if self._counts else None)
 
     @property
     def _counts(self) -> bool:
-        return self.distance.records is not None or self.distance.files is not None
+        return self.current.records is not None or self.current.files is not None
 
     def _count_noted(self) -> None:
         for _, noted in list(self._noted):
@@ -136,16 +136,16 @@ class Behind:
                 if source in self._files_waiting:
                     self._files_waiting[source] -= uris
         files = sum(map(len, self._files_waiting.values()))
-        self.distance = replace(self.distance, files=files)
+        self.current = replace(self.current, files=files)
 
-    def _look(self, now: float, batch: int, lag_ms: int | None) -> None:
+    def _measure(self, now: float, batch: int, lag_ms: int | None) -> None:
         try:
             offsets = stream_offsets(self._checkpoint, batch)
             records = self._records(offsets[0])
             self._files_waiting = self._waiting(offsets)
         except StateError:
-            return  # Spark has just removed a file; one that is damaged stops the query itself
-        self.looks += 1
+            return  # Spark has just removed a log file; a damaged one stops the query itself
+        self.measurements += 1
         self._noted = [each for each in self._noted if each[0] > batch]
         if self._noted:
             self._count_noted()
@@ -155,7 +155,7 @@ class Behind:
         lefts = records, files, lag
         pairs = zip(self._estimates, lefts, strict=True)
         times = [estimate.note(now, left) for estimate, left in pairs]
-        # Each that is known must come to its end; of event time one asks only if nothing counts.
+        # All known counts must reach 0; event time is used only if there are no counts.
         counted = [
             seconds for seconds, left in zip(times[:2], lefts[:2], strict=True) if left is not None
         ]
@@ -163,21 +163,20 @@ class Behind:
             seconds = times[2]
         else:
             seconds = None if None in counted else max(s for s in counted if s is not None)
-        self.distance = Distance(records, files, seconds)
+        self.current = PendingInput(records, files, seconds)
 
     def files_per_batch(self) -> dict[int, int]:
-        """Return how many files a micro-batch should take of each file source, given what waits.
+        """Return the number of files per micro-batch of each file source, given the pending files.
 
-        More than the configured number only if many micro-batches wait, and then so many that the
-        largest of them stay within a bound together. What waits is what the last look found; before
-        the first one it is looked up.
+        It exceeds the configured number only if many micro-batches are pending, and so that the largest
+        files stay within a bound together. It uses the last measurement, or measures if there is none.
         """
         usual = self._job.configuration.get(MAX_FILES_PER_BATCH)
         factor = catch_up_factor(self._job.configuration, MAX_FILES_PER_BATCH)
         found: dict[int, int] = {}
         if factor == 1:
-            return found  # nothing is to be looked up
-        if not self.looks:
+            return found  # no file source has admission control
+        if not self.measurements:
             _, batch = last_batches(self._checkpoint)
             offsets = [] if batch is None else stream_offsets(self._checkpoint, batch)
             self._files_waiting = self._waiting(offsets)
@@ -191,7 +190,7 @@ class Behind:
         return found
 
     def files_waiting(self) -> dict[int, int]:
-        """Return how many files of each file source waited when it was last looked up."""
+        """Return the pending files of each file source, of the last measurement."""
         return {source: len(waiting) for source, waiting in self._files_waiting.items()}
 
     def _records(self, offset: str | None) -> int | None:
@@ -206,7 +205,7 @@ class Behind:
         return left
 
     def _waiting(self, offsets: list[str | None]) -> dict[int, set[str]]:
-        """Return source id to the files of it that wait."""
+        """Return source id to pending files."""
         found = {}
         for source in self._outline.sources:
             stream = None if source.kind is None else row_named(source.kind).files
@@ -217,7 +216,7 @@ class Behind:
     def _waiting_of(
         self,
         source: SourceOutline,
-        waiting: Callable[[Look, Any], set[str]],
+        waiting: Callable[[PendingFilesContext, Any], set[str]],
         offsets: list[str | None],
     ) -> set[str]:
         offset = offsets[source.first_stream] if offsets else None
@@ -226,7 +225,10 @@ class Behind:
         part = self._job.plan.source(source.id).parts[source.part]
         job = self._job
         return waiting(
-            Look(job.session, self._pinned, job.earlier, source.id, source.part, read), part
+            PendingFilesContext(
+                job.session, self._pinned, job.earlier, source.id, source.part, read
+            ),
+            part,
         )
 
 
@@ -237,4 +239,4 @@ def _size_of(uri: str) -> int:
     try:
         return local.stat().st_size
     except FileNotFoundError:
-        return 0  # Spark says so where it reads it
+        return 0  # Spark reports it when it reads the file

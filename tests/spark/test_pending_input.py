@@ -1,4 +1,4 @@
-"""How far a live run is behind, and how much it takes at a time. Nothing here needs Spark: its
+"""The pending input of a live run, and how much it takes at a time. Nothing here needs Spark: its
 checkpoint is written by hand."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.files.file_source import FileSource
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.job.run_outline import SourceOutline
-from penstock.spark.live import behind as behind_module
-from penstock.spark.live.behind import Behind, Distance
+from penstock.spark.live import pending_input as pending_module
+from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.positions import ControlLog, PositionsReader, taken_at_once
 from penstock.spark.sources.read_context import Pinned
@@ -86,7 +86,7 @@ class Run:
         for name in ("offsets", "commits", "sources/1"):
             (self.checkpoint / name).mkdir(parents=True)
         self.now = 100.0
-        monkeypatch.setattr("penstock.spark.live.behind.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("penstock.spark.live.pending_input.time.monotonic", lambda: self.now)
         self.listed: list[str] = []
         self.job: Any = SimpleNamespace(
             configuration=Configuration.from_dict(settings),
@@ -109,12 +109,12 @@ class Run:
     def inputFiles(self) -> list[str]:  # noqa: N802 - as in Spark
         return self.listed
 
-    def behind(self, kind: StreamKind, pinned: Pinned) -> Behind:
+    def pending(self, kind: StreamKind, pinned: Pinned) -> InputMonitor:
         source = SourceOutline(
             3, "s", "s", ("file",), 0, kind.name, 0 if kind is StreamKind.SPLITS else 1, 1
         )
         outline: Any = SimpleNamespace(sources=(source,))
-        return Behind(self.job, outline, pinned, self.directory)
+        return InputMonitor(self.job, outline, pinned, self.directory)
 
     def commit(self, batch: int, positions: dict[str, Any], files: int | None = None) -> None:
         """Write what Spark writes for a micro-batch that has read so many files in all."""
@@ -134,41 +134,41 @@ def test_records_left_of_splits_and_the_time_they_take(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(tmp_path, monkeypatch)
-    behind = run.behind(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, 600), (100, 500)]}))
-    behind.look(None)
-    assert behind.distance == Distance(), "no micro-batch is committed"
+    pending = run.pending(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, 600), (100, 500)]}))
+    pending.measure(None)
+    assert pending.current == PendingInput(), "no micro-batch is committed"
     run.now += 10
     run.commit(0, {"3": [100, 100]})
-    behind.look(None)
-    assert behind.distance == Distance(records=900)
+    pending.measure(None)
+    assert pending.current == PendingInput(records=900)
     run.commit(1, {"3": [300, 300]})
     run.now += 1
-    behind.look(None)
-    assert behind.distance.records == 900, "the last look was only just"
+    pending.measure(None)
+    assert pending.current.records == 900, "the last look was only just"
     run.now += 9
-    behind.look(None)
-    assert behind.distance.records == 500
-    assert behind.distance.seconds == pytest.approx(12.5)
+    pending.measure(None)
+    assert pending.current.records == 500
+    assert pending.current.seconds == pytest.approx(12.5)
     run.commit(2, {"3": [600, 500]})
     run.now += 10
-    behind.look(None)
-    assert behind.distance == Distance(records=0, seconds=0.0)
+    pending.measure(None)
+    assert pending.current == PendingInput(records=0, seconds=0.0)
 
 
 def test_of_endless_splits_only_event_time_says_something(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(tmp_path, monkeypatch)
-    behind = run.behind(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, None)]}))
+    pending = run.pending(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, None)]}))
     run.commit(0, {"3": [100]})
-    behind.look(110_000)
+    pending.measure(110_000)
     run.now += 10
-    behind.look(60_000)
-    assert behind.distance.records is behind.distance.files is None
-    assert behind.distance.seconds == pytest.approx(10.0)
+    pending.measure(60_000)
+    assert pending.current.records is pending.current.files is None
+    assert pending.current.seconds == pytest.approx(10.0)
     run.now += 10
-    behind.look(5_000)
-    assert behind.distance == Distance(seconds=0.0)
+    pending.measure(5_000)
+    assert pending.current == PendingInput(seconds=0.0)
 
 
 def test_files_of_a_directory_that_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,10 +176,10 @@ def test_files_of_a_directory_that_wait(tmp_path: Path, monkeypatch: pytest.Monk
     run.listed = [f"file:///data/{i}.json" for i in range(10)]
     run.parts = [FileSource(str(tmp_path), "json", continuous=True)]
     run.job.earlier[3, 0] = PinnedFiles({"file:///data/9.json": (1, 1)}, "")
-    behind = run.behind(StreamKind.FILES, Pinned())
+    pending = run.pending(StreamKind.FILES, Pinned())
     run.commit(0, {}, files=3)
-    behind.look(None)
-    assert behind.distance == Distance(files=6)
+    pending.measure(None)
+    assert pending.current == PendingInput(files=6)
 
 
 def test_what_a_micro_batch_has_read_is_not_behind(
@@ -188,30 +188,30 @@ def test_what_a_micro_batch_has_read_is_not_behind(
     run = Run(tmp_path, monkeypatch)
     run.listed = [f"file:///data/{i}.json" for i in range(4)]
     run.parts = [FileSource(str(tmp_path), "json", continuous=True)]
-    behind = run.behind(StreamKind.FILES, Pinned())
+    pending = run.pending(StreamKind.FILES, Pinned())
     run.commit(0, {}, files=1)
-    behind.look(None)
-    assert behind.distance.files == 3
-    behind.note_read(1, {3: {"file:///data/1.json"}})
-    assert behind.distance.files == 2
+    pending.measure(None)
+    assert pending.current.files == 3
+    pending.note_read(1, {3: {"file:///data/1.json"}})
+    assert pending.current.files == 2
     run.now += 10
-    behind.look(None)
-    assert behind.distance.files == 2, "its commit is not yet in Spark's record"
+    pending.measure(None)
+    assert pending.current.files == 2, "its commit is not yet in Spark's record"
     run.commit(1, {}, files=2)
-    behind.note_read(2, {3: {"file:///data/2.json", "file:///data/3.json"}})
-    assert behind.distance == Distance(files=0, seconds=0.0)
+    pending.note_read(2, {3: {"file:///data/2.json", "file:///data/3.json"}})
+    assert pending.current == PendingInput(files=0, seconds=0.0)
 
 
 def test_records_that_a_micro_batch_has_read_are_not_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Run(tmp_path, monkeypatch)
-    behind = run.behind(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, 600)]}))
+    pending = run.pending(StreamKind.SPLITS, Pinned(splits={(3, 0): [(0, 600)]}))
     run.commit(0, {"3": [100]})
-    behind.look(None)
+    pending.measure(None)
     run.commit(1, {"3": [600]})
-    behind.note_read(1, {})
-    assert behind.distance == Distance(records=0, seconds=0.0)
+    pending.note_read(1, {})
+    assert pending.current == PendingInput(records=0, seconds=0.0)
 
 
 @pytest.mark.parametrize(
@@ -243,8 +243,8 @@ def test_a_start_takes_more_files_at_once_as_far_as_their_bytes_allow(
     )
     run.listed = [f"file:///data/{i}.json" for i in range(waiting)]
     run.parts = [FileSource(str(tmp_path), "json", continuous=True)]
-    monkeypatch.setattr(behind_module, "_size_of", lambda _: size)
-    assert run.behind(StreamKind.FILES, Pinned()).files_per_batch() == (
+    monkeypatch.setattr(pending_module, "_size_of", lambda _: size)
+    assert run.pending(StreamKind.FILES, Pinned()).files_per_batch() == (
         {} if taken is None else {3: taken}
     )
 
