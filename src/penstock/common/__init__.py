@@ -1,7 +1,5 @@
 """The names of `pyflink.common`: change the import, keep the program."""
 
-from __future__ import annotations
-
 from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.config_options import ConfigOptions
 from penstock.api.environment.execution_config import ExecutionConfig

@@ -1,7 +1,5 @@
 """The names of `pyflink.common.config_options`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.config_options import ConfigOptions
 from penstock.config.option import ConfigOption
 

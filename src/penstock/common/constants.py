@@ -1,7 +1,5 @@
 """The names of `pyflink.common.constants`: the limits of timestamps."""
 
-from __future__ import annotations
-
 __all__ = ["MAX_LONG_VALUE", "MIN_LONG_VALUE"]
 
 MAX_LONG_VALUE = 2**63 - 1

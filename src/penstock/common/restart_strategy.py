@@ -1,7 +1,5 @@
 """The names of `pyflink.common.restart_strategy`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.restart_strategies import (
     RestartStrategies,
     RestartStrategyConfiguration,

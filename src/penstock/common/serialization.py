@@ -1,7 +1,5 @@
 """The names of `pyflink.common.serialization`."""
 
-from __future__ import annotations
-
 from penstock.connectors.rows.serialization import (
     ByteArraySchema,
     DeserializationSchema,

@@ -1,7 +1,5 @@
 """The names of `pyflink.common.typeinfo`."""
 
-from __future__ import annotations
-
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicType,

@@ -1,7 +1,5 @@
 """The names of `pyflink.common.watermark_strategy`."""
 
-from __future__ import annotations
-
 from penstock.api.functions.watermark import (
     TimestampAssigner,
     Watermark,

@@ -20,131 +20,94 @@ without Spark, and returns its records; a job on Spark is started by `env.execut
 ... )
 """
 
-from __future__ import annotations
-
-from penstock.api.environment.checkpoint_storage import (
+from penstock.api.environment.job import JobClient, JobExecutionResult, JobStatus
+from penstock.api.functions.watermark import TimestampAssigner, WatermarkStrategy
+from penstock.api.streams.joined_rows import JoinedRows
+from penstock.datastream import functions
+from penstock.datastream.async_data_stream import AsyncDataStream
+from penstock.datastream.checkpoint_config import CheckpointConfig
+from penstock.datastream.checkpoint_storage import (
     CheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from penstock.api.environment.checkpointing import (
-    CheckpointConfig,
-    CheckpointingMode,
-    ExternalizedCheckpointRetention,
+from penstock.datastream.checkpointing_mode import CheckpointingMode
+from penstock.datastream.data_stream import (
+    AllWindowedStream,
+    BroadcastConnectedStream,
+    BroadcastStream,
+    CloseableIterator,
+    CoGroupedStreams,
+    ConnectedStreams,
+    DataStream,
+    DataStreamSink,
+    IntervalJoin,
+    JoinedStreams,
+    KeyedStream,
+    WindowedStream,
 )
-from penstock.api.environment.environment import StreamExecutionEnvironment
-from penstock.api.environment.job import JobClient, JobExecutionResult, JobStatus
-from penstock.api.environment.slot_sharing import MemorySize, SlotSharingGroup
-from penstock.api.environment.state_backends import (
+from penstock.datastream.execution_mode import RuntimeExecutionMode
+from penstock.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from penstock.datastream.functions import *  # noqa: F403 - all that its `__all__` names
+from penstock.datastream.operators import (
+    OneInputStreamOperator,
+    OperatorAttributes,
+    OperatorAttributesBuilder,
+    RecordAttributes,
+    RecordAttributesBuilder,
+    TwoInputStreamOperator,
+)
+from penstock.datastream.output_tag import OutputTag
+from penstock.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
+from penstock.datastream.state import (
+    AggregatingState,
+    AggregatingStateDescriptor,
+    BroadcastState,
+    ListState,
+    ListStateDescriptor,
+    MapState,
+    MapStateDescriptor,
+    ReadOnlyBroadcastState,
+    ReducingState,
+    ReducingStateDescriptor,
+    StateTtlConfig,
+    ValueState,
+    ValueStateDescriptor,
+)
+from penstock.datastream.state_backend import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,
     HashMapStateBackend,
     PredefinedOptions,
     StateBackend,
 )
-from penstock.api.functions.async_functions import AsyncFunction
-from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
-from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService
-from penstock.api.functions.function_classes import (
-    AggregateFunction,
-    FilterFunction,
-    FlatMapFunction,
-    Function,
-    KeyedProcessFunction,
-    KeySelector,
-    MapFunction,
-    Partitioner,
-    ProcessFunction,
-    ReduceFunction,
+from penstock.datastream.stream_execution_environment import StreamExecutionEnvironment
+from penstock.datastream.time_domain import TimeDomain
+from penstock.datastream.window import (
+    CountWindow,
+    GlobalWindow,
+    MergingWindowAssigner,
+    TimeWindow,
+    Trigger,
+    TriggerResult,
+    Window,
+    WindowAssigner,
 )
-from penstock.api.functions.join_functions import (
-    CoGroupFunction,
-    FlatJoinFunction,
-    JoinFunction,
-    ProcessJoinFunction,
-)
-from penstock.api.functions.sink_functions import SinkFunction
-from penstock.api.functions.source_functions import SourceFunction
-from penstock.api.functions.stream_operators import OneInputStreamOperator, TwoInputStreamOperator
-from penstock.api.functions.two_input_functions import (
-    BaseBroadcastProcessFunction,
-    BroadcastProcessFunction,
-    CoFlatMapFunction,
-    CoMapFunction,
-    CoProcessFunction,
-    KeyedBroadcastProcessFunction,
-    KeyedCoProcessFunction,
-)
-from penstock.api.functions.watermark import TimestampAssigner, WatermarkStrategy
-from penstock.api.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
-from penstock.api.state.handles import (
-    AggregatingState,
-    BroadcastState,
-    ListState,
-    MapState,
-    ReadOnlyBroadcastState,
-    ReducingState,
-    ValueState,
-)
-from penstock.api.state.ttl import StateTtlConfig
-from penstock.api.streams.async_data_stream import AsyncDataStream
-from penstock.api.streams.broadcast_streams import BroadcastConnectedStream, BroadcastStream
-from penstock.api.streams.co_grouped_streams import CoGroupedStreams
-from penstock.api.streams.collecting import CloseableIterator
-from penstock.api.streams.connected_streams import ConnectedStreams
-from penstock.api.streams.data_stream import DataStream
-from penstock.api.streams.interval_join import IntervalJoin
-from penstock.api.streams.joined_rows import JoinedRows
-from penstock.api.streams.joined_streams import JoinedStreams
-from penstock.api.streams.keyed_stream import KeyedStream
-from penstock.api.streams.stream_ends import DataStreamSink
-from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
-from penstock.api.windows.trigger import Trigger, TriggerResult
-from penstock.api.windows.window_functions import (
-    AllWindowFunction,
-    ProcessAllWindowFunction,
-    ProcessWindowFunction,
-    WindowFunction,
-)
-from penstock.api.windows.windowed_stream import AllWindowedStream, WindowedStream
-from penstock.config.execution_mode import RuntimeExecutionMode
-from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
-from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
 from penstock.program.tagged_union import TaggedUnion
-from penstock.program.windows import CountWindow, GlobalWindow, TimeWindow, Window
-from penstock.types import TimeDomain
-from penstock.types.output_tag import OutputTag
 
 __all__ = [
-    "AggregateFunction",
     "AggregatingState",
     "AggregatingStateDescriptor",
-    "AllWindowFunction",
     "AllWindowedStream",
     "AsyncDataStream",
-    "AsyncFunction",
-    "AsyncRetryPredicate",
-    "AsyncRetryStrategy",
-    "BaseBroadcastProcessFunction",
     "BroadcastConnectedStream",
-    "BroadcastProcessFunction",
     "BroadcastState",
     "BroadcastStream",
     "CheckpointConfig",
     "CheckpointStorage",
     "CheckpointingMode",
     "CloseableIterator",
-    "CoFlatMapFunction",
-    "CoGroupFunction",
     "CoGroupedStreams",
-    "CoMapFunction",
-    "CoProcessFunction",
     "ConnectedStreams",
     "CountWindow",
     "CustomStateBackend",
@@ -153,10 +116,6 @@ __all__ = [
     "EmbeddedRocksDBStateBackend",
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
-    "FilterFunction",
-    "FlatJoinFunction",
-    "FlatMapFunction",
-    "Function",
     "GlobalWindow",
     "HashMapStateBackend",
     "IntervalJoin",
@@ -164,18 +123,11 @@ __all__ = [
     "JobExecutionResult",
     "JobManagerCheckpointStorage",
     "JobStatus",
-    "JoinFunction",
     "JoinedRows",
     "JoinedStreams",
-    "KeySelector",
-    "KeyedBroadcastProcessFunction",
-    "KeyedCoProcessFunction",
-    "KeyedProcessFunction",
-    "KeyedStateStore",
     "KeyedStream",
     "ListState",
     "ListStateDescriptor",
-    "MapFunction",
     "MapState",
     "MapStateDescriptor",
     "MemorySize",
@@ -184,30 +136,20 @@ __all__ = [
     "OperatorAttributes",
     "OperatorAttributesBuilder",
     "OutputTag",
-    "Partitioner",
     "PredefinedOptions",
-    "ProcessAllWindowFunction",
-    "ProcessFunction",
-    "ProcessJoinFunction",
-    "ProcessWindowFunction",
     "ReadOnlyBroadcastState",
     "RecordAttributes",
     "RecordAttributesBuilder",
-    "ReduceFunction",
     "ReducingState",
     "ReducingStateDescriptor",
-    "RuntimeContext",
     "RuntimeExecutionMode",
-    "SinkFunction",
     "SlotSharingGroup",
-    "SourceFunction",
     "StateBackend",
     "StateTtlConfig",
     "StreamExecutionEnvironment",
     "TaggedUnion",
     "TimeDomain",
     "TimeWindow",
-    "TimerService",
     "TimestampAssigner",
     "Trigger",
     "TriggerResult",
@@ -217,6 +159,6 @@ __all__ = [
     "WatermarkStrategy",
     "Window",
     "WindowAssigner",
-    "WindowFunction",
     "WindowedStream",
 ]
+__all__ += functions.__all__

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.async_data_stream`."""
 
-from __future__ import annotations
-
 from penstock.api.streams.async_data_stream import AsyncDataStream
 
 __all__ = ["AsyncDataStream"]

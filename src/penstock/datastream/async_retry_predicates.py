@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.async_retry_predicates`."""
 
-from __future__ import annotations
-
 from penstock.api.functions.async_retry_predicates import (
     empty_result_predicate,
     exception_type_predicate,

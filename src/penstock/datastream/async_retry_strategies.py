@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.async_retry_strategies`."""
 
-from __future__ import annotations
-
 from penstock.api.functions.async_retries import (
     NO_RETRY_STRATEGY,
     ExponentialBackoffDelayRetryStrategy,

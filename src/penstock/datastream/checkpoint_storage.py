@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.checkpoint_storage`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.checkpoint_storage import (
     CheckpointStorage,
     FileSystemCheckpointStorage,

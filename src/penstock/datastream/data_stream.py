@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.data_stream`."""
 
-from __future__ import annotations
-
 from penstock.api.streams.broadcast_streams import BroadcastConnectedStream, BroadcastStream
 from penstock.api.streams.cached_stream import CachedDataStream
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams

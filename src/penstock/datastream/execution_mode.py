@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.execution_mode`."""
 
-from __future__ import annotations
-
 from penstock.config.execution_mode import RuntimeExecutionMode
 
 __all__ = ["RuntimeExecutionMode"]

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.externalized_checkpoint_retention`."""
 
-from __future__ import annotations
-
 from penstock.config.checkpoint_modes import ExternalizedCheckpointRetention
 
 __all__ = ["ExternalizedCheckpointRetention"]

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.functions`."""
 
-from __future__ import annotations
-
 from penstock.api.functions.async_functions import AsyncFunction
 from penstock.api.functions.async_retries import AsyncRetryPredicate, AsyncRetryStrategy
 from penstock.api.functions.context import KeyedStateStore, RuntimeContext, TimerService

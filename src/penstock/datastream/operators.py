@@ -1,7 +1,5 @@
 """The names of Flink's `streaming.api.operators`, in Python's form: operators of your own."""
 
-from __future__ import annotations
-
 from penstock.api.functions.stream_operators import (
     OneInputStreamOperator,
     StreamOperator,

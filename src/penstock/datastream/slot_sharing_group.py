@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.slot_sharing_group`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.slot_sharing import MemorySize, SlotSharingGroup
 
 __all__ = ["MemorySize", "SlotSharingGroup"]

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.state`."""
 
-from __future__ import annotations
-
 from penstock.api.functions.context import OperatorStateStore
 from penstock.api.state.descriptors import (
     AggregatingStateDescriptor,

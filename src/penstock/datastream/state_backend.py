@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.state_backend`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.state_backends import (
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,

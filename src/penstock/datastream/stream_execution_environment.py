@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.stream_execution_environment`."""
 
-from __future__ import annotations
-
 from penstock.api.environment.environment import StreamExecutionEnvironment
 
 __all__ = ["StreamExecutionEnvironment"]

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.window`, and Flink's evictors."""
 
-from __future__ import annotations
-
 from penstock.api.windows.assigner import MergingWindowAssigner, WindowAssigner
 from penstock.api.windows.continuous_triggers import (
     ContinuousEventTimeTrigger,

@@ -1,7 +1,5 @@
 """Sources and sinks."""
 
-from __future__ import annotations
-
 from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.files.file_sink import FileSink

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.connectors.file_system`."""
 
-from __future__ import annotations
-
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import (
     BucketAssigner,

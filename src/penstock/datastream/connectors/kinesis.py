@@ -1,7 +1,5 @@
 """PyFlink's `kinesis` connector is not here; importing a name from it says what is."""
 
-from __future__ import annotations
-
 from penstock.connectors.absent import absent
 
 __getattr__ = absent("kinesis")

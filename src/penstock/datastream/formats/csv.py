@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.formats.csv`."""
 
-from __future__ import annotations
-
 from penstock.connectors.files.csv_schema import CsvReaderFormat, CsvSchema, CsvSchemaBuilder
 from penstock.connectors.rows.csv_rows import (
     CsvRowDeserializationSchema,

@@ -1,7 +1,5 @@
 """The names of `pyflink.datastream.formats.json`."""
 
-from __future__ import annotations
-
 from penstock.connectors.rows.json_rows import (
     JsonRowDeserializationSchema,
     JsonRowDeserializationSchemaBuilder,

@@ -1,7 +1,5 @@
 """PyFlink's `parquet` format is not here; importing a name from it says what is."""
 
-from __future__ import annotations
-
 from penstock.connectors.absent import absent
 
 __getattr__ = absent("formats.parquet")
