@@ -68,13 +68,8 @@ class AsyncDataStream:
             >>> sorted(collect(AsyncDataStream.unordered_wait(numbers, Lookup(), Time.seconds(5))))
             [10, 20, 30, 40]
         """
-        return _wait(
-            "unordered_wait",
-            data_stream,
-            async_function,
-            _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=False),
-            output_type,
-        )
+        spec = _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=False)
+        return _wait("unordered_wait", data_stream, async_function, spec, output_type)
 
     @staticmethod
     def unordered_wait_with_retry(
@@ -87,16 +82,10 @@ class AsyncDataStream:
     ) -> DataStream[OUT]:
         """Return the results in the order in which calls complete, with retries.
 
-        Args:
-            data_stream: The stream; as for `unordered_wait`.
-            async_function: Makes the call.
-            timeout: For one record, all attempts and delays together; more than zero.
-            async_retry_strategy: Which results or errors to retry, and after which delay.
-            capacity: Greatest number of records with a call or delay in flight, in a subtask.
-            output_type: Type the results are converted to; None leaves them as they are.
-
-        Raises:
-            ArgumentError: An argument cannot be used.
+        `timeout` is for all attempts and delays of a record together, and more than zero;
+        `async_retry_strategy` says which results or errors to retry, and after which delay.
+        Otherwise as `unordered_wait`: `data_stream`, `async_function`, `capacity` and `output_type`
+        mean the same.
 
         Example:
             >>> class Lookup(AsyncFunction):
@@ -110,13 +99,8 @@ class AsyncDataStream:
             >>> sorted(collect(results))
             [10, 20, 30, 40]
         """
-        return _wait(
-            "unordered_wait_with_retry",
-            data_stream,
-            async_function,
-            _spec(timeout, async_retry_strategy, capacity, ordered=False),
-            output_type,
-        )
+        spec = _spec(timeout, async_retry_strategy, capacity, ordered=False)
+        return _wait("unordered_wait_with_retry", data_stream, async_function, spec, output_type)
 
     @staticmethod
     def ordered_wait(
@@ -128,15 +112,7 @@ class AsyncDataStream:
     ) -> DataStream[OUT]:
         """Return the results in the order of their records.
 
-        Args:
-            data_stream: The stream; as for `unordered_wait`.
-            async_function: Makes the call.
-            timeout: For one record; zero or less is no limit.
-            capacity: Greatest number of calls in flight in a subtask.
-            output_type: Type the results are converted to; None leaves them as they are.
-
-        Raises:
-            ArgumentError: An argument cannot be used.
+        Otherwise as `unordered_wait(data_stream, async_function, timeout, capacity, output_type)`.
 
         Example:
             >>> class Lookup(AsyncFunction):
@@ -145,13 +121,8 @@ class AsyncDataStream:
             >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
             [10, 20, 30, 40]
         """
-        return _wait(
-            "ordered_wait",
-            data_stream,
-            async_function,
-            _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=True),
-            output_type,
-        )
+        spec = _spec(timeout, NO_RETRY_STRATEGY, capacity, ordered=True)
+        return _wait("ordered_wait", data_stream, async_function, spec, output_type)
 
     @staticmethod
     def ordered_wait_with_retry(
@@ -164,36 +135,22 @@ class AsyncDataStream:
     ) -> DataStream[OUT]:
         """Return the results in the order of their records, with retries.
 
-        Args:
-            data_stream: The stream; as for `unordered_wait`.
-            async_function: Makes the call.
-            timeout: For one record, all attempts and delays together; more than zero.
-            async_retry_strategy: Which results or errors to retry, and after which delay.
-            capacity: Greatest number of records with a call or delay in flight, in a subtask.
-            output_type: Type the results are converted to; None leaves them as they are.
-
-        Raises:
-            ArgumentError: An argument cannot be used.
+        Otherwise as `unordered_wait_with_retry`: `data_stream`, `async_function`, `timeout`,
+        `async_retry_strategy`, `capacity` and `output_type` mean the same.
 
         Example:
             >>> class Lookup(AsyncFunction):
             ...     async def async_invoke(self, value):
             ...         return [value * 10]
-            >>> always = lambda error: True
-            >>> retries = AsyncRetryStrategy.fixed_delay(3, 10, None, exception_predicate=always)
+            >>> twice = AsyncRetryStrategy.fixed_delay(2, 10, lambda results: not results, None)
             >>> results = AsyncDataStream.ordered_wait_with_retry(
-            ...     numbers, Lookup(), Time.seconds(5), retries
+            ...     numbers, Lookup(), Time.seconds(5), twice
             ... )
             >>> collect(results)
             [10, 20, 30, 40]
         """
-        return _wait(
-            "ordered_wait_with_retry",
-            data_stream,
-            async_function,
-            _spec(timeout, async_retry_strategy, capacity, ordered=True),
-            output_type,
-        )
+        spec = _spec(timeout, async_retry_strategy, capacity, ordered=True)
+        return _wait("ordered_wait_with_retry", data_stream, async_function, spec, output_type)
 
 
 def _wait(

@@ -92,18 +92,14 @@ class BroadcastConnectedStream(Generic[T1, T2]):
             ArgumentError: `func` is no such function, or `output_type` is no type.
 
         Example:
-            >>> LIMITS = MapStateDescriptor("limits", Types.STRING(), Types.INT())
-            >>> class Limited(BroadcastProcessFunction):
+            >>> class Both(BroadcastProcessFunction):
             ...     def process_element(self, value, ctx):
-            ...         if value <= (ctx.get_broadcast_state(LIMITS).get("max") or 0):
-            ...             yield value
+            ...         yield value
             ...     def process_broadcast_element(self, value, ctx):
-            ...         ctx.get_broadcast_state(LIMITS).put(*value)
-            >>> with OperatorHarness.of(Limited(), broadcast_states=[LIMITS]) as harness:
-            ...     harness.push(("max", 3), input=1)
-            ...     harness.push_all([2, 5])
-            []
-            [2]
+            ...         yield -value
+            >>> negative = env.from_collection([9]).broadcast(MapStateDescriptor("limits"))
+            >>> sorted(collect(numbers.connect(negative).process(Both())))
+            [-9, 1, 2, 3, 4]
         """
         keyed = self.non_broadcast_stream.has_key
         base, other = (

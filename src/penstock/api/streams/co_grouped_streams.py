@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 from penstock.api.functions.callables import ToKey
 from penstock.api.functions.join_functions import CoGroupFunction
 from penstock.api.functions.result_types import result_type
-from penstock.api.streams.paired_streams import PairedKeys, Where, key_of
+from penstock.api.streams.paired_streams import PairedKeys, PairedStreams, Where
 from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.window_rules import WindowRules
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
-class CoGroupedStreams(Generic[T1, T2]):
+class CoGroupedStreams(PairedStreams[T1, T2]):
     """Two streams whose records are to be grouped by key and window, one list per stream.
 
     Example:
@@ -32,11 +32,6 @@ class CoGroupedStreams(Generic[T1, T2]):
         >>> sorted(collect(windows.apply(lambda first, second: [(len(first), len(second))])))
         [(1, 1), (2, 2)]
     """
-
-    def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
-        """For `DataStream.co_group`."""
-        self._first = stream1
-        self._second = stream2
 
     def where(
         self, key_selector: ToKey[T1, K], key_type: TypeInformation | None = None
@@ -58,8 +53,7 @@ class CoGroupedStreams(Generic[T1, T2]):
             >>> half = numbers.co_group(orders).where(lambda n: n)
             >>> pairs = half.equal_to(lambda order: order[1])
         """
-        selector = key_of(key_selector, key_type, "where")
-        return Where(self._first, self._second, selector, CoGroupedKeys)
+        return self._where(key_selector, key_type, CoGroupedKeys)
 
 
 class CoGroupedKeys(Generic[T1, T2]):

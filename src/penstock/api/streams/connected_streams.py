@@ -148,17 +148,9 @@ class ConnectedStreams(Generic[T1, T2]):
     ) -> DataStream[R]: ...
 
     def flat_map(self, func: Any, output_type: TypeInformation | None = None) -> DataStream[Any]:
-        """Replace each record by the results of `flat_map1` or `flat_map2`.
+        """Return what `flat_map1` and `flat_map2` of a `CoFlatMapFunction`, `func`, return or yield.
 
-        Args:
-            func: A `CoFlatMapFunction`.
-            output_type: Type the results are converted to; None leaves them as they are.
-
-        Returns:
-            The results of both streams, without a key.
-
-        Raises:
-            ArgumentError: `func` is not a `CoFlatMapFunction`, or `output_type` is no type.
+        Otherwise as `map`: `output_type` is the type the results are converted to.
 
         Example:
             >>> class Flat(CoFlatMapFunction):

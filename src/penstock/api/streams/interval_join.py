@@ -152,16 +152,7 @@ class IntervalJoined(Generic[T1, T2, K]):
         return self
 
     def side_output_right_late_data(self, output_tag: OutputTag[T2]) -> Self:
-        """Send late records of the right stream to a side output instead of dropping them.
-
-        Args:
-            output_tag: Tag of the side output; read it with `get_side_output` of the result.
-
-        Returns:
-            This join.
-
-        Raises:
-            ArgumentError: `output_tag` is no `OutputTag`.
+        """Send late records of the right stream to the side output `output_tag`; return this join.
 
         Example:
             >>> late, keyed = OutputTag("late"), orders.key_by(lambda order: order[0])

@@ -10,7 +10,7 @@ from penstock.api.functions.callables import ToKey
 from penstock.api.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from penstock.api.functions.result_types import result_type
 from penstock.api.streams.co_grouped_streams import PairedWindows
-from penstock.api.streams.paired_streams import PairedKeys, Where, key_of
+from penstock.api.streams.paired_streams import PairedKeys, PairedStreams, Where
 from penstock.api.streams.regular_join import RegularJoinForms
 from penstock.api.user_code import method_of, name_of
 from penstock.api.windows.assigner import WindowAssigner
@@ -26,7 +26,7 @@ _FEW = 1_000
 """Pairs of a window that may be joined at once."""
 
 
-class JoinedStreams(Generic[T1, T2]):
+class JoinedStreams(PairedStreams[T1, T2]):
     """Two streams whose records are to be joined by key.
 
     Example:
@@ -35,33 +35,18 @@ class JoinedStreams(Generic[T1, T2]):
         [('bob', 3)]
     """
 
-    def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
-        """For `DataStream.join`."""
-        self._first = stream1
-        self._second = stream2
-
     def where(
         self, key_selector: ToKey[T1, K], key_type: TypeInformation | None = None
     ) -> Where[JoinedKeys[T1, T2], T1, T2, K]:
-        """Select the key of the first stream.
+        """Return both streams with the key of the first, by `key_selector` and `key_type`.
 
-        Args:
-            key_selector: A callable or `KeySelector`.
-            key_type: As in `DataStream.key_by`.
-
-        Returns:
-            Both streams; `equal_to` selects the key of the second.
-
-        Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type.
-            KeyTypeError: Values of `key_type` cannot be keys.
+        They are as in `DataStream.key_by`; `equal_to` selects the key of the second stream.
 
         Example:
             >>> half = orders.join(numbers).where(lambda order: order[1], Types.INT())
             >>> pairs = half.equal_to(lambda n: n)
         """
-        selector = key_of(key_selector, key_type, "where")
-        return Where(self._first, self._second, selector, JoinedKeys)
+        return self._where(key_selector, key_type, JoinedKeys)
 
 
 class JoinedKeys(RegularJoinForms, Generic[T1, T2]):

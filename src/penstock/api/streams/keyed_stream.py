@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, NoReturn, overload
+from typing import Any, Generic, overload
 
 from penstock.api.functions.aggregations import Aggregation, aggregate_function, associative_because
 from penstock.api.functions.callables import Combination
@@ -13,7 +13,7 @@ from penstock.api.functions.function_classes import (
 )
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
-from penstock.api.streams.no_operator import NoOperator
+from penstock.api.streams.no_operator import NoOperator, refused
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.user_code import method_of, name_of, promises_of
 from penstock.api.windows.assigner import WindowAssigner
@@ -212,13 +212,10 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """Emit the minimum of a field so far; the other fields are those of the key's first record.
 
         Args:
-            position_to_min: Position or name of the field; 0 also for records without fields.
+            position_to_min: As that of `sum`.
 
         Returns:
-            One record per input record; in BATCH mode one per key.
-
-        Raises:
-            ArgumentError: The records have no such field.
+            As many records as `sum`.
 
         Example:
             >>> sorted(collect(orders.key_by(lambda order: "all").min(1)))
@@ -230,13 +227,10 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """Emit the maximum of a field so far; the other fields are those of the key's first record.
 
         Args:
-            position_to_max: Position or name of the field; 0 also for records without fields.
+            position_to_max: As that of `sum`.
 
         Returns:
-            One record per input record; in BATCH mode one per key.
-
-        Raises:
-            ArgumentError: The records have no such field.
+            As many records as `sum`.
 
         Example:
             >>> collect(orders.key_by(lambda order: "all").max(1))
@@ -248,13 +242,10 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """Emit the record with the least value of a field so far; the first of equal ones.
 
         Args:
-            position_to_min_by: Position or name of the field; 0 also for records without fields.
+            position_to_min_by: As that of `sum`.
 
         Returns:
-            One record per input record; in BATCH mode one per key.
-
-        Raises:
-            ArgumentError: The records have no such field.
+            As many records as `sum`.
 
         Example:
             >>> collect(orders.key_by(lambda order: "all").min_by(1))
@@ -266,13 +257,10 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """Emit the record with the greatest value of a field so far; the first of equal ones.
 
         Args:
-            position_to_max_by: Position or name of the field; 0 also for records without fields.
+            position_to_max_by: As that of `sum`.
 
         Returns:
-            One record per input record; in BATCH mode one per key.
-
-        Raises:
-            ArgumentError: The records have no such field.
+            As many records as `sum`.
 
         Example:
             >>> collect(orders.key_by(lambda order: "all").max_by(1))
@@ -285,61 +273,14 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         """Whether records are partitioned by a key: True."""
         return True
 
-    def shuffle(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("shuffle()")
-
-    def rebalance(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("rebalance()")
-
-    def rescale(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("rescale()")
-
-    def forward(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("forward()")
-
-    def partition_custom(self, partitioner: Any, key_selector: Any) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("partition_custom(…)")
-
-    def broadcast(self, *broadcast_state_descriptors: Any) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("broadcast(…)")
-
-    def cache(self) -> NoReturn:
-        """Refuse: key_by is not an operator, and has decided where records go.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("cache()")
+    # `key_by` has decided where records go.
+    shuffle = refused("shuffle")
+    rebalance = refused("rebalance")
+    rescale = refused("rescale")
+    forward = refused("forward")
+    partition_custom = refused("partition_custom")
+    broadcast = refused("broadcast")
+    cache = refused("cache")
 
     def _aggregate(self, aggregation: Aggregation, position: int | str) -> DataStream[T]:
         records = self.get_type()

@@ -2,102 +2,49 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import NoReturn
 
 from penstock.errors import GraphError
 
 
-class NoOperator:
+def refused(method: str) -> Callable[..., NoReturn]:
+    """Return a method that refuses every call of it.
+
+    Args:
+        method: Its name.
+    """
+
+    def refuse(self: NoOperator, *arguments: object, **named: object) -> NoReturn:
+        """Refuse: the stream is not that of an operator.
+
+        Raises:
+            GraphError: Always.
+        """
+        given = (*arguments, *named.values())
+        is_short = all(isinstance(value, (int, str)) for value in given)
+        raise self._refusal(f"{method}({', '.join(map(repr, given)) if is_short else '…'})")
+
+    refuse.__name__ = method
+    return refuse
+
+
+class NoOperator(ABC):
     """Refuses what `OperatorSettings` offers. To be named before `DataStream` among the bases."""
 
-    def name(self, name: str) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal(f"name({name!r})")
-
-    def uid(self, uid: str) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal(f"uid({uid!r})")
-
-    def get_name(self) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("get_name()")
-
-    def set_parallelism(self, parallelism: int) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal(f"set_parallelism({parallelism})")
-
-    def set_max_parallelism(self, max_parallelism: int) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal(f"set_max_parallelism({max_parallelism})")
-
-    def force_non_parallel(self) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("force_non_parallel()")
-
-    def set_buffer_timeout(self, timeout_millis: int) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal(f"set_buffer_timeout({timeout_millis})")
-
-    def start_new_chain(self) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("start_new_chain()")
-
-    def disable_chaining(self) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("disable_chaining()")
-
-    def slot_sharing_group(self, slot_sharing_group: object) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("slot_sharing_group(…)")
-
-    def set_description(self, description: str) -> NoReturn:
-        """Refuse: the stream is not that of an operator.
-
-        Raises:
-            GraphError: Always.
-        """
-        raise self._refusal("set_description(…)")
-
+    @abstractmethod
     def _refusal(self, call: str) -> GraphError:
-        """Return the error for a call."""
-        raise AssertionError(call)  # every class says what it is instead of an operator
+        """Return the error for a call: it says what the stream is instead of an operator."""
+
+    name = refused("name")
+    uid = refused("uid")
+    get_name = refused("get_name")
+    set_parallelism = refused("set_parallelism")
+    set_max_parallelism = refused("set_max_parallelism")
+    force_non_parallel = refused("force_non_parallel")
+    set_buffer_timeout = refused("set_buffer_timeout")
+    start_new_chain = refused("start_new_chain")
+    disable_chaining = refused("disable_chaining")
+    slot_sharing_group = refused("slot_sharing_group")
+    set_description = refused("set_description")

@@ -46,6 +46,24 @@ class PairedKeys(Generic[T1, T2]):
         return self.first.key_by(self.first_selector), self.second.key_by(self.second_selector)
 
 
+class PairedStreams(Generic[T1, T2]):
+    """Two streams without their keys: base of what `co_group` and `join` return."""
+
+    def __init__(self, stream1: DataStream[T1], stream2: DataStream[T2]) -> None:
+        """For `DataStream.co_group` and `DataStream.join`."""
+        self._first = stream1
+        self._second = stream2
+
+    def _where(
+        self,
+        key_selector: ToKey[T1, K],
+        key_type: TypeInformation | None,
+        then: Callable[[PairedKeys[T1, T2]], E],
+    ) -> Where[E, T1, T2, K]:
+        selector = key_of(key_selector, key_type, "where")
+        return Where(self._first, self._second, selector, then)
+
+
 class Where(Generic[E, T1, T2, K]):
     """Two streams, and the key of the first; `equal_to` selects the key of the second."""
 

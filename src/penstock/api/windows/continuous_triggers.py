@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import abstractmethod
+from typing import Any, Self
 
 from penstock.api.state.descriptors import ReducingStateDescriptor
 from penstock.api.windows.assigner import milliseconds, positive
-from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.trigger import QuietTrigger
 from penstock.program.windows import TimeWindow, TriggerResult
 from penstock.types import Types
 from penstock.types.time import Time
 
 
-class _ContinuousTrigger(Trigger[Any, TimeWindow]):
+class _ContinuousTrigger(QuietTrigger[TimeWindow]):
     """Stores when a window fires next: the earliest time that was registered."""
 
     def __init__(self, interval: int) -> None:
@@ -24,12 +25,66 @@ class _ContinuousTrigger(Trigger[Any, TimeWindow]):
         self.interval = positive(interval, "interval of a trigger")
         self._next_fire = ReducingStateDescriptor("fire-time", min, Types.LONG())
 
+    @classmethod
+    def of(cls, interval: Time) -> Self:
+        """Return a trigger that fires every `interval`.
+
+        Raises:
+            ArgumentError: It is no `Time`, or not greater than 0.
+
+        Example:
+            >>> ContinuousEventTimeTrigger.of(Time.minutes(1)).interval
+            60000
+        """
+        return cls(milliseconds(interval, "interval of a trigger"))
+
+    @abstractmethod
+    def _register(self, time: int, ctx: Any) -> None:
+        """Register a timer of the trigger's time."""
+
+    @abstractmethod
+    def _delete(self, time: int, ctx: Any) -> None:
+        """Delete a timer of the trigger's time."""
+
     def can_merge(self) -> bool:
         """Return True."""
         return True
 
-    def _grid(self, time: int) -> int:
-        return time - time % self.interval
+    def on_merge(self, window: TimeWindow, ctx: Any) -> None:
+        """Fire the merged window when the first of the merged ones would have fired."""
+        ctx.merge_partitioned_state(self._next_fire)
+        time = ctx.get_partitioned_state(self._next_fire).get()
+        if time is not None:
+            self._register(time, ctx)
+
+    def clear(self, window: TimeWindow, ctx: Any) -> None:
+        """Delete the timer and the state."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        time = state.get()
+        if time is not None:
+            self._delete(time, ctx)
+            state.clear()
+
+    def register_next_fire_timestamp(
+        self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
+    ) -> None:
+        """Register a timer one interval after `time`, at the end of the window at the latest.
+
+        Args:
+            time: Epoch milliseconds.
+            window: The window.
+            ctx: A `TriggerContext`.
+            fire_timestamp_state: The state that holds the time of the next firing.
+        """
+        next_fire = min(time + self.interval, window.max_timestamp())
+        fire_timestamp_state.add(next_fire)
+        self._register(next_fire, ctx)
+
+    def _start(self, time: int, window: TimeWindow, ctx: Any) -> None:
+        """Register a timer at the next multiple after `time`, unless there is one."""
+        state = ctx.get_partitioned_state(self._next_fire)
+        if state.get() is None:
+            self.register_next_fire_timestamp(time - time % self.interval, window, ctx, state)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.interval})"
@@ -43,33 +98,14 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         ContinuousEventTimeTrigger(5000)
     """
 
-    @staticmethod
-    def of(interval: Time) -> ContinuousEventTimeTrigger:
-        """Return a trigger that fires every `interval`.
-
-        Raises:
-            ArgumentError: It is no `Time`, or not greater than 0.
-
-        Example:
-            >>> ContinuousEventTimeTrigger.of(Time.minutes(1)).interval
-            60000
-        """
-        return ContinuousEventTimeTrigger(milliseconds(interval, "interval of a trigger"))
-
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
         """Fire if the window has ended, else register a timer at the next multiple."""
         if window.max_timestamp() <= ctx.get_current_watermark():
             return TriggerResult.FIRE
-        ctx.register_event_time_timer(window.max_timestamp())
-        state = ctx.get_partitioned_state(self._next_fire)
-        if state.get() is None:
-            self.register_next_fire_timestamp(self._grid(timestamp), window, ctx, state)
-        return TriggerResult.CONTINUE
-
-    def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Do nothing."""
+        self._register(window.max_timestamp(), ctx)
+        self._start(timestamp, window, ctx)
         return TriggerResult.CONTINUE
 
     def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
@@ -84,37 +120,21 @@ class ContinuousEventTimeTrigger(_ContinuousTrigger):
         return TriggerResult.FIRE
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Fire the merged window when the first of the merged ones would have fired."""
-        ctx.merge_partitioned_state(self._next_fire)
-        time = ctx.get_partitioned_state(self._next_fire).get()
-        if time is not None:
-            ctx.register_event_time_timer(time)
+        """Fire the merged window when the first of the merged ones would have, and at its end."""
+        super().on_merge(window, ctx)
         if window.max_timestamp() > ctx.get_current_watermark():
-            ctx.register_event_time_timer(window.max_timestamp())
+            self._register(window.max_timestamp(), ctx)
 
     def clear(self, window: TimeWindow, ctx: Any) -> None:
         """Delete timers and state."""
-        state = ctx.get_partitioned_state(self._next_fire)
-        time = state.get()
-        if time is not None:
-            ctx.delete_event_time_timer(time)
-            state.clear()
-        ctx.delete_event_time_timer(window.max_timestamp())
+        super().clear(window, ctx)
+        self._delete(window.max_timestamp(), ctx)
 
-    def register_next_fire_timestamp(
-        self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
-    ) -> None:
-        """Register a timer one interval after `time`, at the end of the window at the latest.
+    def _register(self, time: int, ctx: Any) -> None:
+        ctx.register_event_time_timer(time)
 
-        Args:
-            time: Epoch milliseconds.
-            window: The window.
-            ctx: A `TriggerContext`.
-            fire_timestamp_state: The state that holds the time of the next firing.
-        """
-        next_fire = min(time + self.interval, window.max_timestamp())
-        fire_timestamp_state.add(next_fire)
-        ctx.register_event_time_timer(next_fire)
+    def _delete(self, time: int, ctx: Any) -> None:
+        ctx.delete_event_time_timer(time)
 
 
 class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
@@ -125,27 +145,11 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
         ContinuousProcessingTimeTrigger(5000)
     """
 
-    @staticmethod
-    def of(interval: Time) -> ContinuousProcessingTimeTrigger:
-        """Return a trigger that fires every `interval`.
-
-        Raises:
-            ArgumentError: It is no `Time`, or not greater than 0.
-
-        Example:
-            >>> ContinuousProcessingTimeTrigger.of(Time.minutes(1)).interval
-            60000
-        """
-        return ContinuousProcessingTimeTrigger(milliseconds(interval, "interval of a trigger"))
-
     def on_element(
         self, element: Any, timestamp: int, window: TimeWindow, ctx: Any
     ) -> TriggerResult:
         """Register a timer at the next multiple."""
-        state = ctx.get_partitioned_state(self._next_fire)
-        if state.get() is None:
-            now = self._grid(ctx.get_current_processing_time())
-            self.register_next_fire_timestamp(now, window, ctx, state)
+        self._start(ctx.get_current_processing_time(), window, ctx)
         return TriggerResult.CONTINUE
 
     def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
@@ -158,36 +162,8 @@ class ContinuousProcessingTimeTrigger(_ContinuousTrigger):
             self.register_next_fire_timestamp(time, window, ctx, state)
         return TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
+    def _register(self, time: int, ctx: Any) -> None:
+        ctx.register_processing_time_timer(time)
 
-    def on_merge(self, window: TimeWindow, ctx: Any) -> None:
-        """Fire the merged window when the first of the merged ones would have fired."""
-        ctx.merge_partitioned_state(self._next_fire)
-        time = ctx.get_partitioned_state(self._next_fire).get()
-        if time is not None:
-            ctx.register_processing_time_timer(time)
-
-    def clear(self, window: TimeWindow, ctx: Any) -> None:
-        """Delete the timer and the state."""
-        state = ctx.get_partitioned_state(self._next_fire)
-        time = state.get()
-        if time is not None:
-            ctx.delete_processing_time_timer(time)
-            state.clear()
-
-    def register_next_fire_timestamp(
-        self, time: int, window: TimeWindow, ctx: Any, fire_timestamp_state: Any
-    ) -> None:
-        """Register a timer one interval after `time`, at the end of the window at the latest.
-
-        Args:
-            time: Epoch milliseconds.
-            window: The window.
-            ctx: A `TriggerContext`.
-            fire_timestamp_state: The state that holds the time of the next firing.
-        """
-        next_fire = min(time + self.interval, window.max_timestamp())
-        fire_timestamp_state.add(next_fire)
-        ctx.register_processing_time_timer(next_fire)
+    def _delete(self, time: int, ctx: Any) -> None:
+        ctx.delete_processing_time_timer(time)

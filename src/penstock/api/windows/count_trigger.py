@@ -7,12 +7,12 @@ from typing import Any
 
 from penstock.api.state.descriptors import ReducingStateDescriptor
 from penstock.api.windows.assigner import positive
-from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.trigger import QuietTrigger
 from penstock.program.windows import TriggerResult
 from penstock.types import Types
 
 
-class CountTrigger(Trigger[Any, Any]):
+class CountTrigger(QuietTrigger[Any]):
     """Fires after every `window_size` records of a window, and does not clear its contents.
 
     Example:
@@ -51,14 +51,6 @@ class CountTrigger(Trigger[Any, Any]):
             return TriggerResult.CONTINUE
         seen.clear()
         return TriggerResult.FIRE
-
-    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
 
     def can_merge(self) -> bool:
         """Return True."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.trigger import QuietTrigger
 from penstock.program.windows import TriggerResult
 
 
-class NeverTrigger(Trigger[Any, Any]):
+class NeverTrigger(QuietTrigger[Any]):
     """Never fires.
 
     Example:
@@ -16,29 +16,8 @@ class NeverTrigger(Trigger[Any, Any]):
         []
     """
 
-    def on_element(self, element: Any, timestamp: int, window: Any, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
-    def on_event_time(self, time: int, window: Any, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
-    def on_merge(self, window: Any, ctx: Any) -> None:
-        """Do nothing."""
-
-    def clear(self, window: Any, ctx: Any) -> None:
-        """Do nothing."""
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}()"
-
-
-class EndOfStreamTrigger(NeverTrigger):
+class EndOfStreamTrigger(QuietTrigger[Any]):
     """Fires at the end of the input.
 
     Example:

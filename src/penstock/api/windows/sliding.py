@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
-from penstock.api.windows.assigner import (
-    WindowAssigner,
-    milliseconds,
-    positive,
-    smaller_offset,
+from penstock.api.windows.assigner import milliseconds, positive, smaller_offset
+from penstock.api.windows.timed_assigners import (
+    EventTimeAssigner,
+    ProcessingTimeAssigner,
+    TimedAssigner,
 )
-from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from penstock.api.windows.trigger import Trigger
-from penstock.api.windows.tumbling import stamped
 from penstock.program.windows import TimeWindow
 from penstock.types.time import Time
 
 
-class _Sliding(WindowAssigner[Any, TimeWindow]):
+class _Sliding(TimedAssigner):
     def __init__(self, size: int, slide: int, offset: int) -> None:
         """Make windows of `size` milliseconds every `slide`, one of which starts at `offset`.
 
@@ -30,27 +27,8 @@ class _Sliding(WindowAssigner[Any, TimeWindow]):
         self.slide = positive(slide, "distance of windows")
         self.offset = smaller_offset(offset, slide)
 
-    def _windows(self, time: int) -> list[TimeWindow]:
-        last = time - (time - self.offset) % self.slide
-        return [
-            TimeWindow(start, start + self.size)
-            for start in range(last, time - self.size, -self.slide)
-        ]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.size}, {self.slide}, {self.offset})"
-
-
-class SlidingEventTimeWindows(_Sliding):
-    """Windows of one length at equal distances, by the timestamps of records.
-
-    Example:
-        >>> SlidingEventTimeWindows.of(Time.minutes(10), Time.minutes(1))
-        SlidingEventTimeWindows(600000, 60000, 0)
-    """
-
-    @staticmethod
-    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingEventTimeWindows:
+    @classmethod
+    def of(cls, size: Time, slide: Time, offset: Time | None = None) -> Self:
         """Return windows of `size` that start every `slide` from the epoch on, plus `offset`.
 
         Args:
@@ -66,67 +44,42 @@ class SlidingEventTimeWindows(_Sliding):
             >>> collect(orders.window_all(sliding).reduce(max))
             [('bob', 3, 2000), ('bob', 3, 2000), ('ann', 7, 12000)]
         """
-        return SlidingEventTimeWindows(
+        return cls(
             milliseconds(size, "length of windows"),
             milliseconds(slide, "distance of windows"),
             0 if offset is None else milliseconds(offset, "offset of windows"),
         )
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the windows that contain the timestamp, the latest first.
+        """Return the windows that contain the time of the record, the latest first.
 
         Raises:
-            TypeMismatchError: The record has no timestamp.
+            TypeMismatchError: It is to have a timestamp and has none.
         """
-        return self._windows(stamped(timestamp))
+        time = self.time_of(timestamp, context)
+        last = time - (time - self.offset) % self.slide
+        return [
+            TimeWindow(start, start + self.size)
+            for start in range(last, time - self.size, -self.slide)
+        ]
 
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        """Return `EventTimeTrigger`."""
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """Return True."""
-        return True
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.slide}, {self.offset})"
 
 
-class SlidingProcessingTimeWindows(_Sliding):
+class SlidingEventTimeWindows(EventTimeAssigner, _Sliding):
+    """Windows of one length at equal distances, by the timestamps of records.
+
+    Example:
+        >>> SlidingEventTimeWindows.of(Time.minutes(10), Time.minutes(1))
+        SlidingEventTimeWindows(600000, 60000, 0)
+    """
+
+
+class SlidingProcessingTimeWindows(ProcessingTimeAssigner, _Sliding):
     """Windows of one length at equal distances, by the wall clock.
 
     Example:
         >>> SlidingProcessingTimeWindows.of(Time.minutes(10), Time.minutes(1))
         SlidingProcessingTimeWindows(600000, 60000, 0)
     """
-
-    @staticmethod
-    def of(size: Time, slide: Time, offset: Time | None = None) -> SlidingProcessingTimeWindows:
-        """Return windows of `size` that start every `slide` from the epoch on, plus `offset`.
-
-        Args:
-            size: Length of a window, [start, end).
-            slide: Time between the starts of two windows.
-            offset: Of the starts; shorter than `slide`, of either sign.
-
-        Raises:
-            ArgumentError: An argument is no `Time`, or out of range.
-
-        Example:
-            >>> SlidingProcessingTimeWindows.of(Time.minutes(10), Time.minutes(1)).slide
-            60000
-        """
-        return SlidingProcessingTimeWindows(
-            milliseconds(size, "length of windows"),
-            milliseconds(slide, "distance of windows"),
-            0 if offset is None else milliseconds(offset, "offset of windows"),
-        )
-
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the windows that contain the current time of the wall clock, the latest first."""
-        return self._windows(context.get_current_processing_time())
-
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        """Return `ProcessingTimeTrigger`."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """Return False."""
-        return False

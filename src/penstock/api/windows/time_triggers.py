@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
-from penstock.api.windows.trigger import Trigger
+from penstock.api.windows.trigger import QuietTrigger
 from penstock.program.windows import TimeWindow, TriggerResult
 
 
-class EventTimeTrigger(Trigger[Any, TimeWindow]):
+class _EndOfWindowTrigger(QuietTrigger[TimeWindow]):
+    @classmethod
+    def create(cls) -> Self:
+        """Return the trigger.
+
+        Example:
+            >>> EventTimeTrigger.create()
+            EventTimeTrigger()
+        """
+        return cls()
+
+    def can_merge(self) -> bool:
+        """Return True."""
+        return True
+
+
+class EventTimeTrigger(_EndOfWindowTrigger):
     """Fires when the watermark passes the end of a window, and for every late record after that.
 
     Example:
@@ -26,17 +42,9 @@ class EventTimeTrigger(Trigger[Any, TimeWindow]):
         ctx.register_event_time_timer(window.max_timestamp())
         return TriggerResult.CONTINUE
 
-    def on_processing_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
     def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
         """Fire at the end of the window."""
         return TriggerResult.FIRE if time == window.max_timestamp() else TriggerResult.CONTINUE
-
-    def can_merge(self) -> bool:
-        """Return True."""
-        return True
 
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
         """Register a timer at the end of the merged window, unless it has ended."""
@@ -47,21 +55,8 @@ class EventTimeTrigger(Trigger[Any, TimeWindow]):
         """Delete the timer."""
         ctx.delete_event_time_timer(window.max_timestamp())
 
-    @staticmethod
-    def create() -> EventTimeTrigger:
-        """Return the trigger.
 
-        Example:
-            >>> EventTimeTrigger.create()
-            EventTimeTrigger()
-        """
-        return EventTimeTrigger()
-
-    def __repr__(self) -> str:
-        return "EventTimeTrigger()"
-
-
-class ProcessingTimeTrigger(Trigger[Any, TimeWindow]):
+class ProcessingTimeTrigger(_EndOfWindowTrigger):
     """Fires when the wall clock passes the end of a window.
 
     Example:
@@ -80,14 +75,6 @@ class ProcessingTimeTrigger(Trigger[Any, TimeWindow]):
         """Fire."""
         return TriggerResult.FIRE
 
-    def on_event_time(self, time: int, window: TimeWindow, ctx: Any) -> TriggerResult:
-        """Do nothing."""
-        return TriggerResult.CONTINUE
-
-    def can_merge(self) -> bool:
-        """Return True."""
-        return True
-
     def on_merge(self, window: TimeWindow, ctx: Any) -> None:
         """Register a timer at the end of the merged window, unless it has ended."""
         if window.max_timestamp() > ctx.get_current_processing_time():
@@ -96,16 +83,3 @@ class ProcessingTimeTrigger(Trigger[Any, TimeWindow]):
     def clear(self, window: TimeWindow, ctx: Any) -> None:
         """Delete the timer."""
         ctx.delete_processing_time_timer(window.max_timestamp())
-
-    @staticmethod
-    def create() -> ProcessingTimeTrigger:
-        """Return the trigger.
-
-        Example:
-            >>> ProcessingTimeTrigger.create().can_merge()
-            True
-        """
-        return ProcessingTimeTrigger()
-
-    def __repr__(self) -> str:
-        return "ProcessingTimeTrigger()"

@@ -139,3 +139,28 @@ class Trigger(ABC, Generic[T, W]):
             window: The window.
             ctx: A `TriggerContext`.
         """
+
+
+class QuietTrigger(Trigger[Any, W]):
+    """Continues whatever happens, unless a class derived from it says otherwise."""
+
+    def on_element(self, element: Any, timestamp: int, window: W, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_processing_time(self, time: int, window: W, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_event_time(self, time: int, window: W, ctx: Any) -> TriggerResult:
+        """Do nothing."""
+        return TriggerResult.CONTINUE
+
+    def on_merge(self, window: W, ctx: Any) -> None:
+        """Do nothing."""
+
+    def clear(self, window: W, ctx: Any) -> None:
+        """Do nothing."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Self
 
-from penstock.api.windows.assigner import (
-    WindowAssigner,
-    milliseconds,
-    positive,
-    smaller_offset,
+from penstock.api.windows.assigner import milliseconds, positive, smaller_offset
+from penstock.api.windows.timed_assigners import (
+    EventTimeAssigner,
+    ProcessingTimeAssigner,
+    TimedAssigner,
 )
-from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
-from penstock.api.windows.trigger import Trigger
-from penstock.errors import TypeMismatchError
-from penstock.program.windows import MIN_TIMESTAMP, TimeWindow
+from penstock.program.windows import TimeWindow
 from penstock.types.time import Time
 
 
-class _Tumbling(WindowAssigner[Any, TimeWindow]):
+class _Tumbling(TimedAssigner):
     def __init__(self, size: int, offset: int) -> None:
         """Make windows of `size` milliseconds, one of which starts at `offset`.
 
@@ -28,24 +25,8 @@ class _Tumbling(WindowAssigner[Any, TimeWindow]):
         self.size = positive(size, "length of windows")
         self.offset = smaller_offset(offset, size)
 
-    def _window(self, time: int) -> TimeWindow:
-        start = time - (time - self.offset) % self.size
-        return TimeWindow(start, start + self.size)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.size}, {self.offset})"
-
-
-class TumblingEventTimeWindows(_Tumbling):
-    """Windows of one length by the timestamps of records; each record is in one of them.
-
-    Example:
-        >>> TumblingEventTimeWindows.of(Time.minutes(1))
-        TumblingEventTimeWindows(60000, 0)
-    """
-
-    @staticmethod
-    def of(size: Time, offset: Time | None = None) -> TumblingEventTimeWindows:
+    @classmethod
+    def of(cls, size: Time, offset: Time | None = None) -> Self:
         """Return windows of `size` that start at multiples of it since the epoch, plus `offset`.
 
         Args:
@@ -61,73 +42,35 @@ class TumblingEventTimeWindows(_Tumbling):
             (3600000, 900000)
         """
         shift = 0 if offset is None else milliseconds(offset, "offset of windows")
-        return TumblingEventTimeWindows(milliseconds(size, "length of windows"), shift)
+        return cls(milliseconds(size, "length of windows"), shift)
 
     def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the window that contains the timestamp.
+        """Return the window that contains the time of the record.
 
         Raises:
-            TypeMismatchError: The record has no timestamp.
+            TypeMismatchError: It is to have a timestamp and has none.
         """
-        return [self._window(stamped(timestamp))]
+        time = self.time_of(timestamp, context)
+        start = time - (time - self.offset) % self.size
+        return [TimeWindow(start, start + self.size)]
 
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        """Return `EventTimeTrigger`."""
-        return EventTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """Return True."""
-        return True
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.size}, {self.offset})"
 
 
-class TumblingProcessingTimeWindows(_Tumbling):
+class TumblingEventTimeWindows(EventTimeAssigner, _Tumbling):
+    """Windows of one length by the timestamps of records; each record is in one of them.
+
+    Example:
+        >>> TumblingEventTimeWindows.of(Time.minutes(1))
+        TumblingEventTimeWindows(60000, 0)
+    """
+
+
+class TumblingProcessingTimeWindows(ProcessingTimeAssigner, _Tumbling):
     """Windows of one length by the wall clock; each record is in one of them.
 
     Example:
         >>> TumblingProcessingTimeWindows.of(Time.minutes(1))
         TumblingProcessingTimeWindows(60000, 0)
     """
-
-    @staticmethod
-    def of(size: Time, offset: Time | None = None) -> TumblingProcessingTimeWindows:
-        """Return windows of `size` that start at multiples of it since the epoch, plus `offset`.
-
-        Args:
-            size: Length of a window, [start, end).
-            offset: Of the starts; shorter than `size`, of either sign.
-
-        Raises:
-            ArgumentError: An argument is no `Time`, or out of range.
-
-        Example:
-            >>> TumblingProcessingTimeWindows.of(Time.hours(1), Time.minutes(15)).offset
-            900000
-        """
-        shift = 0 if offset is None else milliseconds(offset, "offset of windows")
-        return TumblingProcessingTimeWindows(milliseconds(size, "length of windows"), shift)
-
-    def assign_windows(self, element: Any, timestamp: int, context: Any) -> Collection[TimeWindow]:
-        """Return the window that contains the current time of the wall clock."""
-        return [self._window(context.get_current_processing_time())]
-
-    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
-        """Return `ProcessingTimeTrigger`."""
-        return ProcessingTimeTrigger()
-
-    def is_event_time(self) -> bool:
-        """Return False."""
-        return False
-
-
-def stamped(timestamp: int) -> int:
-    """Return a timestamp.
-
-    Raises:
-        TypeMismatchError: It is Long.MIN, which stands for none.
-    """
-    if timestamp > MIN_TIMESTAMP:
-        return timestamp
-    raise TypeMismatchError(
-        "the record has no timestamp, and event-time windows need one",
-        hint="Call assign_timestamps_and_watermarks with a timestamp assigner before the window.",
-    )

@@ -316,13 +316,10 @@ class WindowSettings(WindowRules, Generic[T, K]):
         Args:
             process_window_function: A `ProcessWindowFunction`, or a `ProcessAllWindowFunction` for
                 a stream without a key.
-            output_type: Type the results are converted to; None leaves them as they are.
+            output_type: As in `apply`.
 
         Returns:
-            The results, with the timestamp `window.max_timestamp()`.
-
-        Raises:
-            ArgumentError: `process_window_function` is none for this stream.
+            The results, as those of `apply`.
 
         Example:
             >>> class Count(ProcessWindowFunction):

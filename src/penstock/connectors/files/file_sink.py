@@ -216,50 +216,22 @@ class FileSink(Sink):
 
     @classmethod
     def parquet(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Return a sink of Parquet files; columns are the fields of the declared type.
-
-        Args:
-            path: Directory.
-
-        Example:
-            >>> sink = orders.sink_to(FileSink.parquet("/data/orders"))
-        """
+        """Return a sink of Parquet files in `path`; columns are the fields of the declared type."""
         return cls(path, FileFormat.PARQUET)
 
     @classmethod
     def csv(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Return a sink of CSV files with a header; columns are the fields of the declared type.
-
-        Args:
-            path: Directory.
-
-        Example:
-            >>> sink = orders.sink_to(FileSink.csv("/data/orders"))
-        """
+        """Return a sink of CSV files with a header in `path`; columns as those of `parquet`."""
         return cls(path, FileFormat.CSV)
 
     @classmethod
     def json(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Return a sink of JSON lines: one JSON text per record.
-
-        Args:
-            path: Directory.
-
-        Example:
-            >>> sink = numbers.sink_to(FileSink.json("/data/numbers"))
-        """
+        """Return a sink of JSON lines in `path`: one JSON text per record."""
         return cls(path, FileFormat.JSON)
 
     @classmethod
     def text(cls, path: str | os.PathLike[str]) -> FileSink:
-        """Return a sink of text files: `str(record)`, one record per line.
-
-        Args:
-            path: Directory.
-
-        Example:
-            >>> sink = numbers.sink_to(FileSink.text("/data/numbers"))
-        """
+        """Return a sink of text files in `path`: `str(record)`, one record per line."""
         return cls(path, FileFormat.TEXT)
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:

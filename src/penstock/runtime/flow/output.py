@@ -71,48 +71,19 @@ class FanOut:
             output.set_backlog(backlog)
 
 
-class TaggedOutput:
-    """The main output of an operator and its side outputs.
+class TaggedOutput(FanOut):
+    """The main output of an operator and its side outputs; records go to the main one.
 
     Attributes:
         sides: Output tag to side output.
     """
 
-    __slots__ = ("_all", "collect", "sides")
+    __slots__ = ("collect", "sides")
 
     def __init__(self, main: Output, sides: Mapping[str, Output]) -> None:
-        self.collect = main.collect
+        super().__init__((main, *sides.values()))
+        self.collect = main.collect  # type: ignore[method-assign]
         self.sides = dict(sides)
-        self._all = (main, *sides.values())
-
-    def advance_watermark(self, watermark: int) -> None:
-        """Forward a watermark to every output."""
-        for output in self._all:
-            output.advance_watermark(watermark)
-
-    def restore_watermark(self, watermark: int) -> None:
-        """Restore the watermark of every output."""
-        for output in self._all:
-            output.restore_watermark(watermark)
-
-    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        """Forward the call to every output."""
-        for output in self._all:
-            output.set_idle(idle)
-
-    def separate(self) -> None:
-        """Forward the call to every output."""
-        for output in self._all:
-            output.separate()
-
-    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        """Forward the call to every output."""
-        for output in self._all:
-            output.set_backlog(backlog)
-
-
-NO_OUTPUT = FanOut(())
-"""Drops all records: the output of an operator without readers."""
 
 
 def output_to(outputs: Sequence[Output]) -> Output:

@@ -1,0 +1,67 @@
+"""What assigners of time windows share: the time by which records are assigned, and its trigger."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from penstock.api.windows.assigner import WindowAssigner
+from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
+from penstock.api.windows.trigger import Trigger
+from penstock.errors import TypeMismatchError
+from penstock.program.windows import MIN_TIMESTAMP, TimeWindow
+
+
+class TimedAssigner(WindowAssigner[Any, TimeWindow]):
+    """Assigns windows by one time of a record."""
+
+    @abstractmethod
+    def time_of(self, timestamp: int, context: Any) -> int:
+        """Return the time, in epoch milliseconds, of a record with a `timestamp`.
+
+        Args:
+            timestamp: As in `assign_windows`.
+            context: As in `assign_windows`.
+        """
+
+
+class EventTimeAssigner(TimedAssigner):
+    """Assigns windows by timestamps."""
+
+    def time_of(self, timestamp: int, context: Any) -> int:
+        """Return the timestamp.
+
+        Raises:
+            TypeMismatchError: It is Long.MIN, which stands for none.
+        """
+        if timestamp > MIN_TIMESTAMP:
+            return timestamp
+        raise TypeMismatchError(
+            "the record has no timestamp, and event-time windows need one",
+            hint="Call assign_timestamps_and_watermarks with a timestamp assigner before the window.",
+        )
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        """Return `EventTimeTrigger`."""
+        return EventTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """Return True."""
+        return True
+
+
+class ProcessingTimeAssigner(TimedAssigner):
+    """Assigns windows by the wall clock."""
+
+    def time_of(self, timestamp: int, context: Any) -> int:
+        """Return the current time."""
+        now: int = context.get_current_processing_time()
+        return now
+
+    def get_default_trigger(self, env: Any) -> Trigger[Any, TimeWindow]:
+        """Return `ProcessingTimeTrigger`."""
+        return ProcessingTimeTrigger()
+
+    def is_event_time(self) -> bool:
+        """Return False."""
+        return False
