@@ -146,6 +146,20 @@ def long_files(root: Path, limit: int, exempt: Collection[str]) -> list[Finding]
     return found
 
 
+def names_of_several(root: Path, exempt: Collection[str]) -> list[str]:
+    """Return the names of more than one class, nested ones included, but for those in `exempt`."""
+    places: dict[str, list[str]] = {}
+    for module in modules(root):
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                places.setdefault(node.name, []).append(f"{module.path.as_posix()}:{node.lineno}")
+    return sorted(
+        f"{name} is {' and '.join(at)}"
+        for name, at in places.items()
+        if len(at) > 1 and name not in exempt
+    )
+
+
 def _imported(module: Module, package: str) -> Iterator[tuple[int, str]]:
     """Yield the line and the full dotted name of everything `module` imports."""
     for node in ast.walk(module.tree):

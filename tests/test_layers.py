@@ -17,6 +17,7 @@ from tests.layers_check import (
     forbidden_within,
     long_files,
     members_of,
+    names_of_several,
 )
 from tools.layers import (
     BENCHMARKS,
@@ -39,6 +40,9 @@ MAY_DELAY = {"spark", "__main__"}
 
 TABLES: set[str] = set()
 """Files that may be long because they are one table, by path below the package."""
+
+ONE_NAME = {"Watermark"}
+"""Names of two classes: one is Flink's, the other is in the pickles of control frames."""
 
 # Runs in a process of its own: imports all modules of the packages named on the command line, in a
 # Python that has no PySpark. Prints how many there were.
@@ -109,6 +113,11 @@ def test_no_import_is_delayed(root):
 @pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
 def test_no_file_is_too_long(root):
     assert strings(long_files(root, 400, TABLES)) == []
+
+
+def test_no_two_classes_have_one_name():
+    assert names_of_several(ROOT, ONE_NAME) == []
+    assert len(names_of_several(ROOT, ())) == len(ONE_NAME)
 
 
 @pytest.mark.parametrize("root", SOURCES, ids=lambda root: root.name)
@@ -261,6 +270,14 @@ def test_reports_imports_in_functions_methods_and_nested_ones_once(package):
         "a.py:5 imports inside a function",
         "b.py:2 imports inside a function",
     ]
+
+
+def test_reports_classes_of_one_name(package):
+    root = package(
+        {"a.py": "class C: ...\nclass D:\n    class _E: ...\n", "b.py": "class _E: ...\n"}
+    )
+    assert names_of_several(root, ()) == ["_E is a.py:3 and b.py:1"]
+    assert names_of_several(root, {"_E"}) == []
 
 
 def test_reports_long_files_but_not_exempt_ones(package):
