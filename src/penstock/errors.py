@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
@@ -93,6 +93,16 @@ class PenstockError(Exception):
         self.hint = hint
         self.origin = origin
         self.details: str | None = None
+
+    @classmethod
+    def here(cls, problem: str, *, hint: str) -> Self:
+        """Return the error of a call that the program is making now, with its line.
+
+        Args:
+            problem: What is wrong, with the offending values.
+            hint: What to do about it, in the imperative.
+        """
+        return cls(problem, hint=hint, origin=CallSite.of_caller())
 
     def _render_traceback_(self) -> list[str]:
         """Return the lines that a notebook shows: the program's frames, and the error.

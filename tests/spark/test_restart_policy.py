@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from penstock.config import Configuration
+from penstock.config.restart_options import OPTIONS_OF
 from penstock.errors import CallSite, ConfigError, JobFailedError, UserCodeError, UserFunctionError
 from penstock.spark.driver.restart_policy import (
     POLICIES,
@@ -22,8 +25,13 @@ def delays(policy: RestartPolicy, times: list[float]) -> list[float | None]:
     return [None if again is None else again.delay_seconds for again in restarts]
 
 
+def exponential(configuration: Configuration, chance: float) -> ExponentialDelay:
+    values = map(configuration.get, OPTIONS_OF["exponential-delay"])
+    return ExponentialDelay(*values, chance=lambda: chance)
+
+
 def test_fixed_delay_has_so_many_attempts() -> None:
-    policy = FixedDelay(2, 1.5)
+    policy = FixedDelay(2, timedelta(seconds=1.5))
     assert policy.after_failure(0) == Restart(1, 2, 1.5)
     assert policy.after_failure(1) == Restart(2, 2, 1.5)
     assert policy.after_failure(2) is None
@@ -38,7 +46,7 @@ def test_exponential_delay_grows_to_its_maximum_and_begins_again() -> None:
             "restart-strategy.exponential-delay.reset-backoff-threshold": "1 min",
         }
     )
-    policy = ExponentialDelay(conf, lambda: 0.5)
+    policy = exponential(conf, 0.5)
     assert delays(policy, [0, 10, 20, 30, 40]) == [1, 2, 4, 5, 5]
     assert delays(policy, [40 + 5 + 60]) == [1]
 
@@ -50,12 +58,12 @@ def test_exponential_delay_jitters_and_may_have_a_limit() -> None:
             "restart-strategy.exponential-delay.attempts-before-reset-backoff": 1,
         }
     )
-    assert delays(ExponentialDelay(conf, lambda: 0.0), [0, 1]) == [0.5, None]
-    assert delays(ExponentialDelay(conf, lambda: 1.0), [0]) == [1.5]
+    assert delays(exponential(conf, 0.0), [0, 1]) == [0.5, None]
+    assert delays(exponential(conf, 1.0), [0]) == [1.5]
 
 
 def test_failure_rate_counts_within_its_interval() -> None:
-    policy = FailureRate(2, interval_seconds=10, delay_seconds=1)
+    policy = FailureRate(2, timedelta(seconds=10), timedelta(seconds=1))
     assert delays(policy, [0, 5, 20, 21, 22]) == [1, 1, 1, 1, None]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.program.folding.fold import Promises
 from penstock.types import TypeInformation, Types
 from penstock.types.inferred import enforced
@@ -45,11 +45,7 @@ def method_of(
         if forgotten
         else next(meant, f"Pass {wanted}{_as_selector(function, method)}.")
     )
-    raise ArgumentError(
-        f"{operation} takes {wanted}, got {_named(function)}",
-        hint=guess,
-        origin=CallSite.of_caller(),
-    )
+    raise ArgumentError.here(f"{operation} takes {wanted}, got {_named(function)}", hint=guess)
 
 
 def _as_selector(function: Any, method: str) -> str:
@@ -80,10 +76,9 @@ def checked_type(type_info: TypeInformation | None, operation: str) -> TypeInfor
         return Types.PICKLED_BYTE_ARRAY()
     if isinstance(type_info, TypeInformation):
         return enforced(type_info)
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{operation} got {_named(type_info)} as a type",
         hint="Call a factory of Types, with its parentheses: Types.INT().",
-        origin=CallSite.of_caller(),
     )
 
 
@@ -95,11 +90,7 @@ def checked_label(label: str, operation: str) -> str:
     """
     if isinstance(label, str) and label.strip():
         return label
-    raise ArgumentError(
-        f"{operation} got {label!r}",
-        hint="Pass a string that is not blank.",
-        origin=CallSite.of_caller(),
-    )
+    raise ArgumentError.here(f"{operation} got {label!r}", hint="Pass a string that is not blank.")
 
 
 def name_of(function: Any, operation: str) -> str:
@@ -122,11 +113,7 @@ def promises_of(operation: str, **promised: bool) -> Promises:
     """
     for law, said in promised.items():
         if not isinstance(said, bool):
-            raise ArgumentError(
-                f"{operation} got {law}={said!r}",
-                hint="Pass True or False.",
-                origin=CallSite.of_caller(),
-            )
+            raise ArgumentError.here(f"{operation} got {law}={said!r}", hint="Pass True or False.")
     words = {
         law: f"{operation} was called with {law}=True" for law, said in promised.items() if said
     }

@@ -122,18 +122,23 @@ RATE_DELAY: ConfigOption[timedelta] = ConfigOption(
     description="Time between a failure and the next start under `failure-rate`.",
 )
 
+OPTIONS_OF: dict[str, tuple[ConfigOption[Any], ...]] = {
+    "none": (),
+    "fixed-delay": (FIXED_ATTEMPTS, FIXED_DELAY),
+    "exponential-delay": (
+        EXPONENTIAL_INITIAL,
+        EXPONENTIAL_MAXIMUM,
+        EXPONENTIAL_MULTIPLIER,
+        EXPONENTIAL_RESET,
+        EXPONENTIAL_JITTER,
+        EXPONENTIAL_ATTEMPTS,
+    ),
+    "failure-rate": (RATE_FAILURES, RATE_INTERVAL, RATE_DELAY),
+}
+"""Strategy to its options, in the order in which whatever is made of them takes their values."""
+
 RESTART_OPTIONS: tuple[ConfigOption[Any], ...] = (
     RESTART_STRATEGY,
-    FIXED_ATTEMPTS,
-    FIXED_DELAY,
-    EXPONENTIAL_INITIAL,
-    EXPONENTIAL_MAXIMUM,
-    EXPONENTIAL_MULTIPLIER,
-    EXPONENTIAL_RESET,
-    EXPONENTIAL_JITTER,
-    EXPONENTIAL_ATTEMPTS,
-    RATE_FAILURES,
-    RATE_INTERVAL,
-    RATE_DELAY,
+    *(option for options in OPTIONS_OF.values() for option in options),
 )
 """The options of this module, in the order of the reference page."""

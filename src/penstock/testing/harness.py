@@ -14,7 +14,7 @@ from typing import Any, Self
 from penstock.api.state.descriptors import MapStateDescriptor
 from penstock.config.configuration import Configuration
 from penstock.config.options import MAX_PARALLELISM, PARALLELISM
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.testing.harness_program import (
     MAIN_OUTPUT,
@@ -123,10 +123,8 @@ class OperatorHarness(HarnessReadings):
         settings = Configuration(configuration)
         settings.set(PARALLELISM, parallelism)
         if backend not in _BACKENDS:
-            raise ArgumentError(
-                f"a harness cannot have backend={backend!r}",
-                hint="Use 'hashmap' or 'lmdb'.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"a harness cannot have backend={backend!r}", hint="Use 'hashmap' or 'lmdb'."
             )
         if snapshot is not None:
             settings.set(MAX_PARALLELISM, snapshot.max_parallelism)
@@ -186,10 +184,9 @@ class OperatorHarness(HarnessReadings):
         records = list(values)
         stamps = None if timestamps is None else list(timestamps)
         if stamps is not None and len(stamps) != len(records):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{len(records)} records were pushed with {len(stamps)} timestamps",
                 hint="Pass one timestamp per record, or none.",
-                origin=CallSite.of_caller(),
             )
 
         def feed(zero: LevelZero) -> None:
@@ -223,10 +220,9 @@ class OperatorHarness(HarnessReadings):
         sources = [self._source(number) for number in inputs]
         behind = {number: self._marks[number] for number in inputs}
         if any(mark > timestamp for mark in behind.values()):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the watermark cannot go back to {timestamp}; it is {max(behind.values())}",
                 hint="Advance it in order of time.",
-                origin=CallSite.of_caller(),
             )
 
         def feed(zero: LevelZero) -> None:
@@ -261,10 +257,9 @@ class OperatorHarness(HarnessReadings):
         self._check_open()
         before = self._run.now_ms
         if timestamp < before:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the clock cannot go back from {before} to {timestamp}",
                 hint="Advance it, or start another harness with processing_time=….",
-                origin=CallSite.of_caller(),
             )
         self._run.now_ms = timestamp
         try:
@@ -361,10 +356,9 @@ class OperatorHarness(HarnessReadings):
 
     def _check_open(self) -> None:
         if self._is_closed:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "the harness is closed",
                 hint="Open another one; a snapshot taken before takes its state along.",
-                origin=CallSite.of_caller(),
             )
 
     def _open_inputs(self) -> list[int]:
@@ -376,9 +370,8 @@ class OperatorHarness(HarnessReadings):
         source = self._program.inputs.get(number)
         if source is None or self._marks[number] == MAX_WATERMARK:
             wrong = "has no input" if source is None else "has seen the end of input"
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the harness {wrong} {number}; its inputs are {sorted(self._program.inputs)}",
                 hint="Push to an input that exists and has not ended; the first one is 0.",
-                origin=CallSite.of_caller(),
             )
         return source

@@ -39,7 +39,7 @@ from penstock.config.job_parameters import job_parameters
 from penstock.config.options import AUTO_UIDS
 from penstock.config.time_options import DROP_UNUSED_TIMESTAMPS
 from penstock.connectors.python.discard import DiscardingSink
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource
 from penstock.graph.logical import Node, Partitioning
 from penstock.plan.hand_over import HandOver
@@ -194,10 +194,9 @@ def program_of(
     ]
     built = build(*(_exchanged(env, stream) for stream in streams))
     if not isinstance(built, DataStream) or built.get_execution_environment() is not env:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the function that builds the stream under test returned {built!r}",
             hint="Return a stream made of the streams it is given.",
-            origin=CallSite.of_caller(),
         )
     built.sink_to(DiscardingSink()).name("output")
     for tag in side_outputs:
@@ -250,20 +249,18 @@ def builder_of(
     if isinstance(operator, Function):
         return _of_function(operator, key_selector, broadcast_states)
     if not callable(operator) or isinstance(operator, type):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"a harness cannot run {operator!r}",
             hint="Pass a function object (MyFunction(), with parentheses), a stream, or a function "
             "that makes the stream under test from its input streams.",
-            origin=CallSite.of_caller(),
         )
     positional = {Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD}
     wanted = [p for p in signature(operator).parameters.values() if p.kind in positional]
     inputs = [parameter for parameter in wanted if parameter.default is Parameter.empty]
     if not inputs:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{operator!r} takes no streams, so nothing could be pushed",
             hint="Give it one parameter per input, without a default.",
-            origin=CallSite.of_caller(),
         )
     return operator, [None] * len(inputs)
 
@@ -290,10 +287,9 @@ def _of_function(
     of_one = _method(_ONE_INPUT, function)
     if of_one is not None:
         return lambda stream: of_one(keyed(stream, 0)), [None]
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"a harness does not know what to do with a {type(function).__name__} alone",
         hint="Pass a function that makes the stream: lambda s: s.key_by(…).window(…).aggregate(f).",
-        origin=CallSite.of_caller(),
     )
 
 
@@ -308,11 +304,10 @@ def _part_of_a_program(stream: DataStream) -> tuple[Build, list[TypeInformation 
     graph = stream.get_execution_environment().graph
     operator = graph.node(stream.node_id)
     if not operator.kind.is_operator:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{operator.name!r} is no operator that a harness could run",
             hint="Pass the stream that the operator under test returned; side outputs are named "
             "with side_outputs=….",
-            origin=CallSite.of_caller(),
         )
     before: list[list[Node]] = []
     types: list[TypeInformation | None] = []

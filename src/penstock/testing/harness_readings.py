@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.metrics.job_metrics import result_named
 from penstock.program.operator_spec import OperatorSpec
 from penstock.testing.harness_program import MAIN_OUTPUT, HarnessProgram
@@ -89,10 +89,9 @@ class HarnessReadings:
         known = self._program.side_outputs
         name: Any = getattr(tag, "tag_id", tag)
         if name not in known:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the harness does not read the side output {name!r}; it reads {list(known)}",
                 hint="Open it with side_outputs=[tag].",
-                origin=CallSite.of_caller(),
             )
         return list(self._run.records.get(known[name], ()))
 
@@ -275,11 +274,10 @@ class HarnessReadings:
         found = [spec for spec in specs if named is None or named in {spec.uid, spec.name}]
         if len(found) != 1:
             kind = "a key" if keyed else "broadcast state"
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{len(found)} operators could be meant by {named!r}; those with {kind} are "
                 f"{[spec.uid for spec in specs]}",
                 hint="Pass operator=… with the name or uid of one of them.",
-                origin=CallSite.of_caller(),
             )
         return found[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.state.log.change_log import MIN_COMPACT_BYTES
 
 
@@ -62,10 +62,8 @@ class Schedule:
             ArgumentError: A number is too small, or no batch size is positive.
         """
         if self.backend not in {"hashmap", "lmdb"}:
-            raise ArgumentError(
-                f"a schedule cannot have backend={self.backend!r}",
-                hint="Use 'hashmap' or 'lmdb'.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"a schedule cannot have backend={self.backend!r}", hint="Use 'hashmap' or 'lmdb'."
             )
         least_one = {
             name: getattr(self, name)
@@ -80,10 +78,9 @@ class Schedule:
         }
         wrong = {name: n for name, n in least_one.items() if n is not None and n < 1}
         if wrong or min(self.batch_sizes, default=0) < 0 or not any(self.batch_sizes):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"a schedule cannot have {wrong or f'batch_sizes={self.batch_sizes}'}",
                 hint="Use numbers from 1; in batch_sizes at least one of them, and 0 else.",
-                origin=CallSite.of_caller(),
             )
 
     def batch_size(self, batch: int) -> int:

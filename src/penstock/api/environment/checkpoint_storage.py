@@ -7,7 +7,7 @@ from typing import ClassVar
 from penstock.config.accepted_options import CHECKPOINT_STORAGE
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, SAVEPOINT_DIR
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 _KIBI = 1024
 _MEBI = 1024 * 1024
@@ -128,10 +128,9 @@ class FileSystemCheckpointStorage(CheckpointStorage):
             ArgumentError: There is no path.
         """
         if not isinstance(checkpoint_path, str) or not checkpoint_path.strip():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"checkpoint_path is {checkpoint_path!r}",
                 hint="Pass the directory in which checkpoints shall be kept.",
-                origin=CallSite.of_caller(),
             )
         super().__init__(_without_slash(checkpoint_path))
         self._threshold = -1 if file_state_size_threshold is None else file_state_size_threshold

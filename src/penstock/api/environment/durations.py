@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types import Duration, Time
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -29,10 +29,9 @@ def length_of(value: Length, operation: str) -> timedelta:
     elif type(value) is int:
         found = timedelta(milliseconds=value)
     if found is None or found < timedelta(0) or found % _MILLISECOND:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{operation} got {value!r}",
             hint="Pass whole milliseconds, 0 or more, or a timedelta, Duration or Time.",
-            origin=CallSite.of_caller(),
         )
     return found
 

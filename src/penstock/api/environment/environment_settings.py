@@ -29,21 +29,7 @@ from penstock.config.options import (
     RUNTIME_MODE,
     SAVEPOINT_DIR,
 )
-from penstock.config.restart_options import (
-    EXPONENTIAL_ATTEMPTS,
-    EXPONENTIAL_INITIAL,
-    EXPONENTIAL_JITTER,
-    EXPONENTIAL_MAXIMUM,
-    EXPONENTIAL_MULTIPLIER,
-    EXPONENTIAL_RESET,
-    FIXED_ATTEMPTS,
-    FIXED_DELAY,
-    RATE_DELAY,
-    RATE_FAILURES,
-    RATE_INTERVAL,
-    RESTART_STRATEGY,
-)
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 _NO_TIMEOUT = -1
 
@@ -169,10 +155,9 @@ class EnvironmentSettings:
             ArgumentError: It is no `SlotSharingGroup`.
         """
         if not isinstance(slot_sharing_group, SlotSharingGroup):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"register_slot_sharing_group got {slot_sharing_group!r}",
                 hint="Pass a SlotSharingGroup, made with SlotSharingGroup.builder(name).build().",
-                origin=CallSite.of_caller(),
             )
         self._slot_sharing_groups[slot_sharing_group.get_name()] = slot_sharing_group
         return self
@@ -249,10 +234,9 @@ class EnvironmentSettings:
             ArgumentError: It is no state backend.
         """
         if not isinstance(state_backend, StateBackend):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_state_backend got {state_backend!r}",
                 hint="Pass HashMapStateBackend() or EmbeddedRocksDBStateBackend().",
-                origin=CallSite.of_caller(),
             )
         state_backend.store(self._configuration)
         return self
@@ -271,37 +255,16 @@ class EnvironmentSettings:
             ArgumentError: It is no strategy.
         """
         if not isinstance(restart_strategy, RestartStrategyConfiguration):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_restart_strategy got {restart_strategy!r}",
                 hint="Pass what a method of RestartStrategies returns.",
-                origin=CallSite.of_caller(),
             )
         restart_strategy.store(self._configuration)
         return self
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
         """Return the restart strategy (PyFlink before 2.0)."""
-        get = self._configuration.get
-        if not any(self._configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
-            return RestartStrategies.fall_back_restart()
-        made: dict[str, RestartStrategyConfiguration] = {
-            "none": RestartStrategies.no_restart(),
-            "fixed-delay": RestartStrategies.fixed_delay_restart(
-                get(FIXED_ATTEMPTS), get(FIXED_DELAY)
-            ),
-            "exponential-delay": RestartStrategies.exponential_delay_restart(
-                get(EXPONENTIAL_INITIAL),
-                get(EXPONENTIAL_MAXIMUM),
-                get(EXPONENTIAL_MULTIPLIER),
-                get(EXPONENTIAL_RESET),
-                get(EXPONENTIAL_JITTER),
-                get(EXPONENTIAL_ATTEMPTS),
-            ),
-            "failure-rate": RestartStrategies.failure_rate_restart(
-                get(RATE_FAILURES), get(RATE_INTERVAL), get(RATE_DELAY)
-            ),
-        }
-        return made[get(RESTART_STRATEGY)]
+        return RestartStrategies.of(self._configuration)
 
     def register_cached_file(
         self,

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 from penstock.api.environment.durations import Length, length_of
 from penstock.api.environment.setting_values import checked_count
 from penstock.config.configuration import Configuration
-from penstock.config.restart_options import (
-    EXPONENTIAL_ATTEMPTS,
-    EXPONENTIAL_INITIAL,
-    EXPONENTIAL_JITTER,
-    EXPONENTIAL_MAXIMUM,
-    EXPONENTIAL_MULTIPLIER,
-    EXPONENTIAL_RESET,
-    FIXED_ATTEMPTS,
-    FIXED_DELAY,
-    RATE_DELAY,
-    RATE_FAILURES,
-    RATE_INTERVAL,
-    RESTART_STRATEGY,
-)
+from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
 
 
 class RestartStrategyConfiguration:
@@ -37,8 +26,17 @@ class RestartStrategyConfiguration:
         """Return a description."""
         return "Cluster level default restart strategy"
 
+    strategy: ClassVar[str | None] = None
+    """The value of `restart-strategy.type`; None leaves the configuration as it is."""
+
     def store(self, configuration: Configuration) -> None:
-        """Set the options of the strategy in `configuration`; this class sets none."""
+        """Set the options of the strategy in `configuration`: the fields are their values."""
+        if self.strategy is None:
+            return
+        configuration.set(RESTART_STRATEGY, self.strategy)
+        for option, value in zip(OPTIONS_OF[self.strategy], vars(self).values(), strict=True):
+            if value is not None:
+                configuration.set(option, value)
 
 
 class RestartStrategies:
@@ -53,13 +51,11 @@ class RestartStrategies:
     class NoRestartStrategyConfiguration(RestartStrategyConfiguration):
         """Never restarts: a failure fails the job."""
 
+        strategy = "none"
+
         def get_description(self) -> str:
             """Return it in words."""
             return "Restart deactivated."
-
-        def store(self, configuration: Configuration) -> None:
-            """Write it into a configuration."""
-            configuration.set(RESTART_STRATEGY, "none")
 
     @dataclass(frozen=True)
     class FixedDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
@@ -69,6 +65,8 @@ class RestartStrategies:
             restart_attempts: Number of restarts.
             delay_between_attempts_interval: Delay before each; milliseconds become a timedelta.
         """
+
+        strategy = "fixed-delay"
 
         restart_attempts: int
         delay_between_attempts_interval: Length
@@ -96,12 +94,6 @@ class RestartStrategies:
             delay = self.get_delay_between_attempts_interval()
             return f"Restart with fixed delay ({delay}). #{self.restart_attempts} restart attempts."
 
-        def store(self, configuration: Configuration) -> None:
-            """Write it into a configuration."""
-            configuration.set(RESTART_STRATEGY, "fixed-delay")
-            configuration.set(FIXED_ATTEMPTS, self.restart_attempts)
-            configuration.set(FIXED_DELAY, self.get_delay_between_attempts_interval())
-
     @dataclass(frozen=True)
     class ExponentialDelayRestartStrategyConfiguration(RestartStrategyConfiguration):
         """Restarts after a delay that grows with each failure. Not in PyFlink, as in Flink.
@@ -114,6 +106,8 @@ class RestartStrategies:
             jitter_factor: Greatest random fraction of the delay.
             restart_attempts: Number of restarts, None for any.
         """
+
+        strategy = "exponential-delay"
 
         initial_backoff: timedelta
         max_backoff: timedelta
@@ -129,17 +123,6 @@ class RestartStrategies:
                 f"times {self.backoff_multiplier}, jitter {self.jitter_factor}."
             )
 
-        def store(self, configuration: Configuration) -> None:
-            """Write it into a configuration."""
-            configuration.set(RESTART_STRATEGY, "exponential-delay")
-            configuration.set(EXPONENTIAL_INITIAL, self.initial_backoff)
-            configuration.set(EXPONENTIAL_MAXIMUM, self.max_backoff)
-            configuration.set(EXPONENTIAL_MULTIPLIER, self.backoff_multiplier)
-            configuration.set(EXPONENTIAL_RESET, self.reset_backoff_threshold)
-            configuration.set(EXPONENTIAL_JITTER, self.jitter_factor)
-            if self.restart_attempts is not None:
-                configuration.set(EXPONENTIAL_ATTEMPTS, self.restart_attempts)
-
     @dataclass(frozen=True)
     class FailureRateRestartStrategyConfiguration(RestartStrategyConfiguration):
         """Restarts unless there are too many failures within an interval.
@@ -149,6 +132,8 @@ class RestartStrategies:
             failure_interval: The interval.
             delay_between_attempts_interval: Delay before each restart.
         """
+
+        strategy = "failure-rate"
 
         max_failure_rate: int
         failure_interval: Length
@@ -186,16 +171,23 @@ class RestartStrategies:
                 f"{self.get_delay_between_attempts_interval()}."
             )
 
-        def store(self, configuration: Configuration) -> None:
-            """Write it into a configuration."""
-            configuration.set(RESTART_STRATEGY, "failure-rate")
-            configuration.set(RATE_FAILURES, self.max_failure_rate)
-            configuration.set(RATE_INTERVAL, self.get_failure_interval())
-            configuration.set(RATE_DELAY, self.get_delay_between_attempts_interval())
-
     @dataclass(frozen=True)
     class FallbackRestartStrategyConfiguration(RestartStrategyConfiguration):
         """Uses the strategy of the configuration."""
+
+    @staticmethod
+    def of(configuration: Configuration) -> RestartStrategyConfiguration:
+        """Return the strategy that `configuration` names; that of the cluster if it names none."""
+        if not any(configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
+            return RestartStrategies.fall_back_restart()
+        makers: dict[str, Callable[..., RestartStrategyConfiguration]] = {
+            "none": RestartStrategies.no_restart,
+            "fixed-delay": RestartStrategies.fixed_delay_restart,
+            "exponential-delay": RestartStrategies.exponential_delay_restart,
+            "failure-rate": RestartStrategies.failure_rate_restart,
+        }
+        strategy = configuration.get(RESTART_STRATEGY)
+        return makers[strategy](*map(configuration.get, OPTIONS_OF[strategy]))
 
     @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TypeVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 M = TypeVar("M", bound=Enum)
 
@@ -18,10 +18,8 @@ def checked_count(number: int, operation: str, minimum: int) -> int:
     """
     if type(number) is int and number >= minimum:
         return number
-    raise ArgumentError(
-        f"{operation} got {number!r}",
-        hint=f"Pass an integer, {minimum} or more.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"{operation} got {number!r}", hint=f"Pass an integer, {minimum} or more."
     )
 
 
@@ -33,9 +31,7 @@ def checked_flag(value: bool, operation: str) -> bool:  # noqa: FBT001 - it is c
     """
     if isinstance(value, bool):
         return value
-    raise ArgumentError(
-        f"{operation} got {value!r}", hint="Pass True or False.", origin=CallSite.of_caller()
-    )
+    raise ArgumentError.here(f"{operation} got {value!r}", hint="Pass True or False.")
 
 
 def checked_member(value: M, members: type[M], operation: str) -> M:
@@ -47,9 +43,7 @@ def checked_member(value: M, members: type[M], operation: str) -> M:
     if isinstance(value, members):
         return value
     names = ", ".join(f"{members.__name__}.{name}" for name in members.__members__)
-    raise ArgumentError(
-        f"{operation} got {value!r}", hint=f"Pass {names}.", origin=CallSite.of_caller()
-    )
+    raise ArgumentError.here(f"{operation} got {value!r}", hint=f"Pass {names}.")
 
 
 def checked_path(value: str, operation: str) -> str:
@@ -61,8 +55,6 @@ def checked_path(value: str, operation: str) -> str:
     text = str(value)
     if text.strip() and not set(text) & {",", "#"}:
         return text
-    raise ArgumentError(
-        f"{operation} got {value!r}",
-        hint="Pass a path without a comma and without #.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"{operation} got {value!r}", hint="Pass a path without a comma and without #."
     )

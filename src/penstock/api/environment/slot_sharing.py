@@ -8,7 +8,7 @@ from functools import total_ordering
 from math import inf
 
 from penstock.api.environment.setting_values import checked_count
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 _UNIT = 1024
 
@@ -197,11 +197,10 @@ class SlotSharingGroup:
             if not self._external and not any(each is not None for each in given):
                 return SlotSharingGroup(self._name)
             if self._cpu_cores is None or self._heap is None:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"the slot sharing group {self._name!r} has resources, but no "
                     f"{'cpu cores' if self._cpu_cores is None else 'task heap memory'}",
                     hint="Set both cpu cores and task heap memory, or no resources at all.",
-                    origin=CallSite.of_caller(),
                 )
             return SlotSharingGroup(
                 self._name,
@@ -226,6 +225,4 @@ def _positive(value: float, method: str) -> float:
 
 
 def _illegal(method: str, value: object, wanted: str) -> ArgumentError:
-    return ArgumentError(
-        f"{method} got {value!r}", hint=f"Pass {wanted}.", origin=CallSite.of_caller()
-    )
+    return ArgumentError.here(f"{method} got {value!r}", hint=f"Pass {wanted}.")

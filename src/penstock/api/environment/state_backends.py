@@ -9,7 +9,7 @@ from penstock.api.environment.setting_values import checked_count, checked_membe
 from penstock.config.accepted_options import INCREMENTAL_CHECKPOINTS
 from penstock.config.configuration import Configuration
 from penstock.config.options import STATE_BACKEND
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 
 class StateBackend:
@@ -64,11 +64,10 @@ class CustomStateBackend(StateBackend):
         Raises:
             ArgumentError: Always.
         """
-        raise ArgumentError(
+        raise ArgumentError.here(
             "CustomStateBackend wraps a Java class, and state is not kept in Java here",
             hint="Use HashMapStateBackend, or EmbeddedRocksDBStateBackend for state that may exceed "
             "memory.",
-            origin=CallSite.of_caller(),
         )
 
 
@@ -106,10 +105,9 @@ class EmbeddedRocksDBStateBackend(StateBackend):
             ArgumentError: It is neither None nor a boolean.
         """
         if enable_incremental_checkpointing not in (None, True, False):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"enable_incremental_checkpointing is {enable_incremental_checkpointing!r}",
                 hint="Pass True, False or None.",
-                origin=CallSite.of_caller(),
             )
         self._incremental = enable_incremental_checkpointing
         self._paths: tuple[str, ...] = ()

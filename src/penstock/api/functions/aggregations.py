@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite, UnknownFieldError, did_you_mean
+from penstock.errors import ArgumentError, UnknownFieldError, did_you_mean
 from penstock.types import Row, TypeInformation, Types
 from penstock.types.records import RowTypeInfo, TupleTypeInfo
 
@@ -184,16 +184,14 @@ def aggregate_function(
             no such field.
     """
     if isinstance(position, int) and position < 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{aggregation.name.lower()} got the field position {position}",
             hint="Count fields from 0, at the front.",
-            origin=CallSite.of_caller(),
         )
     if isinstance(position, bool) or not isinstance(position, int | str):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{aggregation.name.lower()} takes a field position or name, got {position!r}",
             hint="Pass an int or a str.",
-            origin=CallSite.of_caller(),
         )
     _check_field(aggregation, position, records)
     if aggregation in _COMBINE:
@@ -208,10 +206,9 @@ def _check_field(aggregation: Aggregation, position: int | str, records: TypeInf
     names = records.get_field_names() if isinstance(records, RowTypeInfo) else []
     if position in names or (isinstance(position, int) and position < count):
         return
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{aggregation.name.lower()} got the field {position!r}, which {records} does not have"
         + (did_you_mean(position, tuple(names)) if isinstance(position, str) else ""),
         hint=f"Pass a position from 0 to {count - 1}"
         + (f", or one of {', '.join(names)}." if names else "."),
-        origin=CallSite.of_caller(),
     )

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types.type_parameters import OUT
 
 
@@ -267,8 +267,6 @@ N = TypeVar("N", int, float)
 def _positive(name: str, number: N) -> N:
     if isinstance(number, _Number) and number > 0:
         return number
-    raise ArgumentError(
-        f"{name} should be greater than zero.",
-        hint=f"It is {number!r}; pass a number from 1.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"{name} should be greater than zero.", hint=f"It is {number!r}; pass a number from 1."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.api.user_code import checked_type
-from penstock.errors import CallSite, KeyTypeError
+from penstock.errors import KeyTypeError
 from penstock.types import TypeInformation
 from penstock.types.key_types import no_key_in
 from penstock.types.list_key import CHANGED_HINT
@@ -55,10 +55,9 @@ def typed_selector(
         return select
     part = no_key_in(declared)
     if part is not None:
-        raise KeyTypeError(
+        raise KeyTypeError.here(
             f"{operation} got the key type {declared!r}: values of {part!r} can be changed, so they "
             "cannot be keys",
             hint=CHANGED_HINT,
-            origin=CallSite.of_caller(),
         )
     return TypedKeySelector(select, declared)

@@ -47,10 +47,9 @@ class SourceContext:
             ArgumentError: The timestamp is not an integer.
         """
         if type(timestamp) is not int:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the timestamp of {short(element)} is {timestamp!r}",
                 hint="Pass epoch milliseconds as an int.",
-                origin=CallSite.of_caller(),
             )
         self._add(element, timestamp)
 

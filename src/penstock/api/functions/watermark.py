@@ -182,16 +182,14 @@ class WatermarkStrategy:
         extract = getattr(timestamp_assigner, "extract_timestamp", timestamp_assigner)
         if isinstance(timestamp_assigner, type):
             name = timestamp_assigner.__name__
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the timestamp assigner is the class {name}",
                 hint=f"Did you forget the parentheses? Pass {name}() instead.",
-                origin=CallSite.of_caller(),
             )
         if not callable(extract):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{timestamp_assigner!r} is not a timestamp assigner",
                 hint="Pass a TimestampAssigner, or a function of (value, record_timestamp).",
-                origin=CallSite.of_caller(),
             )
         return replace(self, assigner=extract)
 
@@ -214,10 +212,9 @@ class WatermarkStrategy:
         """
         timeout_ms = _millis(idle_timeout, "the idle timeout")
         if timeout_ms <= 0:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the idle timeout is {timeout_ms} ms",
                 hint="Pass a Duration of at least one millisecond.",
-                origin=CallSite.of_caller(),
             )
         return replace(self, idle_ms=timeout_ms)
 
@@ -266,10 +263,9 @@ def checked_strategy(strategy: WatermarkStrategy) -> WatermarkStrategy:
     """
     if isinstance(strategy, WatermarkStrategy):
         return strategy
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{strategy!r} is not a watermark strategy",
         hint="Pass WatermarkStrategy.no_watermarks() if event time does not matter.",
-        origin=CallSite.of_caller(),
     )
 
 
@@ -296,9 +292,7 @@ def _takes_one(function: Callable[..., Any]) -> bool:
 
 def _millis(duration: Duration, what: str) -> int:
     if not isinstance(duration, Duration):
-        raise ArgumentError(
-            f"{what} is {duration!r}",
-            hint="Pass a Duration, for example Duration.of_seconds(5).",
-            origin=CallSite.of_caller(),
+        raise ArgumentError.here(
+            f"{what} is {duration!r}", hint="Pass a Duration, for example Duration.of_seconds(5)."
         )
     return duration.to_millis()

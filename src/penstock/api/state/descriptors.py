@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, Protocol, runtime_checkable
 
 from penstock.api.state.ttl import StateTtlConfig
 from penstock.api.user_code import checked_label, checked_type
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.state.handles.ttl import TimeToLive
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import ListTypeInfo, MapTypeInfo, TypeInformation
@@ -86,10 +86,9 @@ class StateDescriptor:
             3600000
         """
         if not isinstance(ttl_config, StateTtlConfig):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self!r} got {ttl_config!r} as time-to-live",
                 hint="Pass StateTtlConfig.new_builder(Time.hours(1)).build().",
-                origin=CallSite.of_caller(),
             )
         self._time_to_live = ttl_config.rule()
 
@@ -278,16 +277,14 @@ class _CallableReducer:
 
 def _refuse_class(descriptor: StateDescriptor, function: Any) -> None:
     if isinstance(function, type):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{descriptor!r} got the class {function.__name__}",
             hint=f"Did you forget the parentheses? Pass {function.__name__}() instead.",
-            origin=CallSite.of_caller(),
         )
 
 
 def _not_a_function(descriptor: StateDescriptor, function: Any, wanted: str) -> ArgumentError:
-    return ArgumentError(
+    return ArgumentError.here(
         f"{descriptor!r} takes {wanted}, got {function!r} of type {type(function).__name__}",
         hint=f"Pass {wanted}.",
-        origin=CallSite.of_caller(),
     )

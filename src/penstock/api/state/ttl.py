@@ -12,7 +12,7 @@ from penstock.api.state.ttl_cleanup import (
     IncrementalCleanupStrategy,
     RocksdbCompactFilterCleanupStrategy,
 )
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.state.handles.ttl import StateVisibility as TtlVisibility
 from penstock.state.handles.ttl import TimeToLive
 from penstock.state.handles.ttl import UpdateType as TtlUpdateType
@@ -222,18 +222,16 @@ def _length(ttl: Any) -> Time:
     time = Time.milliseconds(ttl.to_millis()) if isinstance(ttl, Duration) else ttl
     if isinstance(time, Time) and time.to_milliseconds() > 0:
         return time
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"a time-to-live of {ttl!r}",
         hint="Pass a length of at least one millisecond, e.g. Time.hours(1).",
-        origin=CallSite.of_caller(),
     )
 
 
 def _member(enum: type[E], member: Any) -> E:
     if isinstance(member, enum):
         return member
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{member!r} was given where StateTtlConfig takes a {enum.__name__}",
         hint=f"Pass one of {', '.join(f'{enum.__name__}.{known.name}' for known in enum)}.",
-        origin=CallSite.of_caller(),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, TypeAlias
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types import Duration
 
 _DEFAULT_CLEANUP_SIZE = 5
@@ -119,8 +119,6 @@ class CleanupStrategies:
 def _count(what: str, number: Any) -> int:
     if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
         return number
-    raise ArgumentError(
-        f"{what} is {number!r}",
-        hint="Pass a whole number that is not negative.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"{what} is {number!r}", hint="Pass a whole number that is not negative."
     )

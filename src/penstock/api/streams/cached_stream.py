@@ -8,7 +8,7 @@ from pathlib import Path
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.no_operator import NoOperator
 from penstock.connectors.cache import CacheSource, cache_of
-from penstock.errors import CallSite, GraphError
+from penstock.errors import GraphError
 from penstock.types.type_parameters import T
 
 
@@ -55,8 +55,7 @@ class CachedDataStream(NoOperator, DataStream[T]):
         return source
 
     def _refusal(self, call: str) -> GraphError:
-        return GraphError(
+        return GraphError.here(
             f"{call} was called on the result of cache(), which is not an operator",
             hint="Call it on the stream before cache() or on what is computed from it.",
-            origin=CallSite.of_caller(),
         )

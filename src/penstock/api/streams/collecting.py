@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 from penstock.api.environment.job import JobClient, JobExecutionResult
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
@@ -143,10 +143,8 @@ def collect_stream(
         ArgumentError: `limit` is not a number of records.
     """
     if limit is not None and (type(limit) is not int or limit < 0):
-        raise ArgumentError(
-            f"execute_and_collect got the limit {limit!r}",
-            hint="Pass an int, 0 or more.",
-            origin=CallSite.of_caller(),
+        raise ArgumentError.here(
+            f"execute_and_collect got the limit {limit!r}", hint="Pass an int, 0 or more."
         )
     token = uuid.uuid4().hex
     stream.sink_to(CollectSink(token)).name("collect")

@@ -15,7 +15,7 @@ from penstock.api.functions.two_input_functions import (
     KeyedCoProcessFunction,
 )
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
-from penstock.errors import CallSite, GraphError
+from penstock.errors import GraphError
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import (
     CO_CUSTOM,
@@ -57,10 +57,9 @@ class ConnectedStreams(Generic[T1, T2]):
             GraphError: They belong to different environments.
         """
         if stream1.get_execution_environment() is not stream2.get_execution_environment():
-            raise GraphError(
+            raise GraphError.here(
                 "the streams belong to different environments",
                 hint="Create all streams of a job in one environment.",
-                origin=CallSite.of_caller(),
             )
         self.stream1 = stream1
         self.stream2 = stream2
@@ -263,10 +262,9 @@ class ConnectedStreams(Generic[T1, T2]):
 
     def _has_key(self) -> bool:
         if self.stream1.has_key is not self.stream2.has_key:
-            raise GraphError(
+            raise GraphError.here(
                 "one of the connected streams has a key and the other has none",
                 hint="Call key_by on both, or on neither; or on what connect returned.",
-                origin=CallSite.of_caller(),
             )
         return self.stream1.has_key
 

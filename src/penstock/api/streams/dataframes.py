@@ -48,11 +48,10 @@ def source_of(dataframe: Any, type_info: TypeInformation | None) -> SparkSource:
     if names == [f"f{i}" for i in range(len(columns))]:
         return SparkSource(dataframe.toDF(*names))
     missing = [name for name in names if name not in columns]
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"the DataFrame has the columns {', '.join(columns)}, and not {', '.join(missing)}"
         + did_you_mean(missing[0], tuple(columns)),
         hint="Name the columns in Types.ROW_NAMED, or give a type to each of them in Types.ROW.",
-        origin=CallSite.of_caller(),
     )
 
 

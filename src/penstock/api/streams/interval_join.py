@@ -12,7 +12,7 @@ from penstock.api.functions.join_functions import JoinContext, ProcessJoinFuncti
 from penstock.api.functions.result_types import result_type
 from penstock.api.streams.paired_streams import check_key_types
 from penstock.api.user_code import method_of, name_of
-from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.errors import ArgumentError, GraphError
 from penstock.program.join import IntervalSpec
 from penstock.program.operators import KEYED_INTERVAL_JOIN
 from penstock.types import Duration, Time, TypeInformation
@@ -78,10 +78,8 @@ class IntervalJoin(Generic[T1, T2, K]):
         """
         lower, upper = _milliseconds(lower_bound), _milliseconds(upper_bound)
         if lower > upper:
-            raise ArgumentError(
-                f"between got the bounds {lower} and {upper} ms",
-                hint="Pass the lower bound first.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"between got the bounds {lower} and {upper} ms", hint="Pass the lower bound first."
             )
         return IntervalJoined(self._left, self._right, lower, upper)
 
@@ -207,11 +205,10 @@ class IntervalJoined(Generic[T1, T2, K]):
         """
         lower, upper = self._bounds[0] + self._excluded[0], self._bounds[1] - self._excluded[1]
         if lower > upper:
-            raise GraphError(
+            raise GraphError.here(
                 f"an interval join between {self._bounds[0]} and {self._bounds[1]} ms without its "
                 "bounds has no pairs",
                 hint="Include a bound, or widen the interval.",
-                origin=CallSite.of_caller(),
             )
         function = process_join_function
         method = method_of(function, ProcessJoinFunction, "process_element", "process")
@@ -231,10 +228,9 @@ def _milliseconds(bound: Any) -> int:
     make = _NANOSECONDS.get(type(bound))
     nanoseconds = None if make is None else make(bound)
     if nanoseconds is None or nanoseconds % 1_000_000:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"between got {bound!r}",
             hint="Pass whole milliseconds, or a timedelta, Duration or Time.",
-            origin=CallSite.of_caller(),
         )
     return nanoseconds // 1_000_000
 
@@ -242,8 +238,7 @@ def _milliseconds(bound: Any) -> int:
 def _tag_id(output_tag: Any, operation: str) -> str:
     if isinstance(output_tag, OutputTag):
         return output_tag.tag_id
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{operation} got {output_tag!r}",
         hint="Pass an OutputTag, and read it with get_side_output of the result.",
-        origin=CallSite.of_caller(),
     )

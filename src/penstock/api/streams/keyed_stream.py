@@ -22,7 +22,7 @@ from penstock.api.windows.count import (
     CountTumblingWindowAssigner,
 )
 from penstock.api.windows.windowed_stream import WindowedStream
-from penstock.errors import CallSite, GraphError
+from penstock.errors import GraphError
 from penstock.program.folding.fold import Promises
 from penstock.program.operators import KEYED_PROCESS, KEYED_REDUCE
 from penstock.types import TypeInformation
@@ -298,8 +298,7 @@ class KeyedStream(NoOperator, DataStream[T], Generic[T, K]):
         return self._environment.graph.node(self._node_id).inputs[0]
 
     def _refusal(self, call: str) -> GraphError:
-        return GraphError(
+        return GraphError.here(
             f"{call} was called on the result of key_by, which is not an operator",
             hint="Call it on the stream before key_by or after the keyed operation.",
-            origin=CallSite.of_caller(),
         )

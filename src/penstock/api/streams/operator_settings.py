@@ -6,7 +6,7 @@ from typing import Self
 
 from penstock.api.environment.builder import GraphBuilder
 from penstock.api.user_code import checked_label
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.logical import Chaining
 
 
@@ -86,10 +86,9 @@ class OperatorSettings:
         node = self._graph.node(self._node_id)
         is_collection = node.source is not None and node.source.kind == "collection"
         if count > 1 and (is_collection or not node.is_parallel):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_parallelism of {node.name!r} got {count}, and it is not parallel",
                 hint="Call rebalance() behind it and set the parallelism of what reads that.",
-                origin=CallSite.of_caller(),
             )
         self._graph.change(self._node_id, parallelism=count)
         return self
@@ -206,8 +205,4 @@ class OperatorSettings:
 def _count(number: int, operation: str) -> int:
     if type(number) is int and number >= 1:
         return number
-    raise ArgumentError(
-        f"{operation} got {number!r}",
-        hint="Pass an integer, 1 or more.",
-        origin=CallSite.of_caller(),
-    )
+    raise ArgumentError.here(f"{operation} got {number!r}", hint="Pass an integer, 1 or more.")

@@ -13,7 +13,7 @@ from penstock.api.functions.callables import ToKey
 from penstock.api.functions.function_classes import KeySelector
 from penstock.api.functions.key_selectors import TypedKeySelector, typed_selector
 from penstock.api.user_code import bound_method
-from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.errors import ArgumentError, GraphError
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, T2, K
 
@@ -131,11 +131,10 @@ def check_key_types(first: Any, second: Any) -> None:
     if not isinstance(first, TypedKeySelector) or not isinstance(second, TypedKeySelector):
         return
     if first.key_type != second.key_type:
-        raise GraphError(
+        raise GraphError.here(
             f"the keys of the two streams have the types {first.key_type!r} and "
             f"{second.key_type!r}",
             hint="Declare one type for both; keys of different types never meet.",
-            origin=CallSite.of_caller(),
         )
 
 
@@ -154,15 +153,10 @@ def check_pair(first: Any, second: Any, operation: str, base: type, wanted: str)
         GraphError: The streams belong to different environments.
     """
     if not isinstance(second, base):
-        raise ArgumentError(
-            f"{operation} got {second!r}",
-            hint=f"Pass a {wanted}.",
-            origin=CallSite.of_caller(),
-        )
+        raise ArgumentError.here(f"{operation} got {second!r}", hint=f"Pass a {wanted}.")
     other: Any = second
     if first.get_execution_environment() is not other.get_execution_environment():
-        raise GraphError(
+        raise GraphError.here(
             "the streams belong to different environments",
             hint="Create all streams of a job in one environment.",
-            origin=CallSite.of_caller(),
         )

@@ -75,10 +75,9 @@ class StreamPairs(StreamBase[T], Generic[T]):
         if isinstance(ds, BroadcastStream):
             return BroadcastConnectedStream(this, ds, ds.broadcast_state_descriptors)
         if not isinstance(ds, StreamPairs):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{ds!r} is not a stream",
                 hint="Pass a DataStream, or the BroadcastStream that broadcast(…) returned.",
-                origin=CallSite.of_caller(),
             )
         return ConnectedStreams(this, ds)
 

@@ -9,7 +9,7 @@ from typing import Any, Generic
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.window_parameters import W2, W
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types.time import Time
 from penstock.types.type_parameters import T
 
@@ -108,10 +108,8 @@ def milliseconds(length: Any, what: str) -> int:
     """
     if isinstance(length, Time):
         return length.to_milliseconds()
-    raise ArgumentError(
-        f"the {what} is {length!r}",
-        hint="Pass a Time, for example Time.seconds(5).",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"the {what} is {length!r}", hint="Pass a Time, for example Time.seconds(5)."
     )
 
 
@@ -123,10 +121,8 @@ def positive(number: Any, what: str) -> int:
     """
     if type(number) is int and number > 0:
         return number
-    raise ArgumentError(
-        f"the {what} is {number!r}",
-        hint="Pass a whole number greater than 0.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"the {what} is {number!r}", hint="Pass a whole number greater than 0."
     )
 
 
@@ -138,8 +134,7 @@ def smaller_offset(offset: Any, period: int) -> int:
     """
     if type(offset) is int and abs(offset) < period:
         return offset
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"the offset of windows is {offset!r} ms, and they start every {period} ms",
         hint="Pass an offset shorter than that, of either sign.",
-        origin=CallSite.of_caller(),
     )

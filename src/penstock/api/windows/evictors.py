@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api.windows.assigner import milliseconds, positive
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types.time import Time
 
 
@@ -174,10 +174,9 @@ class DeltaEvictor(_OnOneSide):
         """
         super().__init__(do_evict_after)
         if not callable(delta_function):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the delta function of an evictor is {delta_function!r}",
                 hint="Pass a function of (record, last record) that returns a number.",
-                origin=CallSite.of_caller(),
             )
         self._threshold = threshold
         self._delta = delta_function

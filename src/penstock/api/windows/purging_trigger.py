@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api.windows.trigger import Trigger
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.program.windows import TriggerResult
 
 
@@ -26,10 +26,9 @@ class PurgingTrigger(Trigger[Any, Any]):
             ArgumentError: It is none.
         """
         if not isinstance(nested_trigger, Trigger):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"PurgingTrigger got {nested_trigger!r}",
                 hint="Pass a Trigger, for example CountTrigger.of(10).",
-                origin=CallSite.of_caller(),
             )
         self.nested_trigger = nested_trigger
 

@@ -12,7 +12,7 @@ from penstock.api.windows.timed_assigners import (
     ProcessingTimeAssigner,
     TimedAssigner,
 )
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.program.windows import TimeWindow
 from penstock.types.time import Time
 
@@ -165,8 +165,7 @@ class ProcessingTimeSessionWindows(ProcessingTimeAssigner, _FixedGap):
 def _extract(extractor: Any) -> Callable[[Any], int]:
     if isinstance(extractor, SessionWindowTimeGapExtractor):
         return extractor.extract
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"the gap extractor is {extractor!r}",
         hint="Pass an object of a class derived from SessionWindowTimeGapExtractor.",
-        origin=CallSite.of_caller(),
     )

@@ -13,7 +13,7 @@ from penstock.api.windows.sliding import SlidingEventTimeWindows, SlidingProcess
 from penstock.api.windows.time_triggers import EventTimeTrigger, ProcessingTimeTrigger
 from penstock.api.windows.trigger import Trigger
 from penstock.api.windows.tumbling import TumblingEventTimeWindows, TumblingProcessingTimeWindows
-from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.errors import ArgumentError, GraphError
 from penstock.program.window_operation import Evaluation, PaneShape, WindowContents, WindowSpec
 from penstock.program.windows import GlobalWindow, Window
 from penstock.types import TypeInformation
@@ -52,10 +52,9 @@ class WindowRules:
             ArgumentError: `window_assigner` is no window assigner.
         """
         if not isinstance(window_assigner, WindowAssigner):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{window_assigner!r} is not a window assigner",
                 hint="Pass for example TumblingEventTimeWindows.of(Time.minutes(1)).",
-                origin=CallSite.of_caller(),
             )
         self._assigner = window_assigner
         self._trigger: Trigger[Any, Any] | None = None
@@ -86,22 +85,18 @@ class WindowRules:
             [3, 10]
         """
         if not isinstance(trigger, Trigger):
-            raise ArgumentError(
-                f"{trigger!r} is not a trigger",
-                hint="Pass for example CountTrigger.of(10).",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"{trigger!r} is not a trigger", hint="Pass for example CountTrigger.of(10)."
             )
         if isinstance(self._assigner, EndOfStreamWindows):
-            raise GraphError(
+            raise GraphError.here(
                 f"EndOfStreamWindows got the trigger {trigger!r}, but fire at the end only",
                 hint="Use GlobalWindows.create() with a trigger.",
-                origin=CallSite.of_caller(),
             )
         if isinstance(self._assigner, MergingWindowAssigner) and not trigger.can_merge():
-            raise GraphError(
+            raise GraphError.here(
                 f"{self._assigner!r} merges windows, which the trigger {trigger!r} cannot",
                 hint="Use a trigger whose can_merge returns True.",
-                origin=CallSite.of_caller(),
             )
         self._trigger = trigger
         return self
@@ -128,16 +123,13 @@ class WindowRules:
             [('ann', 7, 12000)]
         """
         if not isinstance(evictor, Evictor):
-            raise ArgumentError(
-                f"{evictor!r} is not an evictor",
-                hint="Pass for example CountEvictor.of(10).",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"{evictor!r} is not an evictor", hint="Pass for example CountEvictor.of(10)."
             )
         if isinstance(self._assigner, EndOfStreamWindows):
-            raise GraphError(
+            raise GraphError.here(
                 "EndOfStreamWindows got an evictor",
                 hint="Use GlobalWindows.create_with_end_of_stream_trigger().",
-                origin=CallSite.of_caller(),
             )
         self._evictor = evictor
         return self
@@ -160,10 +152,8 @@ class WindowRules:
             [('bob', 3, 2000)]
         """
         if type(time_ms) is not int or time_ms < 0:
-            raise ArgumentError(
-                f"allowed_lateness got {time_ms!r}",
-                hint="Pass milliseconds as an int, 0 or more.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"allowed_lateness got {time_ms!r}", hint="Pass milliseconds as an int, 0 or more."
             )
         self._lateness = time_ms
         return self

@@ -12,7 +12,7 @@ from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.reducer import as_reduce_function
 from penstock.api.windows.window_functions import AppliedToWindows, ProcessesWindows, WindowCallee
 from penstock.api.windows.window_rules import WindowRules
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.program.folding.fold import NO_PROMISES, Promises
 from penstock.program.window_operation import Evaluation, WindowContents
 from penstock.types import TypeInformation
@@ -76,10 +76,9 @@ class WindowSettings(WindowRules, Generic[T, K]):
             []
         """
         if not isinstance(output_tag, OutputTag):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"side_output_late_data got {output_tag!r}",
                 hint="Pass an OutputTag, and read it with get_side_output of the result.",
-                origin=CallSite.of_caller(),
             )
         self._late_tag = output_tag
         return self
@@ -382,10 +381,9 @@ class WindowSettings(WindowRules, Generic[T, K]):
                 return evaluation
         names = " or a ".join(base.__name__ for base, _, _ in wanted)
         forgotten = isinstance(function, type)
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{operation} of this windowed stream got {function!r}",
             hint=f"Pass {function.__name__}() if it is a {names}."
             if forgotten
             else f"Pass an object of a class derived from a {names}.",
-            origin=CallSite.of_caller(),
         )

@@ -12,7 +12,7 @@ from penstock.api.windows.window_functions import (
     WindowFunction,
 )
 from penstock.api.windows.window_settings import WindowSettings
-from penstock.errors import CallSite, GraphError
+from penstock.errors import GraphError
 from penstock.program.window_operation import Evaluation
 from penstock.types.type_parameters import K, T
 
@@ -47,10 +47,9 @@ class WindowedStream(WindowSettings[T, K], Generic[T, K]):
         """
         super().__init__(keyed_stream, window_assigner)
         if not keyed_stream.has_key:
-            raise GraphError(
+            raise GraphError.here(
                 "a WindowedStream was made of a stream without a key",
                 hint="Call key_by first, or use window_all.",
-                origin=CallSite.of_caller(),
             )
 
 

@@ -26,6 +26,9 @@ from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.functions.process_context import ProcessContext
 from penstock.types.values.copying import Copier
 
+_Batch = tuple[Iterator[Any], list[Any], list[int] | None, list[Any], list[int]]
+"""What `Application.run` takes."""
+
 
 class Application:
     """One function of an operator, and how to call it.
@@ -72,17 +75,11 @@ class Application:
             results: Results are appended here.
             stamps: Timestamps of results are appended here, if records have timestamps.
         """
-        self._loop(self, position, values, timestamps, results, stamps)
+        self._loop(self, (position, values, timestamps, results, stamps))
 
 
-def _one(
-    made: Application,
-    position: Iterator[Any],
-    _: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _one(made: Application, batch: _Batch) -> None:
+    position, _, timestamps, results, stamps = batch
     call, copy = made.call, made.copy
     if copy is None:
         results += [call(value) for value in position]
@@ -92,14 +89,8 @@ def _one(
         stamps += timestamps
 
 
-def _truth(
-    made: Application,
-    position: Iterator[Any],
-    values: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _truth(made: Application, batch: _Batch) -> None:
+    position, values, timestamps, results, stamps = batch
     call, copy = made.call, made.copy
     if copy is None:
         # Not `compress`: it would silently end at a `__bool__` that raises StopIteration.
@@ -116,14 +107,8 @@ def _truth(
         stamps += compress(timestamps, keep)
 
 
-def _one_or_none(
-    made: Application,
-    position: Iterator[Any],
-    _: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _one_or_none(made: Application, batch: _Batch) -> None:
+    position, _, timestamps, results, stamps = batch
     call, copy = made.call, made.copy
     if copy is None:
         returned = [call(value) for value in position]
@@ -135,14 +120,8 @@ def _one_or_none(
         stamps += compress(timestamps, keep)
 
 
-def _many(
-    made: Application,
-    position: Iterator[Any],
-    _: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _many(made: Application, batch: _Batch) -> None:
+    position, _, timestamps, results, stamps = batch
     call, extend = made.call, results.extend
     if timestamps is None:
         for value in position:
@@ -154,14 +133,8 @@ def _many(
         stamps.extend([stamp] * (len(results) - before))
 
 
-def _many_or_none(
-    made: Application,
-    position: Iterator[Any],
-    _: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _many_or_none(made: Application, batch: _Batch) -> None:
+    position, _, timestamps, results, stamps = batch
     call, extend = made.call, results.extend
     if timestamps is None:
         for value in position:
@@ -177,14 +150,8 @@ def _many_or_none(
             stamps.extend([stamp] * (len(results) - before))
 
 
-def _many_or_none_with_context(
-    made: Application,
-    position: Iterator[Any],
-    _: list[Any],
-    timestamps: list[int] | None,
-    results: list[Any],
-    stamps: list[int],
-) -> None:
+def _many_or_none_with_context(made: Application, batch: _Batch) -> None:
+    position, _, timestamps, results, stamps = batch
     call, context, extend = made.call, made.context, results.extend
     assert context is not None, "the table of loops says so"
     if timestamps is None:
@@ -203,7 +170,7 @@ def _many_or_none_with_context(
             stamps.extend([stamp] * (len(results) - before))
 
 
-_LOOPS: dict[tuple[Returns, bool], Callable[..., None]] = {
+_LOOPS: dict[tuple[Returns, bool], Callable[[Application, _Batch], None]] = {
     (Returns.ONE, False): _one,
     (Returns.TRUTH, False): _truth,
     (Returns.ONE_OR_NONE, False): _one_or_none,

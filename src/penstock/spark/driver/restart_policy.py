@@ -7,23 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Protocol
 
 from penstock.config.configuration import Configuration
-from penstock.config.restart_options import (
-    EXPONENTIAL_ATTEMPTS,
-    EXPONENTIAL_INITIAL,
-    EXPONENTIAL_JITTER,
-    EXPONENTIAL_MAXIMUM,
-    EXPONENTIAL_MULTIPLIER,
-    EXPONENTIAL_RESET,
-    FIXED_ATTEMPTS,
-    FIXED_DELAY,
-    RATE_DELAY,
-    RATE_FAILURES,
-    RATE_INTERVAL,
-    RESTART_STRATEGY,
-)
+from penstock.config.restart_options import OPTIONS_OF, RESTART_STRATEGY
 from penstock.errors import (
     ConfigError,
     EnvironmentSetupError,
@@ -78,9 +66,9 @@ class RestartPolicy(Protocol):
 class FixedDelay:
     """A number of restarts, each after the same time. With 0 restarts it is the strategy `none`."""
 
-    def __init__(self, attempts: int, delay_seconds: float) -> None:
+    def __init__(self, attempts: int = 0, delay: timedelta = timedelta(0)) -> None:
         self._attempts = attempts
-        self._delay_seconds = delay_seconds
+        self._delay_seconds = delay.total_seconds()
         self._used = 0
 
     def after_failure(self, now: float) -> Restart | None:
@@ -94,20 +82,24 @@ class FixedDelay:
 class ExponentialDelay:
     """Restarts after a growing time. It is reset when the job has run long enough without a failure."""
 
-    def __init__(self, configuration: Configuration, chance: Callable[[], float]) -> None:
-        """Read the settings.
-
-        Args:
-            configuration: Configuration of the job.
-            chance: Returns random numbers from 0 to 1, for the jitter.
-        """
-        get = configuration.get
-        self._initial = get(EXPONENTIAL_INITIAL).total_seconds()
-        self._maximum = get(EXPONENTIAL_MAXIMUM).total_seconds()
-        self._multiplier = get(EXPONENTIAL_MULTIPLIER)
-        self._reset = get(EXPONENTIAL_RESET).total_seconds()
-        self._jitter = get(EXPONENTIAL_JITTER)
-        self._attempts = get(EXPONENTIAL_ATTEMPTS)
+    def __init__(
+        self,
+        initial: timedelta,
+        maximum: timedelta,
+        multiplier: float,
+        reset: timedelta,
+        jitter: float,
+        attempts: int | None,
+        *,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        """Take the values of its options, and what returns random numbers from 0 to 1."""
+        self._initial = initial.total_seconds()
+        self._maximum = maximum.total_seconds()
+        self._multiplier = multiplier
+        self._reset = reset.total_seconds()
+        self._jitter = jitter
+        self._attempts = attempts
         self._chance = chance
         self._used = 0
         self._backoff = self._initial
@@ -130,10 +122,10 @@ class ExponentialDelay:
 class FailureRate:
     """Restarts unless there were too many failures within an interval."""
 
-    def __init__(self, failures: int, interval_seconds: float, delay_seconds: float) -> None:
+    def __init__(self, failures: int, interval: timedelta, delay: timedelta) -> None:
         self._failures = failures
-        self._interval_seconds = interval_seconds
-        self._delay_seconds = delay_seconds
+        self._interval_seconds = interval.total_seconds()
+        self._delay_seconds = delay.total_seconds()
         self._recent: deque[float] = deque()
         self._used = 0
 
@@ -148,31 +140,21 @@ class FailureRate:
         return Restart(self._used, None, self._delay_seconds)
 
 
-def _fixed(configuration: Configuration) -> RestartPolicy:
-    delay = configuration.get(FIXED_DELAY).total_seconds()
-    return FixedDelay(configuration.get(FIXED_ATTEMPTS), delay)
-
-
-def _rate(configuration: Configuration) -> RestartPolicy:
-    interval = configuration.get(RATE_INTERVAL).total_seconds()
-    delay = configuration.get(RATE_DELAY).total_seconds()
-    return FailureRate(configuration.get(RATE_FAILURES), interval, delay)
-
-
-POLICIES: dict[str, Callable[[Configuration], RestartPolicy]] = {
-    "none": lambda _: FixedDelay(0, 0.0),
-    "fixed-delay": _fixed,
-    "exponential-delay": lambda configuration: ExponentialDelay(configuration, random.random),
-    "failure-rate": _rate,
+POLICIES: dict[str, Callable[..., RestartPolicy]] = {
+    "none": FixedDelay,
+    "fixed-delay": FixedDelay,
+    "exponential-delay": ExponentialDelay,
+    "failure-rate": FailureRate,
 }
-"""`restart-strategy.type` to the function that makes the policy of one job."""
+"""`restart-strategy.type` to what makes the policy of one job of the values of `OPTIONS_OF`."""
 
 
 class Restarts:
     """The restarts of one job."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self._policy = POLICIES[configuration.get(RESTART_STRATEGY)](configuration)
+        strategy = configuration.get(RESTART_STRATEGY)
+        self._policy = POLICIES[strategy](*map(configuration.get, OPTIONS_OF[strategy]))
 
     def after(self, failure: PenstockError) -> Restart | None:
         """Return the restart after a failure, None if the job has failed."""
