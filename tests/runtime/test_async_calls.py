@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -215,6 +216,36 @@ def test_of_several_failures_the_first_is_told():
 
     with pytest.raises(PenstockError, match="ValueError: 5"):
         results_of(Calls(call), [5, 6, 7], timeout_ms=0)
+
+
+def test_a_pause_that_somebody_else_ends_is_a_failure():
+    tasks: dict[int, Any] = {}
+
+    async def call(value: int) -> list[int]:
+        tasks[value] = asyncio.current_task()
+        if value == 1:
+            raise ConnectionError
+        await asyncio.sleep(0.001)
+        tasks[1].cancel()
+        return [value]
+
+    retry = AsyncRetryStrategy.fixed_delay(1, 60_000, None, has_exception_predicate)
+    with pytest.raises(PenstockError, match=r"record 1 .*was ended by CancelledError"):
+        results_of(Calls(call), [1, 2], retry=retry, timeout_ms=0)
+
+
+def test_no_further_call_is_made_after_a_failure():
+    async def call(value: int) -> list[int]:
+        if value == 1:
+            raise ValueError
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+        return [value]
+
+    subject = Calls(call)
+    with pytest.raises(PenstockError, match="record 1 "):
+        results_of(subject, [1, 2, 3], capacity=2, timeout_ms=0)
+    assert 3 not in subject.attempts
 
 
 def cancels_itself() -> None:

@@ -51,13 +51,11 @@ class _Wave:
         waiting: Records without a call so far, with their positions.
         results: Results in order of completion.
         failure: The first call that failed.
-        cancelled: Tasks that were cancelled.
     """
 
     waiting: Iterator[tuple[int, Any]]
     results: list[Completed] = field(default_factory=list)
     failure: Failed | None = None
-    cancelled: set[asyncio.Task[Any]] = field(default_factory=set)
 
 
 class AsyncCalls:
@@ -87,24 +85,24 @@ class AsyncCalls:
             Results in order of completion, or the first call that failed.
         """
         wave = _Wave(iter(enumerate(values)))
-        count = min(self._spec.capacity, len(values))
-        workers = [asyncio.create_task(self._work(wave)) for _ in range(count)]
         try:
-            await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-        finally:
-            wave.cancelled.update(workers)
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(min(self._spec.capacity, len(values))):
+                    workers.create_task(self._work(wave))
+        except* _FailedCallError:
+            pass
         if wave.failure is not None:
             return wave.failure
-        for worker in workers:
-            worker.result()
+        if len(wave.results) < len(values):  # of a cancelled worker a group says nothing
+            lost = set(range(len(values))) - {at for at, _ in wave.results}
+            return Failed(_ended(asyncio.CancelledError()), at=min(lost))
         return wave.results
 
     async def _work(self, wave: _Wave) -> None:
         """Make one call after the other until no record is left."""
         for at, value in wave.waiting:
+            if wave.failure is not None:
+                return  # its last call ignored its cancellation
             outcome = await self._results_of(value, wave)
             if isinstance(outcome, Failed):
                 wave.failure = wave.failure or replace(outcome, at=at)
@@ -135,27 +133,24 @@ class AsyncCalls:
 
     async def _attempt(self, value: Any, left: float, wave: _Wave) -> list[Any] | Failed:
         """Call the function once; cancel it after `left` seconds."""
-        if left == math.inf:
-            return await self._call(value, wave)
-        task = asyncio.create_task(self._call(value, wave))
         try:
-            await asyncio.wait({task}, timeout=max(left, 0))
-            if task.done():
-                return task.result()
-        finally:
-            if not task.done():
-                wave.cancelled.add(task)
-                task.cancel()
-                await asyncio.wait({task})
-        return _LATE
-
-    async def _call(self, value: Any, wave: _Wave) -> list[Any] | Failed:
-        try:
-            result = self._copied(await self._function.async_invoke(value))
+            if left == math.inf:  # a limit of None would cost as much as one
+                return await self._call(value)
+            async with asyncio.timeout(left) as limit:
+                outcome = await self._call(value)
+        except TimeoutError:  # of the limit: one of the function is an outcome
+            return _LATE
         except asyncio.CancelledError as cause:
-            if asyncio.current_task() in wave.cancelled:
+            if wave.failure is not None:  # the group ends its workers
                 raise
             return Failed(_ended(cause))
+        return _LATE if limit.expired() else outcome
+
+    async def _call(self, value: Any) -> list[Any] | Failed:
+        try:
+            result = self._copied(await self._function.async_invoke(value))
+        except asyncio.CancelledError:
+            raise
         except Exception as cause:  # noqa: BLE001 - the operator reports it
             return Failed(cause, may_repeat=True)
         except BaseException as cause:  # noqa: BLE001 - some of them would end the event loop

@@ -51,24 +51,23 @@ class EventLoop:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            # With a factory it leaves the loop of this thread alone.
+            runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+            self._loop = runner.get_loop()
             self._thread = threading.Thread(
-                target=_run, args=(self._loop,), name=self._name, daemon=True
+                target=_run, args=(runner,), name=self._name, daemon=True
             )
             self._thread.start()
             weakref.finalize(self, _stop, self._loop).atexit = False
         return self._loop
 
 
-def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, then cancel its remaining tasks."""
-    asyncio.set_event_loop(loop)
-    try:
-        while not _was_stopped(loop):
+def _run(runner: asyncio.Runner) -> None:
+    """Run the loop of a runner until it is stopped; the runner cancels its remaining tasks."""
+    with runner:
+        asyncio.set_event_loop(runner.get_loop())
+        while not _was_stopped(runner.get_loop()):
             pass
-        loop.run_until_complete(_wind_down(loop))
-    finally:
-        loop.close()
 
 
 def _was_stopped(loop: asyncio.AbstractEventLoop) -> bool:
@@ -82,15 +81,6 @@ def _was_stopped(loop: asyncio.AbstractEventLoop) -> bool:
     except (SystemExit, KeyboardInterrupt):  # signals never reach this thread
         return False
     return True
-
-
-async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:
-    left = asyncio.all_tasks(loop) - {asyncio.current_task(loop)}
-    for task in left:
-        task.cancel()
-    await asyncio.gather(*left, return_exceptions=True)
-    await loop.shutdown_asyncgens()
-    await loop.shutdown_default_executor()
 
 
 def _stop(loop: asyncio.AbstractEventLoop) -> None:
