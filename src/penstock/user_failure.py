@@ -134,6 +134,22 @@ def placed(
     return type(cause)(problem, hint=cause.hint, origin=origin)
 
 
+def failure_at(
+    subject: str, where: str, cause: BaseException, created: CallSite | None
+) -> PenstockError:
+    """Return the error for what a user function raised on a record, or let an error of ours say where.
+
+    Args:
+        subject: Whose function it is, e.g. `operator 'totals'`.
+        where: On what it failed.
+        cause: What it raised.
+        created: The user's line that created the operator.
+    """
+    if not isinstance(cause, PenstockError):
+        return user_failure(subject, where, cause, created)
+    return cause if cause.origin is not None else placed(cause, subject, where, created)
+
+
 def is_interrupt(cause: BaseException) -> bool:
     """Return whether a signal raised an exception, and not the callable itself.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
+from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.function_classes import Emitted, Function
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import IN1, IN2, OUT
@@ -124,3 +125,27 @@ class ProcessJoinFunction(Function, Generic[IN1, IN2, OUT]):
             right: The record of the right stream.
             ctx: The timestamps of both, and `output` for side outputs.
         """
+
+
+class WrappedJoin(Function):
+    """Base of functions of ours that call the user's function of two records."""
+
+    def __init__(self, function: Any, method: str | None) -> None:
+        """Wrap a function.
+
+        Args:
+            function: The user's function or object.
+            method: Its method; None calls it directly.
+        """
+        self._function = function
+        self._method = method
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Open the function, if it is an object."""
+        if self._method is not None:
+            self._function.open(runtime_context)
+
+    def close(self) -> None:
+        """Close the function, if it is an object."""
+        if self._method is not None:
+            self._function.close()

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.api.functions.function_classes import MapFunction
-from penstock.api.functions.join_functions import JoinFunction
+from penstock.api.functions.join_functions import JoinFunction, WrappedJoin
 from penstock.api.functions.result_types import result_type
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import TypeMismatchError
 from penstock.program.operators import MAP
 from penstock.types import Row, TypeInformation
-
-if TYPE_CHECKING:
-    from penstock.api.functions.context import RuntimeContext
 
 
 class JoinedRows(DataStream[Row]):
@@ -67,28 +64,8 @@ class JoinedRows(DataStream[Row]):
         )
 
 
-class PairFunction(MapFunction[Row, Row]):
+class PairFunction(WrappedJoin, MapFunction[Row, Row]):
     """Calls the user's function with both sides of a pair and keeps the kind of the change."""
-
-    def __init__(self, function: Any, method: str | None) -> None:
-        """Wrap a function.
-
-        Args:
-            function: The user's function or object.
-            method: Its method; None calls it directly.
-        """
-        self._function = function
-        self._method = method
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        """Open the function, if it is an object."""
-        if self._method is not None:
-            self._function.open(runtime_context)
-
-    def close(self) -> None:
-        """Close the function, if it is an object."""
-        if self._method is not None:
-            self._function.close()
 
     def map(self, value: Row) -> Row:
         """Return the user's row for one pair.

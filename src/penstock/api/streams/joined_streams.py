@@ -7,7 +7,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
 from penstock.api.functions.callables import ToKey
-from penstock.api.functions.join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
+from penstock.api.functions.join_functions import (
+    CoGroupFunction,
+    FlatJoinFunction,
+    JoinFunction,
+    WrappedJoin,
+)
 from penstock.api.functions.result_types import result_type
 from penstock.api.streams.co_grouped_streams import PairedWindows
 from penstock.api.streams.paired_streams import PairedKeys, PairedStreams, Where
@@ -19,7 +24,6 @@ from penstock.types import TypeInformation
 from penstock.types.type_parameters import T1, T2, K, R
 
 if TYPE_CHECKING:
-    from penstock.api.functions.context import RuntimeContext
     from penstock.api.streams.data_stream import DataStream
 
 _FEW = 1_000
@@ -209,7 +213,7 @@ class JoinedWindows(PairedWindows[T1, T2]):
         return self
 
 
-class PairingCoGroup(CoGroupFunction[Any, Any, Any]):
+class PairingCoGroup(WrappedJoin, CoGroupFunction[Any, Any, Any]):
     """Calls the function of a join for the pairs of a co-group."""
 
     def __init__(self, function: Any, method: str | None, kind: JoinKind, *, is_flat: bool) -> None:
@@ -221,20 +225,9 @@ class PairingCoGroup(CoGroupFunction[Any, Any, Any]):
             kind: What becomes of records that have no partner.
             is_flat: It gives any number of results per pair.
         """
-        self._function = function
-        self._method = method
+        super().__init__(function, method)
         self._kind = kind
         self._is_flat = is_flat
-
-    def open(self, runtime_context: RuntimeContext) -> None:
-        """Open the function, if it is an object."""
-        if self._method is not None:
-            self._function.open(runtime_context)
-
-    def close(self) -> None:
-        """Close the function, if it is an object."""
-        if self._method is not None:
-            self._function.close()
 
     def co_group(self, first: Any, second: Any) -> Iterable[Any] | None:
         """Return the results of all pairs; one by one if there are many."""

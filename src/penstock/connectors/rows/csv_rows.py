@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from penstock.connectors.rows.json_rows import checked_row_type
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
@@ -169,7 +169,19 @@ class _Builder:
         self._type = checked_row_type(type_info)
         self._form = CsvForm()
 
-    def _set(self, **values: Any) -> None:
+    def set_array_element_delimiter(self, delimiter: str) -> Self:
+        """Set the delimiter of the elements of an array to `delimiter`."""
+        return self._set(array_delimiter=delimiter)
+
+    def set_quote_character(self, c: str) -> Self:
+        """Set the quote character, around fields that need it, to `c`."""
+        return self._set(quote=c)
+
+    def set_escape_character(self, c: str) -> Self:
+        """Set the escape character, before characters meant literally, to `c`."""
+        return self._set(escape=c)
+
+    def _set(self, **values: Any) -> Self:
         for name, value in values.items():
             single = name in {"delimiter", "quote", "escape"}
             if not isinstance(value, (str, bool)) or (single and len(str(value)) != 1):
@@ -179,6 +191,7 @@ class _Builder:
                     origin=CallSite.of_caller(),
                 )
         self._form = replace(self._form, **values)
+        return self
 
 
 class CsvRowSerializationSchemaBuilder(_Builder):
@@ -190,40 +203,22 @@ class CsvRowSerializationSchemaBuilder(_Builder):
         b'NULL\n'
     """
 
-    def set_field_delimiter(self, c: str) -> CsvRowSerializationSchemaBuilder:
+    def set_field_delimiter(self, c: str) -> Self:
         """Set the delimiter of fields to `c`, one character."""
-        self._set(delimiter=c)
-        return self
+        return self._set(delimiter=c)
 
-    def set_line_delimiter(self, delimiter: str) -> CsvRowSerializationSchemaBuilder:
+    def set_line_delimiter(self, delimiter: str) -> Self:
         """Set the end of lines to `delimiter`, which may be empty."""
-        self._set(line_delimiter=delimiter)
-        return self
+        return self._set(line_delimiter=delimiter)
 
-    def set_array_element_delimiter(self, delimiter: str) -> CsvRowSerializationSchemaBuilder:
-        """Set the delimiter of the elements of an array to `delimiter`."""
-        self._set(array_delimiter=delimiter)
-        return self
-
-    def disable_quote_character(self) -> CsvRowSerializationSchemaBuilder:
+    def disable_quote_character(self) -> Self:
         """Quote nothing."""
         self._form = replace(self._form, quote=None)
         return self
 
-    def set_quote_character(self, c: str) -> CsvRowSerializationSchemaBuilder:
-        """Set the quote character, around fields that need it, to `c`."""
-        self._set(quote=c)
-        return self
-
-    def set_escape_character(self, c: str) -> CsvRowSerializationSchemaBuilder:
-        """Set the escape character, before characters meant literally, to `c`."""
-        self._set(escape=c)
-        return self
-
-    def set_null_literal(self, s: str) -> CsvRowSerializationSchemaBuilder:
+    def set_null_literal(self, s: str) -> Self:
         """Set the text that stands for None to `s`."""
-        self._set(null_literal=s)
-        return self
+        return self._set(null_literal=s)
 
     def build(self) -> CsvRowSerializationSchema:
         """Return the schema."""
@@ -246,40 +241,22 @@ class CsvRowDeserializationSchemaBuilder(_Builder):
         super().__init__(type_info)
         self._errors_skip = False
 
-    def set_field_delimiter(self, delimiter: str) -> CsvRowDeserializationSchemaBuilder:
+    def set_field_delimiter(self, delimiter: str) -> Self:
         """Set the delimiter of fields to `delimiter`, one character."""
-        self._set(delimiter=delimiter)
-        return self
+        return self._set(delimiter=delimiter)
 
-    def set_allow_comments(self, allow_comments: bool) -> CsvRowDeserializationSchemaBuilder:  # noqa: FBT001 - PyFlink's
+    def set_allow_comments(self, allow_comments: bool) -> Self:  # noqa: FBT001 - PyFlink's
         """Skip lines that begin with `#`, if `allow_comments`."""
-        self._set(comments=allow_comments)
-        return self
+        return self._set(comments=allow_comments)
 
-    def set_array_element_delimiter(self, delimiter: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set the delimiter of the elements of an array to `delimiter`."""
-        self._set(array_delimiter=delimiter)
-        return self
-
-    def set_quote_character(self, c: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set the quote character to `c`."""
-        self._set(quote=c)
-        return self
-
-    def set_escape_character(self, c: str) -> CsvRowDeserializationSchemaBuilder:
-        """Set the escape character, before characters meant literally, to `c`."""
-        self._set(escape=c)
-        return self
-
-    def set_null_literal(self, null_literal: str) -> CsvRowDeserializationSchemaBuilder:
+    def set_null_literal(self, null_literal: str) -> Self:
         """Set the text that stands for None to `null_literal`."""
-        self._set(null_literal=null_literal)
-        return self
+        return self._set(null_literal=null_literal)
 
     def set_ignore_parse_errors(
         self,
         ignore_parse_errors: bool,  # noqa: FBT001 - PyFlink's
-    ) -> CsvRowDeserializationSchemaBuilder:
+    ) -> Self:
         """Return None for a line that cannot be read, if `ignore_parse_errors`."""
         self._errors_skip = bool(ignore_parse_errors)
         return self

@@ -25,7 +25,7 @@ from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.panes import pane_starts
-from penstock.user_failure import failing_record, placed, short, user_failure
+from penstock.user_failure import failing_record, failure_at, short
 from penstock.wire.elements import MIN_TIMESTAMP
 
 RECORDS_IN = "combine.numRecordsIn"
@@ -123,11 +123,8 @@ class SenderFold:
             values: The batch.
             position: The iterator over `values` that was being consumed.
         """
-        origin = self._spec.origin
         where = f"{failing_record(values, position)}, key {short(key)}"
-        if not isinstance(cause, PenstockError):
-            return user_failure(self._subject, where, cause, origin)
-        return cause if cause.origin is not None else placed(cause, self._subject, where, origin)
+        return failure_at(self._subject, where, cause, self._spec.origin)
 
 
 def batches_of(entries: Entries, size: int) -> Iterator[Batch]:

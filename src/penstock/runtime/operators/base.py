@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from penstock.errors import PenstockError, UserFunctionError
+from penstock.errors import PenstockError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.spill.spill_space import SpillCounts
-from penstock.user_failure import (
-    failing_record,
-    has_user_frame,
-    placed,
-    short,
-    user_failure,
-)
+from penstock.user_failure import failing_record, failure_at, has_user_frame, short, user_failure
 from penstock.wire.elements import MIN_TIMESTAMP
 
 NO_KEY = object()
@@ -59,25 +53,29 @@ class Operator:
 
     def open(self) -> None:
         """Call `open` of the user's function, if it has one."""
-        opened = getattr(self.spec.function, "open", None) if self.spec.method else None
-        if opened is not None:
-            try:
-                opened(self.context)
-            except PenstockError:
-                raise
-            except BaseException as cause:
-                raise self.failed_in("open", cause) from cause
+        self._call_function("open", self.context)
 
     def close(self) -> None:
         """Call `close` of the user's function, if it has one."""
-        closed = getattr(self.spec.function, "close", None) if self.spec.method else None
-        if closed is not None:
-            try:
-                closed()
-            except PenstockError:
-                raise
-            except BaseException as cause:
-                raise self.failed_in("close", cause) from cause
+        self._call_function("close")
+
+    def guarded(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
+        """Call a method of the user's outside of record processing; its error names `where`.
+
+        Args:
+            where: On what.
+            call: What is called.
+            arguments: Of the call.
+        """
+        try:
+            call(*arguments)
+        except BaseException as cause:
+            raise self.failed_in(where, cause) from cause
+
+    def _call_function(self, method: str, *arguments: Any) -> None:
+        told = getattr(self.spec.function, method, None) if self.spec.method else None
+        if told is not None:
+            self.guarded(method, told, *arguments)
 
     def collect(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Process a batch of records."""
@@ -177,9 +175,7 @@ class Operator:
             return cause
         keyed = "" if key is NO_KEY else f", key {short(key)}"
         where = failing_record(values, position) + of_input + keyed
-        if isinstance(cause, PenstockError):
-            return placed(cause, f"operator {self.spec.name!r}", where, self.spec.origin)
-        return self.failed_in(where, cause)
+        return failure_at(f"operator {self.spec.name!r}", where, cause, self.spec.origin)
 
     def failed_unawares(self, cause: BaseException) -> BaseException:
         """Return the error about an exception outside of calls of user functions.
@@ -190,6 +186,8 @@ class Operator:
         failure = self.failed_in("its records", cause)
         return failure if has_user_frame(cause) else cause
 
-    def failed_in(self, where: str, cause: BaseException) -> UserFunctionError:
-        """Return the error about a user function that raised outside of record processing."""
+    def failed_in(self, where: str, cause: BaseException) -> PenstockError:
+        """Return the error about an exception outside of record processing; returns one of ours."""
+        if isinstance(cause, PenstockError):
+            return cause
         return user_failure(f"operator {self.spec.name!r}", where, cause, self.spec.origin)

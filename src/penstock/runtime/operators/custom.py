@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-from penstock.errors import PenstockError, UserFunctionError
+from penstock.errors import UserFunctionError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.record_attributes import RecordAttributes
 from penstock.runtime.flow.output import Output
@@ -68,31 +68,49 @@ def refuse_result(produced: Any, spec: OperatorSpec) -> None:
     )
 
 
-def guarded(operator: Operator, where: str, call: Callable[..., Any], *arguments: Any) -> None:
-    """Call a method of the user's outside of record processing; its error names `where`."""
-    try:
-        call(*arguments)
-    except PenstockError:
-        raise
-    except BaseException as cause:
-        raise operator.failed_in(where, cause) from cause
-
-
-class CustomOperator(Operator):
-    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`."""
+class OwnOperator(Operator):
+    """What operators of the user's own have in common, with and without a key."""
 
     sets_own_backlog = True
+
+    _inputs: CustomInputs
+
+    def _prepare(self, context: ProcessContext) -> None:
+        """Make the output that the operator of the user is given."""
+        self._context = context
+        self._out = OperatorOutput(self.output, context, self.spec.origin)
+        self._out.copy = self.emission.copy
+        self._out.timeless = f"operator {self.spec.name!r}" if self.spec.is_timeless else None
+        self._ending: set[int] = set()
+
+    def restore_memory(self, memory: int) -> None:
+        """Restore the watermark that it has emitted, which may be less than its own."""
+        self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
+        self.output.restore_watermark(self._out.watermark)
+
+    def _call(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
+        """Call something that belongs to no record."""
+        self._context.current_timestamp = None
+        self.guarded(where, call, *arguments)
+
+    def _forward_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
+        self._call("record attributes", self._inputs.attributes, number, backlog)
+        self._out.flush()
+
+    def _end(self, number: int) -> None:
+        self._call(f"end of input {number + 1}", self._inputs.end, number)
+        self._out.flush()
+
+
+class CustomOperator(OwnOperator):
+    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`."""
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
         self._calls = input_calls(spec.function, spec.method)
         self._timers = UnkeyedTimerService(spec)
-        self._context = ProcessContext(self._timers, spec=spec)
-        self._out = OperatorOutput(output, self._context, spec.origin)
-        self._out.copy = self.emission.copy
-        self._out.timeless = f"operator {spec.name!r}" if spec.is_timeless else None
+        self._prepare(ProcessContext(self._timers, spec=spec))
         self._inputs = CustomInputs(spec.function, len(self._calls), set())
-        self._ending: set[int] = set()
 
     def open(self) -> None:
         """Give the operator its output, then open it."""
@@ -111,9 +129,7 @@ class CustomOperator(Operator):
 
     def take_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
         """Pass the attributes of an input."""
-        self._context.current_timestamp = None
-        guarded(self, "record attributes", self._inputs.attributes, number, backlog)
-        self._out.flush()
+        self._forward_backlog(number, backlog)
 
     def input_ended(self, number: int) -> None:
         """Pass the end of an input; that of the last one when its watermark arrives."""
@@ -134,8 +150,7 @@ class CustomOperator(Operator):
         if watermark == MAX_WATERMARK:
             for number in range(len(self._calls)):
                 self._end(number)
-        self._context.current_timestamp = None
-        guarded(self, "watermark", self.spec.function.process_watermark, watermark)
+        self._call("watermark", self.spec.function.process_watermark, watermark)
         if watermark == MAX_WATERMARK:
             self._out.emit_watermark(MAX_WATERMARK)
         self._out.flush()
@@ -149,24 +164,12 @@ class CustomOperator(Operator):
     def finish_batch(self) -> None:
         """Let the operator emit its buffered results: an attempt may end here."""
         if self.context.is_live:
-            self._context.current_timestamp = None
-            function = self.spec.function
-            guarded(self, "before a checkpoint", function.prepare_snapshot_pre_barrier)
+            self._call("before a checkpoint", self.spec.function.prepare_snapshot_pre_barrier)
         self._out.flush()
 
     def memory(self) -> int | None:
         """Return the watermark it has emitted."""
         return max(self._out.watermark, NEVER_EMITTED)
-
-    def restore_memory(self, memory: int) -> None:
-        """Restore the watermark that it has emitted, which may be less than its own."""
-        self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
-        self.output.restore_watermark(self._out.watermark)
-
-    def _end(self, number: int) -> None:
-        self._context.current_timestamp = None
-        guarded(self, f"end of input {number + 1}", self._inputs.end, number)
-        self._out.flush()
 
     def _process(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
         call, context = self._calls[number], self._context

@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import PenstockError, UnkeyedStateError
+from penstock.errors import UnkeyedStateError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.record_attributes import combined_backlog
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.functions.operator_output import OperatorOutput
 from penstock.runtime.functions.process_context import ProcessContext
 from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.custom import (
     NEVER_EMITTED,
     CustomInputs,
-    guarded,
+    OwnOperator,
     refuse_result,
 )
 from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
@@ -64,24 +63,19 @@ class OperatorKeys:
         return self._timers
 
 
-class KeyedCustomOperator(KeyedTwoInputOperator):
+class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
     """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`, key by key."""
 
-    sets_own_backlog = True
     takes_keys_in_parts = True
 
     def __init__(
         self, spec: OperatorSpec, output: Output, context: OperatorContext, scope: KeyedScope
     ) -> None:
         super().__init__(spec, output, context, scope)
-        self._context = ProcessContext(self._timers, scope.context, spec=spec)
-        self._out = OperatorOutput(output, self._context, spec.origin)
-        self._out.copy = self.emission.copy
-        self._out.timeless = f"operator {spec.name!r}" if spec.is_timeless else None
+        self._prepare(ProcessContext(self._timers, scope.context, spec=spec))
         self._target: Any = spec.function
         self._shipped = b"" if context.is_live else user_code.dump(spec.function)
         self._inputs = CustomInputs(spec.function, len(self._calls), set())
-        self._ending: set[int] = set()
         self._said: dict[int, bool] = {}
         self._is_open = False
         self._groups = KeyGroups(context.get_max_number_of_parallel_subtasks())
@@ -109,8 +103,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         if not self.spec.sorts_itself or self._final_watermark is None:
             super().inputs_complete()
             return
-        waiting, self._waiting = self._waiting, self._nothing()
-        for key, entry in self._with_keys(waiting):
+        for key, entry in self._with_keys(self.take_waiting()):
             self.keys.key, self.keys.group = key, self._group_of(key)
             self._process_entries(key, [entry])
         self.flush()
@@ -134,7 +127,7 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         for number in sorted(self._ending):
             self._end(number)
         self._forward_watermark(final)
-        guarded(self, "close", self._target.close)
+        self.guarded("close", self._target.close)
         self._out.flush()
         self._least = min(self._least, self._out.watermark)
         self._last_backlog = self._last_backlog or self._out.backlog
@@ -188,20 +181,13 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
     def finish_batch(self) -> None:
         """Let the operator write its buffers to state: an attempt may end here."""
         if self.context.is_live:
-            self._context.current_timestamp = None
-            target = self._target
-            guarded(self, "before a checkpoint", target.prepare_snapshot_pre_barrier)
+            self._call("before a checkpoint", self._target.prepare_snapshot_pre_barrier)
         self._out.flush()
 
     def memory(self) -> int | None:
         """Return the watermark it has emitted."""
         emitted = self._out.watermark if self.context.is_live else self._least
         return max(min(emitted, self.watermark), NEVER_EMITTED)
-
-    def restore_memory(self, memory: int) -> None:
-        """Restore the watermark that it has emitted, which may be less than its own."""
-        self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
-        self.output.restore_watermark(self._out.watermark)
 
     def flush(self) -> None:
         """Emit the buffered results."""
@@ -244,24 +230,12 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
         self._target = target
         target.output = self._out
         target.keys = OperatorKeys(self, self._timers)
-        self._context.current_timestamp = None
-        guarded(self, "open", target.open, self.context)
+        self._call("open", target.open, self.context)
         self._is_open = True
         self._out.flush()
 
-    def _forward_backlog(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        self._context.current_timestamp = None
-        guarded(self, "record attributes", self._inputs.attributes, number, backlog)
-        self._out.flush()
-
     def _forward_watermark(self, watermark: int) -> None:
-        self._context.current_timestamp = None
-        guarded(self, "watermark", self._target.process_watermark, watermark)
-
-    def _end(self, number: int) -> None:
-        self._context.current_timestamp = None
-        guarded(self, f"end of input {number + 1}", self._inputs.end, number)
-        self._out.flush()
+        self._call("watermark", self._target.process_watermark, watermark)
 
     def _fire_all(self, final: int) -> None:
         """Fire the timers of all keys of a group that was not processed key by key."""
@@ -282,8 +256,6 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
             context.current_timestamp = stamp
             try:
                 refuse_result(calls[number](value, context), self.spec)
-            except PenstockError:
-                raise
             except BaseException as cause:
                 where = f"record {short(value)} of input {number + 1}, key {short(key)}"
                 raise self.failed_in(where, cause) from cause
@@ -291,4 +263,4 @@ class KeyedCustomOperator(KeyedTwoInputOperator):
     def _fire(self, timestamp: int) -> None:
         self._context.current_timestamp = timestamp
         where = f"timer {timestamp} of key {short(self.keys.key)}"
-        guarded(self, where, self._on_timer, timestamp, self._context)
+        self.guarded(where, self._on_timer, timestamp, self._context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import PenstockError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.exchange.group_order import in_group_order
 from penstock.runtime.flow.output import Output
@@ -139,8 +138,6 @@ class KeyedProcessOperator(KeyedApplyOperator):
         try:
             produced = self._on_timer(timestamp, self._context)
             results = [] if produced is None else list(produced)
-        except PenstockError:
-            raise
         except BaseException as cause:
             where = f"timer {timestamp} of key {short(self.keys.key)}"
             raise self.failed_in(where, cause) from cause

@@ -15,18 +15,15 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.application import input_calls
-from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.keyed_process import KeyedProcessOperator
+from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
 from penstock.wire.elements import MIN_TIMESTAMP
 
 Entry = tuple[int, Any, int | None]
 """(input, record, timestamp)."""
 
-Waiting = list[list[tuple[list[Any], list[int] | None]]]
-"""Buffered batches by input."""
 
-
-class KeyedTwoInputOperator(KeyedProcessOperator):
+class KeyedTwoInputOperator(BuffersInputs, KeyedProcessOperator):
     """Buffers both inputs, then calls the method of the input on every record, key by key."""
 
     def __init__(
@@ -34,20 +31,10 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
     ) -> None:
         super().__init__(spec, output, context, scope)
         self._calls = input_calls(spec.function, spec.method)
-        self._waiting = self._nothing()
-
-    def collector(self, number: int) -> Collect:
-        """Return the receiver of the records of input `number`, which buffers them."""
-
-        def hold(values: list[Any], timestamps: list[int] | None) -> None:
-            self.records_in += len(values)
-            self._waiting[number].append((values, timestamps))
-
-        return hold
 
     def inputs_complete(self) -> None:
         """Process the buffered records, key by key."""
-        waiting, self._waiting = self._waiting, self._nothing()
+        waiting = self.take_waiting()
         final, group_of = self._final_watermark, self._group_of
         for key, entries in self._by_key(waiting).items():
             self.keys.key = key
@@ -64,16 +51,13 @@ class KeyedTwoInputOperator(KeyedProcessOperator):
         entries = [(number, *stamped) for stamped in zip(values, stamps, strict=False)]
         self._process_entries(self.keys.key, entries)
 
-    def _nothing(self) -> Waiting:
-        return [[] for _ in self._calls]
-
-    def _by_key(self, waiting: Waiting) -> dict[Any, list[Entry]]:
+    def _by_key(self, waiting: list[list[Batch]]) -> dict[Any, list[Entry]]:
         groups: dict[Any, list[Entry]] = {}
         for key, entry in self._with_keys(waiting):
             groups.setdefault(key, []).append(entry)
         return groups
 
-    def _with_keys(self, waiting: Waiting) -> Iterator[tuple[Any, Entry]]:
+    def _with_keys(self, waiting: list[list[Batch]]) -> Iterator[tuple[Any, Entry]]:
         for number, batches in enumerate(waiting):
             for values, timestamps in batches:
                 keys = self.keys_of(number, values)

@@ -13,7 +13,7 @@ from itertools import repeat
 from time import time_ns
 from typing import Any
 
-from penstock.errors import PenstockError, TypeMismatchError, UserCodeError
+from penstock.errors import TypeMismatchError, UserCodeError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
 from penstock.runtime.flow.output import Output
@@ -109,7 +109,7 @@ class TimestampsOperator(Operator):
             try:
                 self._current_generator().on_periodic_emit(self._generated)
             except BaseException as cause:
-                raise self._generator_failed(cause, "on_periodic_emit") from cause
+                raise self.failed_in("on_periodic_emit", cause) from cause
             self._pass_on()
         elif self._bound_ms is not None and self._greatest != MIN_TIMESTAMP:
             super().advance_watermark(self._greatest - self._bound_ms - 1)
@@ -214,7 +214,7 @@ class TimestampsOperator(Operator):
             try:
                 made = self._make_generator(self.context)
             except BaseException as cause:
-                raise self._generator_failed(cause, "the maker of the generator") from cause
+                raise self.failed_in("the maker of the generator", cause) from cause
             if not hasattr(made, "on_event") or not hasattr(made, "on_periodic_emit"):
                 raise UserCodeError(
                     f"for_generator was given a function that returned {short(made)}",
@@ -223,9 +223,6 @@ class TimestampsOperator(Operator):
                 )
             self._generator = made
         return self._generator
-
-    def _generator_failed(self, cause: BaseException, where: str) -> PenstockError:
-        return cause if isinstance(cause, PenstockError) else self.failed_in(where, cause)
 
     def _assign(self, assigner: Any, values: list[Any], timestamps: list[int] | None) -> list[int]:
         position = iter(values)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.errors import PenstockError, TypeMismatchError
+from penstock.errors import TypeMismatchError
 from penstock.metrics.values import CounterValue, GaugeValue, MetricValue
 from penstock.runtime.flow.output import Output
 from penstock.runtime.operators.base import Operator
@@ -90,8 +90,6 @@ class OperatorMetrics:
         taken |= operator.spilled.take(uid)
         try:
             taken |= self._metrics.take()
-        except PenstockError:
-            raise
         except BaseException as cause:
             raise operator.failed_in("a gauge", cause) from cause
         for name, value in taken.items():

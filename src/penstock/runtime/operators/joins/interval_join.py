@@ -17,21 +17,17 @@ from collections.abc import Iterable
 from itertools import compress, repeat
 from typing import Any
 
-from penstock.errors import PenstockError, TypeMismatchError
+from penstock.errors import TypeMismatchError
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.joins.interval_buffer import IntervalBuffer
 from penstock.runtime.operators.joins.join_context import InternalJoinContext
 from penstock.runtime.operators.joins.two_sides import lists_by_key
-from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.operators.two_inputs import BuffersInputs
 from penstock.user_failure import short
 from penstock.wire.elements import MIN_TIMESTAMP
-
-Batch = tuple[list[Any], list[int] | None]
-"""(values, timestamps)."""
 
 Entry = tuple[int, int, Any]
 """(time, input, record)."""
@@ -39,7 +35,7 @@ Entry = tuple[int, int, Any]
 _SIDES = ("left", "right")
 
 
-class IntervalJoinOperator(KeyedOperator):
+class IntervalJoinOperator(BuffersInputs):
     """Calls the function for every pair, as soon as both records have arrived."""
 
     may_tag = True
@@ -63,23 +59,12 @@ class IntervalJoinOperator(KeyedOperator):
             (-interval.upper, -interval.lower),
         )
         self._context = InternalJoinContext(self.emission.copy)
-        self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
-
-    def collector(self, number: int) -> Collect:
-        """Return the receiver of the records of input `number`, which buffers them."""
-
-        def hold(values: list[Any], timestamps: list[int] | None) -> None:
-            self.records_in += len(values)
-            self._waiting[number].append((values, timestamps))
-
-        return hold
 
     def inputs_complete(self) -> None:
         """Join the buffered records, key by key."""
-        waiting, self._waiting = self._waiting, ([], [])
         keys: list[Any] = []
         entries: list[Entry] = []
-        for number, batches in enumerate(waiting):
+        for number, batches in enumerate(self.take_waiting()):
             for values, timestamps in batches:
                 stamps = self._timestamps(number, values, timestamps)
                 records, times = self._in_time(number, values, stamps)
@@ -143,8 +128,6 @@ class IntervalJoinOperator(KeyedOperator):
                 produced = call(left, right, context)
                 if produced is not None:
                     results.extend(produced)
-            except PenstockError:
-                raise
             except BaseException as cause:
                 where = f"the pair {short(left)}, {short(right)} of key {short(self.keys.key)}"
                 raise self.failed_in(where, cause) from cause

@@ -25,9 +25,8 @@ from typing import Any
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.base import Collect
 from penstock.runtime.operators.joins.join_side import Change, JoinSide
-from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.operators.two_inputs import Batch, BuffersInputs
 from penstock.types.row import Row, RowKind, row_factory
 
 FIELDS = ("left", "right")
@@ -42,7 +41,7 @@ Pair = tuple[Any, Any, int]
 Changes = dict[bytes, Change]
 
 
-class RegularJoinOperator(KeyedOperator):
+class RegularJoinOperator(BuffersInputs):
     """Buffers both inputs, then joins key by key."""
 
     def __init__(
@@ -56,31 +55,20 @@ class RegularJoinOperator(KeyedOperator):
             for name, record_type in zip(FIELDS, spec.join.record_types, strict=True)
         )
         self._rows_of = (left, right)
-        self._waiting: list[list[list[Any]]] = [[], []]
-
-    def collector(self, number: int) -> Collect:
-        """Return the receiver of the records of input `number`, which buffers them."""
-
-        def hold(values: list[Any], _: list[int] | None) -> None:
-            self.records_in += len(values)
-            self._waiting[number].append(values)
-
-        return hold
 
     def inputs_complete(self) -> None:
         """Join the buffered records, key by key."""
-        waiting, self._waiting = self._waiting, [[], []]
         group_of = self._group_of
-        for key, (lefts, rights) in self._by_key(waiting).items():
+        for key, (lefts, rights) in self._by_key(self.take_waiting()).items():
             self.keys.key = key
             self.keys.group = group_of(key)
             self._join(lefts, rights, can_match=not _is_null(key))
         self.flush()
 
-    def _by_key(self, waiting: list[list[list[Any]]]) -> dict[Any, tuple[list[Any], list[Any]]]:
+    def _by_key(self, waiting: list[list[Batch]]) -> dict[Any, tuple[list[Any], list[Any]]]:
         groups: dict[Any, tuple[list[Any], list[Any]]] = {}
         for number, batches in enumerate(waiting):
-            for values in batches:
+            for values, _ in batches:
                 for key, value in zip(self.keys_of(number, values), values, strict=True):
                     found = groups.get(key)
                     if found is None:

@@ -17,7 +17,8 @@ from typing import Any
 from penstock.errors import PenstockError
 from penstock.runtime.operators.joins.two_sides import KeyedValues, Pairs, pairs_by_key
 from penstock.runtime.operators.keyed import FLUSH_RECORDS
-from penstock.runtime.operators.windows.co_group_windows import Batch, CoGroupWindowOperator
+from penstock.runtime.operators.two_inputs import Batch
+from penstock.runtime.operators.windows.co_group_windows import CoGroupWindowOperator
 from penstock.state.level_state import CurrentGroup
 from penstock.user_failure import short
 
@@ -81,8 +82,6 @@ class CoGroupAtEndOperator(CoGroupWindowOperator):
         return self.keys_of(number, values), values
 
     def _failed_on_key(self, cause: BaseException) -> PenstockError:
-        if isinstance(cause, PenstockError):
-            return cause
         return self.failed_in(f"key {short(self.keys.key)}", cause)
 
 

@@ -13,15 +13,12 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.program.tagged_union import TaggedUnion
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
-from penstock.runtime.operators.base import Collect
+from penstock.runtime.operators.two_inputs import BuffersInputs
 from penstock.runtime.operators.windows.keyed_window import KeyedWindowOperator
 from penstock.wire.elements import MIN_TIMESTAMP
 
-Batch = tuple[list[Any], list[int] | None]
-"""(values, timestamps)."""
 
-
-class CoGroupWindowOperator(KeyedWindowOperator):
+class CoGroupWindowOperator(BuffersInputs, KeyedWindowOperator):
     """coGroup over windows of any kind. It reads the first input first."""
 
     def __init__(
@@ -31,16 +28,6 @@ class CoGroupWindowOperator(KeyedWindowOperator):
         self.may_tag = False
         selectors: Any = spec.key_selectors
         self._selector = lambda tagged: selectors[tagged[0]](tagged[1])
-        self._waiting: tuple[list[Batch], list[Batch]] = ([], [])
-
-    def collector(self, number: int) -> Collect:
-        """Return the receiver of the records of input `number`, which buffers them."""
-
-        def hold(values: list[Any], timestamps: list[int] | None) -> None:
-            self.records_in += len(values)
-            self._waiting[number].append((values, timestamps))
-
-        return hold
 
     def inputs_complete(self) -> None:
         """Add the buffered records to their windows."""
@@ -63,8 +50,3 @@ class CoGroupWindowOperator(KeyedWindowOperator):
         self.records_in += len(values)
         stamps = [MIN_TIMESTAMP] * len(values) if timestamps is None else timestamps
         self.process_key(self.keys.key, list(map(TaggedUnion, repeat(number), values)), stamps)
-
-    def take_waiting(self) -> tuple[list[Batch], list[Batch]]:
-        """Return the batches of each input that arrived since the last call."""
-        waiting, self._waiting = self._waiting, ([], [])
-        return waiting

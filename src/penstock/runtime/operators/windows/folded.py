@@ -18,7 +18,6 @@ from functools import reduce
 from itertools import repeat
 from typing import Any
 
-from penstock.errors import PenstockError
 from penstock.program.folding.fold import Fold
 from penstock.program.window_operation import Evaluation, PaneShape
 from penstock.program.windows import MAX_TIMESTAMP, TimeWindow
@@ -210,8 +209,6 @@ class FoldedWindows:
     def _guarded(self, call: Callable[..., Any], *arguments: Any) -> None:
         try:
             call(*arguments)
-        except PenstockError:
-            raise
         except BaseException as cause:
             where = f"timer {self._time} of key {short(self._host.keys.key)}"
             raise self._host.failed_in(where, cause) from cause

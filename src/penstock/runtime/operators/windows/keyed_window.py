@@ -258,8 +258,6 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def _fire_whole(self, complete: CompleteWindows) -> None:
         try:
             complete.fire()
-        except PenstockError:
-            raise
         except BaseException as cause:
             where = f"timer {complete.time} of key {short(self.keys.key)}"
             raise self.failed_in(where, cause) from cause
@@ -329,8 +327,6 @@ class KeyedWindowOperator(KeyedFoldOperator):
         def run(call: Callable[[], None]) -> None:
             try:
                 call()
-            except PenstockError:
-                raise
             except BaseException as cause:
                 raise self.failed_in(f"{where} of key {short(self.keys.key)}", cause) from cause
 
@@ -361,14 +357,8 @@ class KeyedWindowOperator(KeyedFoldOperator):
     def _call_functions(
         self, what: str, method: Callable[..., None] | None, *arguments: Any
     ) -> None:
-        if method is None:
-            return
-        try:
-            method(*arguments)
-        except PenstockError:
-            raise
-        except BaseException as cause:
-            raise self.failed_in(what, cause) from cause
+        if method is not None:
+            self.guarded(what, method, *arguments)
 
     def _shares(self, panes: PaneShape) -> bool:
         """Return whether windows can share panes: whether accumulators can be merged.
