@@ -124,10 +124,10 @@ def _file_blobs(
 
 
 def _log_blobs(session: SparkSession, checkpoint: QueryCheckpoint, uid: str | None) -> DataFrame:
-    operators = _level_operators(session, checkpoint)
+    operators = level_operators(session, checkpoint)
     if not operators:
         return session.createDataFrame([], BLOB_DDL)
-    logs = reduce(DataFrame.unionAll, (_log_rows(session, checkpoint, op) for op in operators))
+    logs = reduce(DataFrame.unionAll, (log_rows(session, checkpoint, op) for op in operators))
     subtasks = next(iter(operators.values()))
     ordered = logs.repartition("query_operator", "route").sortWithinPartitions(
         "query_operator", "route", "number"
@@ -135,8 +135,15 @@ def _log_blobs(session: SparkSession, checkpoint: QueryCheckpoint, uid: str | No
     return ordered.mapInArrow(SplitLogs(subtasks, uid), BLOB_DDL)
 
 
-def _level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict[int, int]:
-    """Return the stateful operators of the query that are levels, with their partitions."""
+def level_operators(session: SparkSession, checkpoint: QueryCheckpoint) -> dict[int, int]:
+    """Return the stateful operators of a query that are levels, with their partitions.
+
+    A user's stream may have others.
+
+    Args:
+        session: As in `read_state_rows`.
+        checkpoint: Of the query.
+    """
     if not any((checkpoint.path / "state").glob("[0-9]*")):
         return {}
     rows = session.read.format("state-metadata").load(str(checkpoint.path)).collect()
@@ -152,8 +159,14 @@ def _variables(properties: str | None) -> set[str]:
     return {each["stateName"] for each in found.get("stateVariables", ())}
 
 
-def _log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) -> DataFrame:
-    """Return the logs of one level as rows (query_operator, route, number, data)."""
+def log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) -> DataFrame:
+    """Return the logs of one level as rows (query_operator, route, number, data).
+
+    Args:
+        session: As in `read_state_rows`.
+        checkpoint: Of the query.
+        operator: Spark's id of the level.
+    """
     reader = session.read.format("statestore").option("operatorId", operator)
     reader = reader.option("batchId", checkpoint.batch).option("stateVarName", LOG_VARIABLE)
     return reader.load(str(checkpoint.path)).select(

@@ -7,7 +7,6 @@ how much output of an interrupted micro-batch is visible.
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 from pathlib import Path
@@ -21,18 +20,23 @@ from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.recovery import Restored
-from penstock.spark.inspect.checkpoint_state import read_state_rows, reading
+from penstock.spark.inspect.checkpoint_state import (
+    level_operators,
+    log_rows,
+    read_state_rows,
+    reading,
+)
+from penstock.spark.inspect.state_location import QueryCheckpoint
 from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.job.run_outline import RunOutline, source_records
 from penstock.spark.savepoints.savepoint_requests import new_request_id
-from penstock.spark.savepoints.savepoint_taker import STOPPED
+from penstock.spark.savepoints.savepoint_taker import STOPPED, unwritable
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.stream_positions import last_batches
-from penstock.spark.worker.level_processor import LOG_VARIABLE
 from penstock.spark.worker.state_sources import HEAD_NUMBER
 from penstock.state.log.change_log import Head
 from penstock.state.savepoint import (
@@ -72,7 +76,8 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
             prepare_directory(target)
             with reading(job.path), job_settings(session, default_interpreter(session)):
                 read_state_rows(session, job.path).write.parquet(str(rows))
-            report = _report(session, directory / "spark", batch, outline, pinned)
+            query = QueryCheckpoint(directory / "spark", batch)
+            report = _report(session, query, outline, pinned)
             sources = source_records(outline, pinned, _read_before(job, run), directory, batch)
             files = copy_state(sorted(rows.glob("*.parquet")), target)
             write_manifest(
@@ -82,10 +87,7 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
                 stopped = {"savepoint": str(target)}
                 write_verified(job.path / f"{STOPPED}.json", stopped, may_replace=fence)
         except OSError as cause:
-            raise SavepointError(
-                f"the savepoint cannot be written: {cause}",
-                hint="Make room, or name a directory this user may write to.",
-            ) from cause
+            raise unwritable(cause) from cause
         finally:
             shutil.rmtree(rows, ignore_errors=True)
     return target
@@ -155,12 +157,12 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
 
 
 def _report(
-    session: SparkSession, checkpoint: Path, batch: int, outline: RunOutline, pinned: Pinned
+    session: SparkSession, checkpoint: QueryCheckpoint, outline: RunOutline, pinned: Pinned
 ) -> Report:
     """Return watermarks and memory of every subtask, from the heads of their logs."""
     report = Report()
     splits = pinned.open_splits()
-    for head in _heads(session, checkpoint, batch):
+    for head in _heads(session, checkpoint):
         if not head.meta:
             continue
         channels, memory = pickle.loads(head.meta)
@@ -172,26 +174,10 @@ def _report(
     return report
 
 
-def _heads(session: SparkSession, checkpoint: Path, batch: int) -> list[Head]:
-    heads: list[Head] = []
-    if not any((checkpoint / "state").glob("[0-9]*")):
-        return heads
-    rows = session.read.format("state-metadata").load(str(checkpoint)).collect()
-    levels = {row["operatorId"] for row in rows if _has_log(row["operatorProperties"])}
-    for level in sorted(levels):
-        reader = session.read.format("statestore").option("operatorId", level)
-        reader = reader.option("batchId", batch).option("stateVarName", LOG_VARIABLE)
-        found = reader.load(str(checkpoint)).where(f"user_map_key.number = {HEAD_NUMBER}")
-        heads += [
-            Head.decode(bytes(each[0])) for each in found.select("user_map_value.entry").collect()
-        ]
-    return heads
-
-
-def _has_log(properties: str | None) -> bool:
-    """Return whether a stateful operator is a level; a user's stream may have other ones."""
-    described: dict[str, Any] = json.loads(properties or "{}")
-    return LOG_VARIABLE in {each["stateName"] for each in described.get("stateVariables", ())}
+def _heads(session: SparkSession, checkpoint: QueryCheckpoint) -> list[Head]:
+    logs = (log_rows(session, checkpoint, op) for op in level_operators(session, checkpoint))
+    heads = [log.where(f"number = {HEAD_NUMBER}").select("data").collect() for log in logs]
+    return [Head.decode(bytes(row[0])) for rows in heads for row in rows]
 
 
 def _by_group(

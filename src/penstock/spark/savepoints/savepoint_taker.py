@@ -125,7 +125,7 @@ class SavepointTaker:
         except JobFencedError:
             raise  # the other driver answers the request
         except (PenstockError, OSError) as cause:
-            error = cause if isinstance(cause, PenstockError) else _unwritable(cause)
+            error = cause if isinstance(cause, PenstockError) else unwritable(cause)
             self._requests.fail(request, error)
             self._job.events.publish(SavepointFailed(error.problem))
             return
@@ -180,7 +180,8 @@ def _is_complete(target: Path, request: SavepointRequest) -> bool:
     return (target / MANIFEST).exists() and read_savepoint(target).id == request.id
 
 
-def _unwritable(cause: OSError) -> SavepointError:
+def unwritable(cause: OSError) -> SavepointError:
+    """Return the error for a savepoint whose files cannot be written."""
     return SavepointError(
         f"the savepoint cannot be written: {cause}",
         hint="Make room, or name a directory this user may write to.",

@@ -18,9 +18,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +30,7 @@ from pyspark.sql.types import StructType
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import CallSite, SourceError
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import load_path
+from penstock.spark.sources.file_paths import hadoop_path, load_path, local_file
 from penstock.spark.sources.open_quotes import looks_for_open_quotes, open_quote
 
 _HEAD_BYTES = 16 << 10
@@ -78,7 +76,7 @@ class FileColumns:
 
     def _all_fit(self, files: list[str]) -> bool:
         """Return whether one Spark job has found no bad file; False for local files, which are cheap to open."""
-        here = self.source.format == "parquet" and all(map(_local, files))
+        here = self.source.format == "parquet" and all(map(local_file, files))
         if here or len(files) < _MANY:
             return False
         read = self.session.read.format(self.source.format).option("mergeSchema", "true")
@@ -137,7 +135,7 @@ def _of_spark(format_name: str, session: SparkSession, uri: str) -> list[str]:
 
 
 def _of_parquet(session: SparkSession, uri: str) -> list[str]:
-    local = _local(uri)
+    local = local_file(uri)
     if local is None:
         return _of_spark("parquet", session, uri)
     return list(pq.read_schema(local).names)
@@ -192,14 +190,12 @@ def _records(head: bytes) -> Iterable[tuple[int, dict[str, Any]]]:
 
 
 def _head(session: SparkSession, uri: str) -> bytes:
-    local = _local(uri)
+    local = local_file(uri)
     if local is not None and local.suffix not in _COMPRESSED:
         with local.open("rb") as file:
             return file.read(_HEAD_BYTES)
-    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
-    java_session: Any = session._jsparkSession  # noqa: SLF001
-    conf = java_session.sessionState().newHadoopConf()
-    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+    conf, path = hadoop_path(session, uri)
+    jvm: Any = session._jvm  # noqa: SLF001
     codec = jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodec(path)
     stream = path.getFileSystem(conf).open(path)
     try:
@@ -210,7 +206,7 @@ def _head(session: SparkSession, uri: str) -> bytes:
 
 
 def _quotes(columns: FileColumns, uri: str) -> _Refused:
-    local = _local(uri)
+    local = local_file(uri)
     said = {name.lower(): value for name, value in reader_options(columns.source).items()}
     quote = said.get("quote", '"')
     if local is None or local.suffix in _COMPRESSED or said.get("escape") != quote:
@@ -233,8 +229,3 @@ def _lines(columns: FileColumns, *uris: str) -> _Refused:
         found,
         "Close the quote, or double quotes that are text; or set options={'mode': 'PERMISSIVE'}.",
     )
-
-
-def _local(uri: str) -> Path | None:
-    parsed = urlparse(uri)
-    return Path(unquote(parsed.path)) if parsed.scheme in {"", "file"} else None

@@ -16,9 +16,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
 _GLOB = re.compile(r"([\[\]{}*?\\])")
@@ -56,6 +57,19 @@ def local_file(uri: str) -> Path | None:
     if scheme is None:
         return Path(unquote(uri))
     return Path(unquote(uri[scheme.end() :])) if scheme[0].startswith("file:") else None
+
+
+def hadoop_path(session: SparkSession, uri: str) -> tuple[Any, Any]:
+    """Return Hadoop's configuration, and its path of what `uri` names.
+
+    Args:
+        session: Spark.
+        uri: As `DataFrame.inputFiles()` spells it.
+    """
+    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
+    java_session: Any = session._jsparkSession  # noqa: SLF001
+    conf = java_session.sessionState().newHadoopConf()
+    return conf, jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
 
 
 def local_path(path: str) -> Path | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
@@ -20,7 +19,7 @@ from penstock.errors import CallSite, HistoryChangedError, PenstockError, Source
 from penstock.spark.failures.known_failures import has_colon
 from penstock.spark.failures.translation import recognised, translate
 from penstock.spark.sources.file_options import reader_options
-from penstock.spark.sources.file_paths import local_file, names_with_colon, stream_path
+from penstock.spark.sources.file_paths import hadoop_path, local_file, names_with_colon, stream_path
 from penstock.types.arrow import arrow_schema
 
 
@@ -116,10 +115,7 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
     if local is not None:
         found = local.stat()
         return found.st_size, found.st_mtime_ns // 1_000_000
-    jvm: Any = session._jvm  # noqa: SLF001 - no public way to a Hadoop file system
-    java_session: Any = session._jsparkSession  # noqa: SLF001
-    conf = java_session.sessionState().newHadoopConf()
-    path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(uri))
+    conf, path = hadoop_path(session, uri)
     try:
         status = path.getFileSystem(conf).getFileStatus(path)
     except Py4JJavaError as cause:

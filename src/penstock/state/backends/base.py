@@ -53,22 +53,6 @@ class CopyUse(Enum):
     """There was none, or it was of no use: everything was read from the log."""
 
 
-class SinglePart(Protocol):
-    """Entries of one state in one key group, one per key."""
-
-    def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of `key`."""
-
-    def put(self, key: Any, value: Any) -> None:
-        """Set the value of `key`."""
-
-    def remove(self, key: Any) -> None:
-        """Remove the value of `key`, if there is one."""
-
-    def keys(self) -> list[Any]:
-        """Return all keys; costs in proportion to the part."""
-
-
 class NestedPart(Protocol):
     """Entries of one state in one key group, found by key and subkey."""
 
