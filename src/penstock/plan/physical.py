@@ -5,7 +5,8 @@ Every phase is a pure function from plan to plan. A field is empty before the ph
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import CallSite
@@ -258,6 +259,17 @@ class PhysicalPlan:
             return (frozenset(source.id for source in self.sources),)
         bounded = frozenset(reading.source for reading in first.readings)
         return bounded, frozenset(s.id for s in self.sources) - bounded
+
+    def with_parts(self, changed: Callable[[Source], Source]) -> PhysicalPlan:
+        """Return the plan with other parts of sources.
+
+        Args:
+            changed: Part to what is read instead.
+        """
+        sources = tuple(
+            replace(source, parts=tuple(map(changed, source.parts))) for source in self.sources
+        )
+        return replace(self, sources=sources)
 
     def source(self, source_id: int) -> SourcePlan:
         """Return one source."""

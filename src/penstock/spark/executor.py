@@ -11,6 +11,7 @@ from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
+from penstock.connectors.blocking_result import with_stored_result
 from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import (
@@ -34,7 +35,6 @@ from penstock.spark.driver.dependencies import (
 from penstock.spark.driver.recovery import Restored
 from penstock.spark.driver.restart_policy import Restarts
 from penstock.spark.driver.restore import restore, state_files_of
-from penstock.spark.driver.results import with_results
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.failures.translation import ended_job_error, translate
@@ -246,7 +246,11 @@ class SparkJobClient:
             done = self._directory.step(f"run-{run.index}.done")
             if done is None:
                 job.check_cancelled()
-                job.plan = with_results(job.plan, job.directory.path)
+                job.plan = job.plan.with_parts(
+                    lambda part: with_stored_result(
+                        part, lambda read: read.found_in(job.directory.path)
+                    )
+                )
                 self._summaries.append(self._execute(run, handed, state_files, ended))
                 if self._directory.step(STOPPED) is not None:
                     return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
 from penstock.api.streams.data_stream import DataStream
 from penstock.config.job_parameters import job_parameters
+from penstock.connectors.blocking_result import ResultSink, with_stored_result
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
@@ -21,7 +23,6 @@ from penstock.testing.batch_run import run_batch
 from penstock.testing.live_run import run_live
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
-from penstock.testing.stored_results import with_values, without_stored_results
 
 
 def run_in_process(
@@ -120,8 +121,21 @@ class _Job:
             if run.hands_over:
                 self._handed = HandOver(stage.report.watermarks, stage.report.memory)
                 self._state = stage.state
-            self._plan = with_values(self._plan, self._results)
-        return without_stored_results(self._plan, self._results)
+            self._plan = self._with_results()
+        return _without_stored_results(self._plan, self._results)
+
+    def _with_results(self) -> PhysicalPlan:
+        """Return the plan with what sinks of results hold by now."""
+        held = {
+            sink.sink.result: tuple(self._results.records[sink.index])
+            for sink in self._plan.sinks
+            if isinstance(sink.sink, ResultSink)
+        }
+        return self._plan.with_parts(
+            lambda part: with_stored_result(
+                part, lambda read: replace(read, values=held[read.result])
+            )
+        )
 
     def _run_one(self, run: RunPlan, stage: InProcessSinkStage) -> None:
         programs = self._programs(run)
@@ -147,3 +161,14 @@ class _Job:
             handed=self._handed,
             job_parameters=self._parameters,
         )
+
+
+def _without_stored_results(plan: PhysicalPlan, results: Results) -> Results:
+    """Return the results without those stored for the job itself; its sinks are the last ones."""
+    own = sum(not isinstance(sink.sink, ResultSink) for sink in plan.sinks)
+    return replace(
+        results,
+        names=results.names[:own],
+        records=results.records[:own],
+        commits=[counts[:own] for counts in results.commits],
+    )
