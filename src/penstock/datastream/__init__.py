@@ -18,6 +18,9 @@ without Spark, and returns its records; a job on Spark is started by `env.execut
 ...         lambda order, _: order[2]
 ...     )
 ... )
+>>> class Lookup(AsyncFunction):
+...     async def async_invoke(self, value):
+...         return [value * 10]
 """
 
 from penstock.api.environment.job import JobClient, JobExecutionResult, JobStatus

@@ -33,9 +33,6 @@ class AsyncDataStream:
     in flight when a micro-batch is committed.
 
     Example:
-        >>> class Lookup(AsyncFunction):
-        ...     async def async_invoke(self, value):
-        ...         return [value * 10]
         >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
         [10, 20, 30, 40]
     """
@@ -62,9 +59,6 @@ class AsyncDataStream:
             ArgumentError: An argument cannot be used.
 
         Example:
-            >>> class Lookup(AsyncFunction):
-            ...     async def async_invoke(self, value):
-            ...         return [value * 10]
             >>> sorted(collect(AsyncDataStream.unordered_wait(numbers, Lookup(), Time.seconds(5))))
             [10, 20, 30, 40]
         """
@@ -88,9 +82,6 @@ class AsyncDataStream:
         mean the same.
 
         Example:
-            >>> class Lookup(AsyncFunction):
-            ...     async def async_invoke(self, value):
-            ...         return [value * 10]
             >>> always = lambda error: True
             >>> retries = AsyncRetryStrategy.fixed_delay(3, 10, None, exception_predicate=always)
             >>> results = AsyncDataStream.unordered_wait_with_retry(
@@ -115,9 +106,6 @@ class AsyncDataStream:
         Otherwise as `unordered_wait(data_stream, async_function, timeout, capacity, output_type)`.
 
         Example:
-            >>> class Lookup(AsyncFunction):
-            ...     async def async_invoke(self, value):
-            ...         return [value * 10]
             >>> collect(AsyncDataStream.ordered_wait(numbers, Lookup(), Time.seconds(5)))
             [10, 20, 30, 40]
         """
@@ -133,15 +121,12 @@ class AsyncDataStream:
         capacity: int = 100,
         output_type: TypeInformation | None = None,
     ) -> DataStream[OUT]:
-        """Return the results in the order of their records, with retries.
+        """Return the results of `unordered_wait_with_retry` in the order of their records.
 
-        Otherwise as `unordered_wait_with_retry`: `data_stream`, `async_function`, `timeout`,
-        `async_retry_strategy`, `capacity` and `output_type` mean the same.
+        It takes the same: `data_stream`, `async_function`, `timeout`, `async_retry_strategy` (here
+        one that asks for a result), `capacity`, `output_type`.
 
         Example:
-            >>> class Lookup(AsyncFunction):
-            ...     async def async_invoke(self, value):
-            ...         return [value * 10]
             >>> twice = AsyncRetryStrategy.fixed_delay(2, 10, lambda results: not results, None)
             >>> results = AsyncDataStream.ordered_wait_with_retry(
             ...     numbers, Lookup(), Time.seconds(5), twice
