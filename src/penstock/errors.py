@@ -96,12 +96,7 @@ class PenstockError(Exception):
 
     @classmethod
     def here(cls, problem: str, *, hint: str) -> Self:
-        """Return the error of a call that the program is making now, with its line.
-
-        Args:
-            problem: What is wrong, with the offending values.
-            hint: What to do about it, in the imperative.
-        """
+        """Return the error of a call that the program is making now, with its line."""
         return cls(problem, hint=hint, origin=CallSite.of_caller())
 
     def _render_traceback_(self) -> list[str]:

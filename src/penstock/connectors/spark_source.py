@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.connectors.column_positions import repeated
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
 from penstock.types import TypeInformation, Types
 
@@ -54,10 +54,9 @@ class SparkSource(Source):
             ArgumentError: It is not a DataFrame.
         """
         if not hasattr(self.dataframe, "mapInArrow"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self.dataframe!r} is not a Spark DataFrame",
                 hint="Pass what spark.read or spark.readStream returned.",
-                origin=CallSite.of_caller(),
             )
 
     @property
@@ -75,10 +74,9 @@ class SparkSource(Source):
         names = [spark_field["name"] for spark_field in fields]
         twice = repeated(names)
         if twice is not None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the DataFrame has two columns called {twice!r}, and a row would have one of them",
                 hint="Rename one with toDF, or choose the columns with select.",
-                origin=CallSite.of_caller(),
             )
         kinds = [spark_field["type"] for spark_field in fields]
         if not all(isinstance(kind, str) and kind in _TYPES for kind in kinds):

@@ -161,10 +161,9 @@ class LogicalGraph:
         """Check the graph, so that an invalid one cannot exist."""
         object.__setattr__(self, "_by_id", {node.id: node for node in self.nodes})
         if not any(node.kind == SINK for node in self.nodes):
-            raise EmptyGraphError(
+            raise EmptyGraphError.here(
                 "the program has no sink, so there is nothing to execute",
                 hint="End a stream with sink_to, print or execute_and_collect.",
-                origin=CallSite.of_caller(),
             )
         known: set[int] = set()
         uids: dict[str, Node] = {}

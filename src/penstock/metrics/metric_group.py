@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.metrics.instruments import Counter, Distribution, Gauge, Meter, Metric
 from penstock.metrics.values import GaugeReading, MetricValue
 
@@ -40,11 +40,10 @@ class MetricRegistry:
         if found is None:
             found = self._metrics[name] = make()
         if not isinstance(found, kind):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name!r} is a {type(found).__name__.lower()} already, and a "
                 f"{kind.__name__.lower()} was asked for",
                 hint="Give each metric a name of its own, or put it into a group.",
-                origin=CallSite.of_caller(),
             )
         return found
 
@@ -107,10 +106,9 @@ class MetricGroup:
             ArgumentError: `obj` cannot be called; or as for `counter`.
         """
         if not callable(obj):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the gauge {name!r} got {obj!r}, which cannot be called",
                 hint="Pass a function without arguments that returns the value to show.",
-                origin=CallSite.of_caller(),
             )
         self._registry.replace(self.get_metric_identifier(name), Gauge(obj))
 
@@ -126,10 +124,9 @@ class MetricGroup:
         """
         span: Any = time_span_in_seconds
         if type(span) is not int or span < 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the meter {name!r} got a time span of {span!r}",
                 hint="Pass seconds, as an integer from 1.",
-                origin=CallSite.of_caller(),
             )
         return self._registry.add(
             self.get_metric_identifier(name), Meter, lambda: Meter(self._registry.subtask, span)
@@ -155,8 +152,7 @@ class MetricGroup:
 def _checked(name: str) -> str:
     if isinstance(name, str) and name:
         return name
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{name!r} is no name of a metric or a group of them",
         hint="Pass a string that is not empty.",
-        origin=CallSite.of_caller(),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types.information import TypeInformation
 from penstock.types.type_parameters import T
 from penstock.types.types import Types
@@ -33,16 +33,14 @@ class OutputTag(Generic[T]):
             ArgumentError: The id is not a string or blank, or the type is no type.
         """
         if not isinstance(self.tag_id, str) or not self.tag_id.strip():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"an OutputTag cannot be called {self.tag_id!r}",
                 hint="Pass a string that is not blank.",
-                origin=CallSite.of_caller(),
             )
         if self.type_info is None:
             object.__setattr__(self, "type_info", Types.PICKLED_BYTE_ARRAY())
         if not isinstance(self.type_info, TypeInformation):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"OutputTag {self.tag_id!r} got {self.type_info!r} as a type",
                 hint="Call a factory of Types, with its parentheses: Types.INT().",
-                origin=CallSite.of_caller(),
             )

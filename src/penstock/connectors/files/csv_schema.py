@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.connectors.files.file_source import StreamFormat
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.types import RowTypeInfo, TypeInformation, Types
 
 
@@ -142,19 +142,17 @@ class CsvSchemaBuilder:
             ArgumentError: There are no columns.
         """
         if not self._columns:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "a CSV schema has no columns",
                 hint="Add them with add_string_column, add_number_column and so on.",
-                origin=CallSite.of_caller(),
             )
         return CsvSchema(tuple(self._columns), dict(self._options))
 
     def _add(self, name: str, kind: Any) -> CsvSchemaBuilder:
         if not isinstance(kind, TypeInformation):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"column {name!r} has the type {kind!r}",
                 hint="Pass a type of Types, for example Types.DOUBLE().",
-                origin=CallSite.of_caller(),
             )
         self._columns.append((name, kind))
         return self

@@ -159,10 +159,9 @@ class FileConfigBuilder:
         """
         self._prefix = _checked_piece(prefix, "prefix")
         if prefix.startswith(("_", ".")) or not prefix:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"files that begin with {prefix!r} are skipped by most readers",
                 hint="Begin the prefix with a letter.",
-                origin=CallSite.of_caller(),
             )
         return self
 
@@ -186,10 +185,8 @@ OutputFileConfig.OutputFileConfigBuilder = FileConfigBuilder
 def _checked_piece(piece: str, what: str) -> str:
     if isinstance(piece, str) and not {"/", "\0"} & set(piece):
         return piece
-    raise ArgumentError(
-        f"the {what} of file names is {piece!r}",
-        hint="Pass a string without slashes.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"the {what} of file names is {piece!r}", hint="Pass a string without slashes."
     )
 
 

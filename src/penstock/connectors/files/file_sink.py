@@ -262,10 +262,8 @@ class FileSink(Sink):
 def _instance(value: T, wanted: type[T]) -> T:
     if isinstance(value, wanted):
         return value
-    raise ArgumentError(
-        f"the file sink got {value!r} for a {wanted.__name__}",
-        hint=f"Pass a {wanted.__name__}.",
-        origin=CallSite.of_caller(),
+    raise ArgumentError.here(
+        f"the file sink got {value!r} for a {wanted.__name__}", hint=f"Pass a {wanted.__name__}."
     )
 
 
@@ -286,8 +284,7 @@ def _local_path(path: str) -> Path:
 
 
 def _refused(path: str, reason: str) -> ArgumentError:
-    return ArgumentError(
+    return ArgumentError.here(
         f"cannot write files to {path!r}: {reason}",
         hint="Give a local path, or one on a mount that the driver and all workers share.",
-        origin=CallSite.of_caller(),
     )

@@ -41,10 +41,9 @@ class StreamFormat:
             ArgumentError: The character set is not UTF-8.
         """
         if charset_name.replace("-", "").lower() != "utf8":
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"text files in {charset_name!r} cannot be read",
                 hint="Convert them to UTF-8, or read CSV with the option encoding.",
-                origin=CallSite.of_caller(),
             )
         return StreamFormat("text", None, {"recursiveFileLookup": "true"})
 
@@ -86,10 +85,9 @@ class FileSourceBuilder:
             ArgumentError: It is no `Duration`.
         """
         if not isinstance(discovery_interval, Duration):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the discovery interval is {discovery_interval!r}",
                 hint="Pass a Duration, for example Duration.of_seconds(5).",
-                origin=CallSite.of_caller(),
             )
         self._continuous = True
         return self
@@ -208,10 +206,9 @@ class FileSource(Source):
         if "://" not in self.path and not self.path.startswith("file:"):
             object.__setattr__(self, "path", str(Path(self.path).expanduser().absolute()))
         if self.type_info is not None and not isinstance(self.type_info, RowTypeInfo):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the type of files is a row, got {self.type_info!r}",
                 hint="Pass Types.ROW_NAMED(names, types).",
-                origin=CallSite.of_caller(),
             )
 
     @classmethod

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types, find_mismatch
 
@@ -49,21 +49,18 @@ class CollectionSource(SplitSource):
             'a collection of 2'
         """
         if not isinstance(collection, Iterable):
-            raise ArgumentError(
-                f"{collection!r} is not a collection",
-                hint="Pass a list or another iterable.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"{collection!r} is not a collection", hint="Pass a list or another iterable."
             )
         values = list(collection)
         declared = type_info or Types.PICKLED_BYTE_ARRAY()
         refused = find_mismatch(declared, values)
         if refused is not None:
             index, reason = refused
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"element {index} of the collection, {values[index]!r}, is not of type {declared}: "
                 f"{reason}",
                 hint="Correct the element or the type.",
-                origin=CallSite.of_caller(),
             )
         return cls(tuple(declared.coerce_batch(values)), declared)
 

@@ -58,11 +58,10 @@ class IteratorSource(SplitSource):
         ):
             problem = f"records_per_second is {self.records_per_second!r}"
         if problem is not None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 problem,
                 hint="Pass a function of (split, position), one count (or None) per split, and a "
                 "rate of 1 or more (or None).",
-                origin=CallSite.of_caller(),
             )
 
     @classmethod
@@ -99,10 +98,9 @@ class IteratorSource(SplitSource):
             ['a', 'b']
         """
         if not callable(function):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{function!r} is not a generator function",
                 hint="Pass the function itself, without calling it.",
-                origin=CallSite.of_caller(),
             )
         count = _count(function) if bounded else None
         declared = type_info or Types.PICKLED_BYTE_ARRAY()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
 
@@ -41,16 +41,13 @@ class NumberSequenceSource(SplitSource):
         """
         for bound in (self.start, self.end):
             if type(bound) is not int:
-                raise ArgumentError(
-                    f"a bound of a number sequence is {bound!r}",
-                    hint="Pass integers.",
-                    origin=CallSite.of_caller(),
+                raise ArgumentError.here(
+                    f"a bound of a number sequence is {bound!r}", hint="Pass integers."
                 )
         if self.end < self.start:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"a number sequence ends ({self.end}) before it starts ({self.start})",
                 hint="Swap the bounds; both are included.",
-                origin=CallSite.of_caller(),
             )
 
     @property

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 from penstock.connectors.rows.json_rows import checked_row_type
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.connectors.rows.text_values import FROM_TEXT
-from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
+from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -185,10 +185,9 @@ class _Builder:
         for name, value in values.items():
             single = name in {"delimiter", "quote", "escape"}
             if not isinstance(value, (str, bool)) or (single and len(str(value)) != 1):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"the CSV setting {name} is {value!r}",
                     hint="Pass a single character." if single else "Pass a string.",
-                    origin=CallSite.of_caller(),
                 )
         self._form = replace(self._form, **values)
         return self

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from penstock.connectors.rows.json_form import json_text
 from penstock.connectors.rows.serialization import DeserializationSchema, SerializationSchema
 from penstock.connectors.rows.text_values import FROM_TEXT, UNLIKE_JSON
-from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
+from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types import (
     BasicArrayTypeInfo,
     BasicTypeInfo,
@@ -178,10 +178,9 @@ class JsonRowDeserializationSchemaBuilder:
         try:
             self._type = checked_row_type(_type_of_schema(json.loads(json_schema)))
         except (ValueError, TypeError, KeyError, AttributeError) as cause:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the JSON schema {json_schema[:200]!r} cannot be used: {cause}",
                 hint="Pass a schema of an object with properties of simple types, or type_info.",
-                origin=CallSite.of_caller(),
             ) from cause
         return self
 
@@ -202,10 +201,9 @@ class JsonRowDeserializationSchemaBuilder:
             ArgumentError: No type was set, or errors are to be both raised and ignored.
         """
         if self._missing_fails and self._errors_skip:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "fail_on_missing_field and ignore_parse_errors exclude each other",
                 hint="Call one of them.",
-                origin=CallSite.of_caller(),
             )
         return JsonRowDeserializationSchema(
             checked_row_type(self._type), self._missing_fails, self._errors_skip
@@ -223,10 +221,9 @@ def checked_row_type(type_info: TypeInformation | None) -> RowTypeInfo:
     """
     if isinstance(type_info, RowTypeInfo):
         return type_info
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"the type of the rows is {type_info!r}",
         hint="Pass Types.ROW_NAMED(names, types), or Types.ROW(types).",
-        origin=CallSite.of_caller(),
     )
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite, DecodeError, TypeMismatchError
+from penstock.errors import ArgumentError, DecodeError, TypeMismatchError
 from penstock.types.base import TypeInformation
 from penstock.types.row import Row
 from penstock.types.types import Types
@@ -79,10 +79,8 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
         try:
             codecs.lookup(self.charset)
         except (LookupError, TypeError) as cause:
-            raise ArgumentError(
-                f"{self.charset!r} is not a character set",
-                hint="Pass a name such as 'UTF-8'.",
-                origin=CallSite.of_caller(),
+            raise ArgumentError.here(
+                f"{self.charset!r} is not a character set", hint="Pass a name such as 'UTF-8'."
             ) from cause
 
     def serialize(self, element: Any) -> bytes:
@@ -151,10 +149,9 @@ class RowFieldExtractorSchema(SerializationSchema):
             ArgumentError: It is not an integer from 0.
         """
         if type(self.field_index) is not int or self.field_index < 0:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the field index is {self.field_index!r}",
                 hint="Pass the position of the field, from 0.",
-                origin=CallSite.of_caller(),
             )
 
     def serialize(self, element: Any) -> bytes:
@@ -199,10 +196,9 @@ class Encoder:
         except (LookupError, TypeError):
             is_utf8 = False
         if not is_utf8:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"files in {charset_name!r} cannot be written",
                 hint="Write UTF-8, which is the default.",
-                origin=CallSite.of_caller(),
             )
         return Encoder()
 
