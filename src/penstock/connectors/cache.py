@@ -10,19 +10,16 @@ same name; on a single host any directory will do.
 
 from __future__ import annotations
 
-import contextlib
 import pickle
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
-from penstock.connectors.os_errors import sink_errors
-from penstock.errors import SinkError, SourceError
+from penstock.connectors.pickled_file import PickledFileWriter
+from penstock.errors import SourceError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types.information import TypeInformation
-from penstock.user_failure import raise_interrupt, words_of
 
 BLOCK_RECORDS = 2048
 """Records in a block."""
@@ -81,61 +78,31 @@ def open_cache_file(directory: Path, context: SinkContext) -> SinkWriter:
     return _CacheWriter(directory, context)
 
 
-class _CacheWriter(SinkWriter):
+class _CacheWriter(PickledFileWriter):
     """Writes one file, made at the first block."""
 
+    doing = "cache records"
+    file_kind = "cache"
+    refusal = "records of {} cannot be cached"
+
     def __init__(self, directory: Path, context: SinkContext) -> None:
-        self._context = context
-        self._path = directory / uuid.uuid4().hex
-        self._file: BinaryIO | None = None
+        super().__init__(directory, context)
         self._waiting: list[Any] = []
         self._offsets: list[int] = []
-        self._record_count = 0
 
     def write(self, values: list[Any]) -> None:
         self._waiting += values
         while len(self._waiting) >= BLOCK_RECORDS:
-            self._write_block(self._waiting[:BLOCK_RECORDS])
+            self._offsets.append(self._append(self._waiting[:BLOCK_RECORDS]))
             del self._waiting[:BLOCK_RECORDS]
 
     def prepare_commit(self) -> list[Any]:
         if self._waiting:
-            self._write_block(self._waiting)
-        if self._file is None:
+            self._offsets.append(self._append(self._waiting))
+        if not self._close():
             return []
-        with sink_errors(self._path.parent, "cache records", self._context.origin):
-            self._file.close()
         offsets = tuple(self._offsets)
         return [CacheFile(str(self._path), self._context.subtask, self._record_count, offsets)]
-
-    def abort(self) -> None:
-        if self._file is None:
-            return
-        with sink_errors(self._path.parent, "remove a cache file", self._context.origin):
-            self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self._file.close()
-
-    def _write_block(self, block: list[Any]) -> None:
-        data = self._pickled(block)
-        with sink_errors(self._path.parent, "cache records", self._context.origin):
-            if self._file is None:
-                self._file = self._path.open("xb")
-            self._offsets.append(self._file.tell())
-            self._file.write(data)
-        self._record_count += len(block)
-
-    def _pickled(self, block: list[Any]) -> bytes:
-        try:
-            return pickle.dumps(block, 5)
-        except BaseException as cause:  # whatever a user's __reduce__ raises
-            raise_interrupt(cause)
-            raise SinkError(
-                f"records of {self._context.name} cannot be cached: {words_of(cause)}",
-                hint="Map them to values that can be pickled first.",
-                origin=self._context.origin,
-            ) from cause
 
 
 class _CacheCommitter(Committer):

@@ -11,20 +11,17 @@ recording it, the resumed job delivers that epoch again.
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import struct
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.pickled_file import PickledFileWriter
 from penstock.errors import SinkError
-from penstock.graph.endpoints import Committer, SinkContext, SinkWriter
-from penstock.user_failure import raise_interrupt, words_of
+from penstock.graph.endpoints import Committer, SinkContext
 
 CHUNK_VALUES = 2048
 """Greatest number of values in a chunk."""
@@ -52,7 +49,7 @@ def spool_directory(context: SinkContext) -> Path:
     return context.scratch / "spool" / context.sink_id
 
 
-class SpoolWriter(SinkWriter):
+class SpoolWriter(PickledFileWriter):
     """Pickles values into one spool file, made on the first value.
 
     Args:
@@ -60,14 +57,15 @@ class SpoolWriter(SinkWriter):
         convert: Converts each list of values before it is pickled; None does not convert.
     """
 
+    doing = "spool values"
+    file_kind = "spool"
+    refusal = "values of sink {} cannot be brought to the driver"
+
     def __init__(
         self, context: SinkContext, convert: Callable[[list[Any]], list[Any]] | None = None
     ) -> None:
-        self._context = context
+        super().__init__(spool_directory(context), context)
         self._convert = convert
-        self._path = spool_directory(context) / uuid.uuid4().hex
-        self._file: BinaryIO | None = None
-        self._record_count = 0
 
     def write(self, values: list[Any]) -> None:
         """Append `values`; they may be changed afterwards.
@@ -77,55 +75,20 @@ class SpoolWriter(SinkWriter):
         """
         for start in range(0, len(values), CHUNK_VALUES):
             chunk = values[start : start + CHUNK_VALUES]
-            data = self._pickled(self._convert(chunk) if self._convert else chunk)
-            with self._os_errors("spool values"):
-                if self._file is None:
-                    self._file = self._path.open("xb")
-                self._file.write(_LENGTH.pack(len(data)))
-                self._file.write(data)
-            self._record_count += len(chunk)
+            self._append(self._convert(chunk) if self._convert else chunk)
 
     def prepare_commit(self) -> list[Any]:
         """Close the file; returns no handle if there were no values.
 
-        Not synced to disk: after a loss of power the epoch is computed again anyway.
-
         Raises:
             SinkError: The file system refused.
         """
-        if self._file is None:
+        if not self._close():
             return []
-        with self._os_errors("spool values"):
-            self._file.close()
         return [SpooledValues(self._path.name, self._context.subtask, self._record_count)]
 
-    def abort(self) -> None:
-        """Remove the file.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        if self._file is None:
-            return
-        with self._os_errors("remove a spool file"):
-            self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self._file.close()
-
-    def _pickled(self, chunk: list[Any]) -> bytes:
-        try:
-            return pickle.dumps(chunk, 5)
-        except BaseException as cause:  # whatever a user's __reduce__ raises
-            raise_interrupt(cause)
-            raise SinkError(
-                f"values of sink {self._context.name} cannot be brought to the driver: {words_of(cause)}",
-                hint="Map them to values that can be pickled first.",
-                origin=self._context.origin,
-            ) from cause
-
-    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
-        return sink_errors(self._path.parent, doing, self._context.origin)
+    def _head_of(self, data: bytes) -> bytes:
+        return _LENGTH.pack(len(data))
 
 
 class SpoolCommitter(Committer):

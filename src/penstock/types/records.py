@@ -99,15 +99,10 @@ class RowTypeInfo(TypeInformation[Row]):
         """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
-        lists = bulk_values(values, kinds, self.field_names, by_name=True)
-        if lists is None:
+        found = _fitted(self, values, kinds, is_row=True)
+        if found is None:
             return coerce_one_by_one(self, values)
-        columns = list(zip(*lists, strict=True))
-        fitted = [
-            fit_column(t, column, nullable=True)
-            for t, column in zip(self.field_types, columns, strict=True)
-        ]
-        unchanged = same_objects(fitted, columns)
+        lists, fitted, unchanged = found
         if unchanged and only_rows(kinds) and schemas_of(values) == {self.field_names}:
             return values
         # Unchanged values are copied too: two rows must not share a list of values.
@@ -177,15 +172,11 @@ class TupleTypeInfo(TypeInformation[tuple[Any, ...]]):
         """Coerce column by column; coerce records of mixed shapes one by one."""
         if not kinds:
             return values
-        lists = bulk_values(values, kinds, self.field_names, by_name=False)
-        if lists is None:
+        found = _fitted(self, values, kinds, is_row=False)
+        if found is None:
             return coerce_one_by_one(self, values)
-        columns = list(zip(*lists, strict=True))
-        fitted = [
-            fit_column(t, column, nullable=False)
-            for t, column in zip(self.field_types, columns, strict=True)
-        ]
-        if same_objects(fitted, columns):
+        lists, fitted, unchanged = found
+        if unchanged:
             return values if kinds == {tuple} else list(map(tuple, lists))
         return list(zip(*fitted, strict=True))
 
@@ -225,3 +216,21 @@ def _coerced_field(name: str, field_type: TypeInformation, value: Any) -> Any:
     except ValueError as refused:
         msg = f"field {name!r}: {refused}"
         raise ValueError(msg) from refused
+
+
+def _fitted(
+    type_info: RowTypeInfo | TupleTypeInfo, values: Sequence[Any], kinds: set[type], *, is_row: bool
+) -> tuple[Sequence[Sequence[Any]], list[Sequence[Any]], bool] | None:
+    """Return the values of every record, their coerced columns, and whether none has changed.
+
+    None if each record must be checked alone.
+    """
+    lists = bulk_values(values, kinds, type_info.field_names, by_name=is_row)
+    if lists is None:
+        return None
+    columns = list(zip(*lists, strict=True))
+    fitted = [
+        fit_column(t, column, nullable=is_row)
+        for t, column in zip(type_info.field_types, columns, strict=True)
+    ]
+    return lists, fitted, same_objects(fitted, columns)
