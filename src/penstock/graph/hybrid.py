@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.errors import CallSite, GraphError
+from penstock.errors import GraphError
 from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.types.information import TypeInformation
@@ -35,26 +35,22 @@ class HybridSource(Source):
             GraphError: Fewer than two parts, an unbounded one before the last, or types
                 that differ.
         """
-        origin = CallSite.of_caller()
         if len(self.parts) < 2:  # noqa: PLR2004 - hybrid means more than one
-            raise GraphError(
+            raise GraphError.here(
                 f"a hybrid source needs at least two sources, got {len(self.parts)}",
                 hint="Add the source that follows with add_source.",
-                origin=origin,
             )
         for part in self.parts[:-1]:
             if not part.is_bounded:
-                raise GraphError(
+                raise GraphError.here(
                     f"{part.describe()} is unbounded, so the sources after it are never read",
                     hint="Put the unbounded source last.",
-                    origin=origin,
                 )
         types = {str(part.get_produced_type()) for part in self.parts}
         if len(types) > 1:
-            raise GraphError(
+            raise GraphError.here(
                 f"the sources of a hybrid source have different types: {sorted(types)}",
                 hint="Give them the same schema, column order included.",
-                origin=origin,
             )
 
     @staticmethod
@@ -73,14 +69,12 @@ class HybridSource(Source):
         Raises:
             GraphError: `source` is not read by positions, or a position is none.
         """
-        origin = CallSite.of_caller()
         if not positions or any(type(at) is not int or at < 0 for at in positions):
-            raise GraphError(
+            raise GraphError.here(
                 f"backlog cannot end at the positions {list(positions)}",
                 hint="Pass one position from 0 for all splits, or one for each.",
-                origin=origin,
             )
-        return _split_at(source, BacklogEnd(positions=positions), origin)
+        return _split_at(source, BacklogEnd(positions=positions))
 
     @staticmethod
     def until_timestamp(source: SplitSource, timestamp_ms: int) -> HybridSource:
@@ -93,14 +87,12 @@ class HybridSource(Source):
         Raises:
             GraphError: `source` is not read by positions, or the timestamp is no int.
         """
-        origin = CallSite.of_caller()
         if type(timestamp_ms) is not int:
-            raise GraphError(
+            raise GraphError.here(
                 f"backlog cannot end at the timestamp {timestamp_ms!r}",
                 hint="Pass epoch milliseconds as an int.",
-                origin=origin,
             )
-        return _split_at(source, BacklogEnd(timestamp_ms=timestamp_ms), origin)
+        return _split_at(source, BacklogEnd(timestamp_ms=timestamp_ms))
 
     def is_processing_backlog(self, part: int) -> bool:
         """Return whether a part is backlog: all parts but the last are."""
@@ -139,12 +131,11 @@ class HybridSourceBuilder:
         return HybridSource(self.parts)
 
 
-def _split_at(source: SplitSource, end: BacklogEnd, origin: CallSite | None) -> HybridSource:
+def _split_at(source: SplitSource, end: BacklogEnd) -> HybridSource:
     if not isinstance(source, SplitSource):
-        raise GraphError(
+        raise GraphError.here(
             f"the backlog of {source!r} cannot end within it: it is not read by positions",
             hint="Use a SplitSource, or a HybridSource of what is before and what is behind.",
-            origin=origin,
         )
     return HybridSource(
         (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from penstock.errors import ArgumentError
 from penstock.types import Duration, Time
@@ -11,6 +13,21 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 Length = int | timedelta | Duration | Time
 """A length of time; an integer counts milliseconds."""
+
+
+_NANOSECONDS: dict[type, Callable[[Any], int]] = {
+    int: lambda length: length * 1_000_000,
+    Time: lambda length: length.to_milliseconds() * 1_000_000,
+    Duration: lambda length: length.nanos,
+    timedelta: lambda length: length // timedelta(microseconds=1) * 1_000,
+}
+"""Class of a length of time to how long it is."""
+
+
+def nanoseconds_of(length: Any) -> int | None:
+    """Return how long a length of time is, None if it is none."""
+    make = _NANOSECONDS.get(type(length))
+    return None if make is None else make(length)
 
 
 def length_of(value: Length, operation: str) -> timedelta:

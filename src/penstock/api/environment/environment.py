@@ -310,10 +310,9 @@ class StreamExecutionEnvironment(PythonDependencies):
     ) -> DataStream:
         origin = CallSite.of_caller()
         if not isinstance(source, Source):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{source!r} is not a source",
                 hint="Pass a FileSource, NumberSequenceSource, SparkSource or another Source.",
-                origin=origin,
             )
         declared = source.get_produced_type() if type_info is None else type_info
         return DataStream.of_source(

@@ -102,22 +102,20 @@ def record(
     """
     if not isinstance(function, SourceFunction):
         forgotten = isinstance(function, type) and issubclass(function, SourceFunction)
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"add_source takes a SourceFunction, got {function!r}",
             hint=f"Did you forget the parentheses? Pass {function.__name__}() instead."
             if forgotten
             else "Pass a SourceFunction; what is a Source goes to from_source.",
-            origin=origin,
         )
     context = SourceContext()
     try:
         function.run(context)
     except _EndlessError as cause:
         function.cancel()
-        raise SourceError(
+        raise SourceError.here(
             f"source {name!r} did not end within {MAX_RECORDS} records and {MAX_SECONDS:g} s",
             hint=_ENDLESS_HINT,
-            origin=origin,
         ) from cause
     except PenstockError:
         raise
@@ -131,9 +129,8 @@ def record(
         ) from cause
     stamps = [stamp for stamp in context.timestamps if stamp is not None]
     if stamps and len(stamps) < len(context.values):
-        raise SourceError(
+        raise SourceError.here(
             f"source {name!r} gave timestamps to {len(stamps)} of {len(context.values)} records",
             hint="Use either collect or collect_with_timestamp throughout.",
-            origin=origin,
         )
     return RecordedSource.of(context.values, stamps or None, type_info)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from inspect import Parameter, signature
 from typing import Any
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.logical import Watermarking
 from penstock.program.watermark_generator import Watermark, WatermarkGenerator, WatermarkOutput
 from penstock.types.time import Duration
@@ -134,18 +134,15 @@ class WatermarkStrategy:
             ...         pass
             >>> strategy = WatermarkStrategy.for_generator(AtEach)
         """
-        origin = CallSite.of_caller()
         if isinstance(supplier, WatermarkGenerator):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"for_generator got the generator {supplier!r}, but every split needs its own",
                 hint=f"Pass what makes one: lambda: {type(supplier).__name__}(…).",
-                origin=origin,
             )
         if not callable(supplier):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"for_generator got {supplier!r}",
                 hint="Pass a WatermarkGenerator class, or a function that returns a generator.",
-                origin=origin,
             )
         return WatermarkStrategy(None, make_generator=_Supplier(supplier, _takes_one(supplier)))
 

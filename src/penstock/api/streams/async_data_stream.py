@@ -6,6 +6,7 @@ import inspect
 from datetime import timedelta
 from typing import Any
 
+from penstock.api.environment.durations import nanoseconds_of
 from penstock.api.functions.async_functions import AsyncFunction
 from penstock.api.functions.async_retries import (
     NO_RETRY_STRATEGY,
@@ -22,7 +23,6 @@ from penstock.types import Duration, Time, TypeInformation
 from penstock.types.type_parameters import IN, OUT
 
 _METHOD = "async_invoke"
-_MILLISECOND = timedelta(milliseconds=1)
 
 
 class AsyncDataStream:
@@ -147,8 +147,8 @@ def _wait(
 ) -> DataStream[OUT]:
     origin = CallSite.of_caller()
     if not isinstance(stream, DataStream):
-        raise ArgumentError(f"{stream!r} is not a stream", hint="Pass a DataStream.", origin=origin)
-    _check_function(operation, function, origin)
+        raise ArgumentError.here(f"{stream!r} is not a stream", hint="Pass a DataStream.")
+    _check_function(operation, function)
     environment = stream.get_execution_environment()
     node_id = environment.graph.add(
         KEYED_ASYNC if stream.has_key else ASYNC,
@@ -163,68 +163,56 @@ def _wait(
     return environment.stream_of(node_id)
 
 
-def _check_function(operation: str, function: Any, origin: CallSite | None) -> None:
+def _check_function(operation: str, function: Any) -> None:
     method_of(function, AsyncFunction, _METHOD, operation, allow_callable=False)
     if not inspect.iscoroutinefunction(function.async_invoke):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Method 'async_invoke' of class '{type(function)}' should be declared as 'async def'.",
             hint="Write async def async_invoke(self, value), without yield.",
-            origin=origin,
         )
     if inspect.iscoroutinefunction(function.timeout):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Method 'timeout' of class '{type(function)}' should not be declared as 'async def'.",
             hint="Write def timeout(self, value): it only returns what stands for the result.",
-            origin=origin,
         )
 
 
 def _spec(timeout: Any, strategy: Any, capacity: Any, *, ordered: bool) -> AsyncSpec:
-    origin = CallSite.of_caller()
     if strategy is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "Async retry strategy should not be None.",
             hint="Pass AsyncRetryStrategy.no_restart(), or call the method without retry.",
-            origin=origin,
         )
     if not isinstance(strategy, AsyncRetryStrategy):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{strategy!r} is not a retry strategy",
             hint="Pass AsyncRetryStrategy.fixed_delay(…) or an object of a class derived from it.",
-            origin=origin,
         )
-    timeout_ms = _milliseconds(timeout, origin)
+    timeout_ms = _milliseconds(timeout)
     if timeout_ms <= 0 and not isinstance(strategy, NoRetryStrategy):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "Timeout should be configured when do async with retry.",
             hint=f"It is {timeout!r}; pass the time that all attempts may take.",
-            origin=origin,
         )
     if strategy.get_retry_predicate() is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Retry predicate of the async retry strategy '{type(strategy)}' is None.",
             hint="Return an AsyncRetryPredicate from get_retry_predicate.",
-            origin=origin,
         )
     if type(capacity) is not int or capacity < 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"the capacity is {capacity!r}",
             hint="Pass how many calls may be under way: an integer, 1 or more.",
-            origin=origin,
         )
     return AsyncSpec(ordered, max(timeout_ms, 0), capacity, strategy)
 
 
-def _milliseconds(timeout: Any, origin: CallSite | None) -> int:
+def _milliseconds(timeout: Any) -> int:
     """Return a length of time in milliseconds, rounded up."""
-    if isinstance(timeout, Time):
-        return timeout.to_milliseconds()
-    if isinstance(timeout, Duration):
-        return -Duration(-timeout.nanos).to_millis()
-    if isinstance(timeout, timedelta):
-        return -(-timeout // _MILLISECOND)
-    raise ArgumentError(
+    nanoseconds = None if isinstance(timeout, int) else nanoseconds_of(timeout)
+    if nanoseconds is not None:
+        return -(-nanoseconds // 1_000_000)
+    raise ArgumentError.here(
         f"the timeout is {timeout!r}",
         hint="Pass a Time, for example Time.seconds(10), a Duration or a timedelta.",
-        origin=origin,
     )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, Self, overload
 
-from penstock.api.environment.durations import Length
+from penstock.api.environment.durations import Length, nanoseconds_of
 from penstock.api.functions.function_classes import Emitted
 from penstock.api.functions.join_functions import JoinContext, ProcessJoinFunction
 from penstock.api.functions.result_types import result_type
@@ -15,7 +14,7 @@ from penstock.api.user_code import method_of, name_of
 from penstock.errors import ArgumentError, GraphError
 from penstock.program.join import IntervalSpec
 from penstock.program.operators import KEYED_INTERVAL_JOIN
-from penstock.types import Duration, Time, TypeInformation
+from penstock.types import TypeInformation
 from penstock.types.inferred import enforced
 from penstock.types.output_tag import OutputTag
 from penstock.types.type_parameters import T1, T2, K, R
@@ -23,14 +22,6 @@ from penstock.types.type_parameters import T1, T2, K, R
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
     from penstock.api.streams.keyed_stream import KeyedStream
-
-_NANOSECONDS: dict[type, Callable[[Any], int]] = {
-    int: lambda length: length * 1_000_000,
-    Time: lambda length: length.to_milliseconds() * 1_000_000,
-    Duration: lambda length: length.nanos,
-    timedelta: lambda length: length // timedelta(microseconds=1) * 1_000,
-}
-"""Class of a bound to how long it is."""
 
 
 class IntervalJoin(Generic[T1, T2, K]):
@@ -225,8 +216,7 @@ class IntervalJoined(Generic[T1, T2, K]):
 
 
 def _milliseconds(bound: Any) -> int:
-    make = _NANOSECONDS.get(type(bound))
-    nanoseconds = None if make is None else make(bound)
+    nanoseconds = nanoseconds_of(bound)
     if nanoseconds is None or nanoseconds % 1_000_000:
         raise ArgumentError.here(
             f"between got {bound!r}",

@@ -11,7 +11,6 @@ from penstock.api.streams.broadcast_streams import BroadcastStream
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import check_broadcast_states
 from penstock.api.user_code import bound_method
-from penstock.errors import CallSite
 from penstock.graph.logical import Partitioning
 from penstock.program.operators import PARTITION
 from penstock.program.partitioning import StreamPartitioner
@@ -140,7 +139,7 @@ class Repartitioning(StreamBase[T], Generic[T]):
         if broadcast_state_descriptor is None:
             return everywhere
         descriptors = (broadcast_state_descriptor, *other_broadcast_state_descriptors)
-        check_broadcast_states(descriptors, CallSite.of_caller())
+        check_broadcast_states(descriptors)
         return BroadcastStream(everywhere, descriptors)
 
     def _partitioned(self, name: str, partitioning: Partitioning) -> DataStream:

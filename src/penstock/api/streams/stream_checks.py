@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from penstock.api.state.descriptors import MapStateDescriptor
-from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.errors import ArgumentError, GraphError
 from penstock.graph.logical import Node
 from penstock.types import TupleTypeInfo, TypeInformation, Types
 from penstock.types.inferred import InferredTypeInfo, common_type, described
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
-def union_type(
-    stream: DataStream, others: Sequence[DataStream], origin: CallSite | None
-) -> TypeInformation:
+def union_type(stream: DataStream, others: Sequence[DataStream]) -> TypeInformation:
     """Check the streams of a union and return the type of their records.
 
     Raises:
@@ -27,31 +25,26 @@ def union_type(
         GraphError: There is no other, or one is of another environment or type.
     """
     if not others:
-        raise GraphError("union got no other stream", hint="Pass at least one.", origin=origin)
+        raise GraphError.here("union got no other stream", hint="Pass at least one.")
     for other in others:
         if not hasattr(other, "get_execution_environment"):
-            raise ArgumentError(
-                f"{other!r} is not a stream", hint="Pass DataStreams.", origin=origin
-            )
+            raise ArgumentError.here(f"{other!r} is not a stream", hint="Pass DataStreams.")
         if other.get_execution_environment() is not stream.get_execution_environment():
-            raise GraphError(
+            raise GraphError.here(
                 "the streams belong to different environments",
                 hint="Create all streams of a job in one environment.",
-                origin=origin,
             )
     types = [stream.get_type(), *(other.get_type() for other in others)]
     common = common_type(types)
     if common is None:
         different = " and ".join(dict.fromkeys(map(repr, types)))
-        raise GraphError(
-            f"the streams have types {different}",
-            hint="Map them to one type first.",
-            origin=origin,
+        raise GraphError.here(
+            f"the streams have types {different}", hint="Map them to one type first."
         )
     return common
 
 
-def check_broadcast_states(descriptors: Sequence[Any], origin: CallSite | None) -> None:
+def check_broadcast_states(descriptors: Sequence[Any]) -> None:
     """Check what a stream is broadcast with.
 
     Raises:
@@ -59,14 +52,13 @@ def check_broadcast_states(descriptors: Sequence[Any], origin: CallSite | None) 
     """
     for descriptor in descriptors:
         if not isinstance(descriptor, MapStateDescriptor):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"broadcast got {descriptor!r}",
                 hint="Pass a MapStateDescriptor: broadcast state is a map.",
-                origin=origin,
             )
 
 
-def check_side_output(node: Node, tag: Any, origin: CallSite | None) -> None:
+def check_side_output(node: Node, tag: Any) -> None:
     """Check that an operator can have a side output.
 
     Raises:
@@ -74,19 +66,16 @@ def check_side_output(node: Node, tag: Any, origin: CallSite | None) -> None:
         GraphError: The operator has no side outputs.
     """
     if not isinstance(tag, OutputTag):
-        raise ArgumentError(
-            f"get_side_output got {tag!r}", hint="Pass an OutputTag.", origin=origin
-        )
+        raise ArgumentError.here(f"get_side_output got {tag!r}", hint="Pass an OutputTag.")
     if not node.kind.has_side_outputs:
-        raise GraphError(
+        raise GraphError.here(
             f"{node.name!r} is a {node.kind.name.lower()}, which has no side outputs",
             hint="Call get_side_output on the stream that process(…) returned.",
-            origin=origin,
         )
 
 
 def projection(
-    type_info: TypeInformation, fields: Sequence[int], origin: CallSite | None
+    type_info: TypeInformation, fields: Sequence[int]
 ) -> tuple[Callable[[Any], tuple[Any, ...]], TypeInformation]:
     """Return a function that keeps some fields of tuples, and the type of its results.
 
@@ -95,17 +84,15 @@ def projection(
     """
     known = described(type_info)
     if not isinstance(known, TupleTypeInfo):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"project needs a stream of tuples, this one has type {type_info!r}",
             hint="Declare Types.TUPLE([…]) on the operation before, or use map.",
-            origin=origin,
         )
     types = known.field_types
     if not fields or any(type(at) is not int or not 0 <= at < len(types) for at in fields):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"project got the fields {list(fields)} of {len(types)}",
             hint=f"Pass positions from 0 to {len(types) - 1}.",
-            origin=origin,
         )
     chosen: TypeInformation = Types.TUPLE([types[at] for at in fields])
     if isinstance(type_info, InferredTypeInfo):

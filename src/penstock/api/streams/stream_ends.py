@@ -51,10 +51,9 @@ class StreamEnds(StreamBase[T], Generic[T]):
         """
         origin = CallSite.of_caller()
         if not isinstance(sink, Sink):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{sink!r} is not a sink",
                 hint="Pass a FileSink, PrintSink, DiscardingSink or another Sink.",
-                origin=origin,
             )
         sink.check(self.get_type(), origin)
         node_id = self._environment.graph.add(

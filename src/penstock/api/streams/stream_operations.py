@@ -18,7 +18,6 @@ from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import check_side_output, projection
 from penstock.api.user_code import checked_label, checked_type, method_of, name_of
-from penstock.errors import CallSite
 from penstock.program import operators as kinds
 from penstock.program.operator_kind import OperatorKind
 from penstock.types import TypeInformation
@@ -224,7 +223,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
             >>> collect(orders.project(1, 0))
             [(5, 'ann'), (3, 'bob'), (7, 'ann')]
         """
-        fields, type_info = projection(self.get_type(), field_indexes, CallSite.of_caller())
+        fields, type_info = projection(self.get_type(), field_indexes)
         return self._derive(kinds.MAP, "Projection", type_info, function=fields, method=None)
 
     def get_side_output(self, output_tag: OutputTag[R]) -> DataStream[R]:
@@ -247,7 +246,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
             >>> collect(even), collect(even.get_side_output(odd))
             ([2, 4], [1, 3])
         """
-        check_side_output(self._graph.node(self._node_id), output_tag, CallSite.of_caller())
+        check_side_output(self._graph.node(self._node_id), output_tag)
         return self._add(
             kinds.SIDE_OUTPUT,
             f"side output {output_tag.tag_id}",

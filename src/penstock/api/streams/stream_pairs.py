@@ -11,7 +11,7 @@ from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import union_type
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.program.operators import UNION
 from penstock.types.type_parameters import T1, T
 
@@ -37,7 +37,7 @@ class StreamPairs(StreamBase[T], Generic[T]):
             >>> sorted(collect(numbers.union(more)))
             [1, 2, 3, 4, 8, 9]
         """
-        type_info = union_type(cast("DataStream[T]", self), streams, CallSite.of_caller())
+        type_info = union_type(cast("DataStream[T]", self), streams)
         inputs = (self._node_id, *(other.node_id for other in streams))
         return self._add(UNION, "union", inputs, type_info)
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 from urllib.parse import quote, unquote
 from zoneinfo import ZoneInfo
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 
 _LETTERS = {"yyyy": "%Y", "yy": "%y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 """Fields of Java's date patterns to those of `strftime`."""
@@ -62,16 +62,14 @@ class BucketAssigner:
             >>> BucketAssigner.date_time_bucket_assigner("yyyy/MM").pattern
             '%Y/%m'
         """
-        origin = CallSite.of_caller()
         try:
             _zone(timezone_id)
         except (KeyError, ValueError, TypeError, OSError) as cause:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{timezone_id!r} is not a time zone",
                 hint="Pass a name such as 'Europe/Berlin', or None.",
-                origin=origin,
             ) from cause
-        return BucketAssigner(_strftime_pattern(format_str, origin), timezone_id)
+        return BucketAssigner(_strftime_pattern(format_str), timezone_id)
 
     def bucket(self) -> str:
         """Return the bucket of a file begun now, empty if there are no buckets."""
@@ -194,7 +192,7 @@ def _zone(timezone_id: str | None) -> ZoneInfo | None:
     return None if timezone_id is None else ZoneInfo(timezone_id)
 
 
-def _strftime_pattern(java: str, origin: CallSite | None) -> str:
+def _strftime_pattern(java: str) -> str:
     made = []
     for token in _TOKEN.finditer(java):
         text = token[0]
@@ -205,9 +203,8 @@ def _strftime_pattern(java: str, origin: CallSite | None) -> str:
         elif text in _LETTERS:
             made.append(_LETTERS[text])
         else:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"the date pattern {java!r} has the field {text!r}",
                 hint=f"Use only {', '.join(_LETTERS)}; put other letters in single quotes.",
-                origin=origin,
             )
     return "".join(made)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Source
 from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
 
@@ -58,18 +58,14 @@ class FileSourceBuilder:
     """
 
     def __init__(self, stream_format: StreamFormat, paths: tuple[str | Path, ...]) -> None:
-        origin = CallSite.of_caller()
         if not isinstance(stream_format, StreamFormat):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{stream_format!r} is not a stream format",
                 hint="Pass StreamFormat.text_line_format(), or use FileSource.parquet, csv or json.",
-                origin=origin,
             )
         if not paths:
-            raise ArgumentError(
-                "a file source got no paths",
-                hint="Pass at least one path after the format.",
-                origin=origin,
+            raise ArgumentError.here(
+                "a file source got no paths", hint="Pass at least one path after the format."
             )
         self._format = stream_format
         self._path = _one_path(paths)

@@ -8,7 +8,7 @@ from operator import length_hint
 from typing import Any, ClassVar
 
 from penstock.connectors.python.number_sequence import even_splits
-from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
+from penstock.errors import ArgumentError, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.types import TypeInformation, Types
 from penstock.user_failure import failure_as
@@ -43,28 +43,19 @@ class DataGeneratorSource(SplitSource):
         Raises:
             ArgumentError: No callable, a negative count, a rate below 1, or no integers.
         """
-        origin = CallSite.of_caller()
         if not callable(self.generator):
-            raise ArgumentError(
-                f"{self.generator!r} is not callable",
-                hint="Pass a function from index to record.",
-                origin=origin,
+            raise ArgumentError.here(
+                f"{self.generator!r} is not callable", hint="Pass a function from index to record."
             )
         for name in ("count", "records_per_second"):
             number = getattr(self, name)
             if number is not None and type(number) is not int:
-                raise ArgumentError(
-                    f"{name} is {number!r}", hint="Pass an integer, or None.", origin=origin
-                )
+                raise ArgumentError.here(f"{name} is {number!r}", hint="Pass an integer, or None.")
         if self.count is not None and self.count < 0:
-            raise ArgumentError(
-                f"count is {self.count}", hint="Pass 0 or more, or None.", origin=origin
-            )
+            raise ArgumentError.here(f"count is {self.count}", hint="Pass 0 or more, or None.")
         if self.records_per_second is not None and self.records_per_second < 1:
-            raise ArgumentError(
-                f"records_per_second is {self.records_per_second}",
-                hint="Pass 1 or more, or None.",
-                origin=origin,
+            raise ArgumentError.here(
+                f"records_per_second is {self.records_per_second}", hint="Pass 1 or more, or None."
             )
 
     @property
