@@ -8,8 +8,8 @@ from penstock.api.environment.checkpointing import CheckpointConfig
 from penstock.api.environment.durations import Length, length_of, milliseconds_of
 from penstock.api.environment.execution_config import ExecutionConfig
 from penstock.api.environment.restart_strategies import (
-    RestartStrategies,
     RestartStrategyConfiguration,
+    restart_strategy_of,
 )
 from penstock.api.environment.setting_values import checked_count, checked_flag, checked_member
 from penstock.api.environment.slot_sharing import SlotSharingGroup
@@ -264,7 +264,7 @@ class EnvironmentSettings:
 
     def get_restart_strategy(self) -> RestartStrategyConfiguration:
         """Return the restart strategy (PyFlink before 2.0)."""
-        return RestartStrategies.of(self._configuration)
+        return restart_strategy_of(self._configuration)
 
     def register_cached_file(
         self,

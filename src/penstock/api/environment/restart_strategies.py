@@ -176,20 +176,6 @@ class RestartStrategies:
         """Uses the strategy of the configuration."""
 
     @staticmethod
-    def of(configuration: Configuration) -> RestartStrategyConfiguration:
-        """Return the strategy that `configuration` names; that of the cluster if it names none."""
-        if not any(configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
-            return RestartStrategies.fall_back_restart()
-        makers: dict[str, Callable[..., RestartStrategyConfiguration]] = {
-            "none": RestartStrategies.no_restart,
-            "fixed-delay": RestartStrategies.fixed_delay_restart,
-            "exponential-delay": RestartStrategies.exponential_delay_restart,
-            "failure-rate": RestartStrategies.failure_rate_restart,
-        }
-        strategy = configuration.get(RESTART_STRATEGY)
-        return makers[strategy](*map(configuration.get, OPTIONS_OF[strategy]))
-
-    @staticmethod
     def no_restart() -> NoRestartStrategyConfiguration:
         """Return the strategy that never restarts: a failure fails the job."""
         return RestartStrategies.NoRestartStrategyConfiguration()
@@ -265,3 +251,17 @@ class RestartStrategies:
         return RestartStrategies.FailureRateRestartStrategyConfiguration(
             failure_rate, failure_interval, delay_interval
         )
+
+
+def restart_strategy_of(configuration: Configuration) -> RestartStrategyConfiguration:
+    """Return the strategy that a configuration names; that of the cluster if it names none."""
+    if not any(configuration.contains_key(key) for key in RESTART_STRATEGY.keys):
+        return RestartStrategies.fall_back_restart()
+    makers: dict[str, Callable[..., RestartStrategyConfiguration]] = {
+        "none": RestartStrategies.no_restart,
+        "fixed-delay": RestartStrategies.fixed_delay_restart,
+        "exponential-delay": RestartStrategies.exponential_delay_restart,
+        "failure-rate": RestartStrategies.failure_rate_restart,
+    }
+    strategy = configuration.get(RESTART_STRATEGY)
+    return makers[strategy](*map(configuration.get, OPTIONS_OF[strategy]))

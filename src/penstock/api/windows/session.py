@@ -78,7 +78,7 @@ class _FixedGap(_Session):
         Raises:
             TypeMismatchError: It is to have a timestamp and has none.
         """
-        start = self.time_of(timestamp, context)
+        start = self._time_of(timestamp, context)
         return [TimeWindow(start, start + self.session_gap)]
 
     def __repr__(self) -> str:
@@ -106,7 +106,7 @@ class _DynamicGap(_Session):
             ArgumentError: The gap is not greater than 0.
             TypeMismatchError: The record is to have a timestamp and has none.
         """
-        start = self.time_of(timestamp, context)
+        start = self._time_of(timestamp, context)
         return [TimeWindow(start, start + positive(self._extract(element), "gap of a session"))]
 
     def __repr__(self) -> str:

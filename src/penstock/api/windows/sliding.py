@@ -56,7 +56,7 @@ class _Sliding(TimedAssigner):
         Raises:
             TypeMismatchError: It is to have a timestamp and has none.
         """
-        time = self.time_of(timestamp, context)
+        time = self._time_of(timestamp, context)
         last = time - (time - self.offset) % self.slide
         return [
             TimeWindow(start, start + self.size)

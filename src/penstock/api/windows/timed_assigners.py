@@ -16,19 +16,14 @@ class TimedAssigner(WindowAssigner[Any, TimeWindow]):
     """Assigns windows by one time of a record."""
 
     @abstractmethod
-    def time_of(self, timestamp: int, context: Any) -> int:
-        """Return the time, in epoch milliseconds, of a record with a `timestamp`.
-
-        Args:
-            timestamp: As in `assign_windows`.
-            context: As in `assign_windows`.
-        """
+    def _time_of(self, timestamp: int, context: Any) -> int:
+        """Return the time of a record in epoch milliseconds, by what `assign_windows` is given."""
 
 
 class EventTimeAssigner(TimedAssigner):
     """Assigns windows by timestamps."""
 
-    def time_of(self, timestamp: int, context: Any) -> int:
+    def _time_of(self, timestamp: int, context: Any) -> int:
         """Return the timestamp.
 
         Raises:
@@ -53,7 +48,7 @@ class EventTimeAssigner(TimedAssigner):
 class ProcessingTimeAssigner(TimedAssigner):
     """Assigns windows by the wall clock."""
 
-    def time_of(self, timestamp: int, context: Any) -> int:
+    def _time_of(self, timestamp: int, context: Any) -> int:
         """Return the current time."""
         now: int = context.get_current_processing_time()
         return now

@@ -50,7 +50,7 @@ class _Tumbling(TimedAssigner):
         Raises:
             TypeMismatchError: It is to have a timestamp and has none.
         """
-        time = self.time_of(timestamp, context)
+        time = self._time_of(timestamp, context)
         start = time - (time - self.offset) % self.size
         return [TimeWindow(start, start + self.size)]
 
