@@ -52,8 +52,6 @@ ALIKE = {
     "ExponentialBackoffDelayRetryStrategy.__init__(result_predicate)": "AsyncRetryStrategy",
     "FixedDelayRetryStrategy.__init__(exception_predicate)": "AsyncRetryStrategy",
     "FixedDelayRetryStrategy.__init__(result_predicate)": "AsyncRetryStrategy",
-    "KeyedStream.partition_custom(key_selector)": "refused: a keyed stream has its places",
-    "KeyedStream.partition_custom(partitioner)": "refused: a keyed stream has its places",
     "RetryPredicate.__init__(exception_predicate)": "AsyncRetryStrategy",
     "RetryPredicate.__init__(result_predicate)": "AsyncRetryStrategy",
     "WatermarkStrategy.__init__(assigner)": "with_timestamp_assigner",
@@ -78,6 +76,7 @@ MADE_BY_US = {
     "SpoolWriter",
     "TaskClock",
     "TypedKeySelector",
+    "WrappedJoin",
 }
 """Classes that a program does not make."""
 
