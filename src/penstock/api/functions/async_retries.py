@@ -181,7 +181,28 @@ class NoRetryStrategy(AsyncRetryStrategy[OUT]):
         return RetryPredicate(None, None)
 
 
-class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT]):
+class _LimitedRetryStrategy(AsyncRetryStrategy[OUT]):
+    """Retries what two predicates select, so many times."""
+
+    def __init__(
+        self,
+        max_attempts: int,
+        result_predicate: Callable[[list[OUT]], bool] | None,
+        exception_predicate: Callable[[Exception], bool] | None,
+    ) -> None:
+        self._max_attempts = _positive("max_attempts", max_attempts)
+        self._predicate = RetryPredicate(result_predicate, exception_predicate)
+
+    def can_retry(self, current_attempts: int) -> bool:
+        """Return whether `current_attempts` is not beyond the greatest number of retries."""
+        return current_attempts <= self._max_attempts
+
+    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
+        """Return which results and exceptions to retry."""
+        return self._predicate
+
+
+class FixedDelayRetryStrategy(_LimitedRetryStrategy[OUT]):
     """Retries with the same delay before every attempt.
 
     Example:
@@ -196,24 +217,15 @@ class FixedDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         result_predicate: Callable[[list[OUT]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> None:
-        self._max_attempts = _positive("max_attempts", max_attempts)
+        super().__init__(max_attempts, result_predicate, exception_predicate)
         self._backoff_time_millis = _positive("backoff_time_millis", backoff_time_millis)
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        """Return whether `current_attempts` is not beyond the greatest number of retries."""
-        return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         """Return the delay in milliseconds."""
         return self._backoff_time_millis
 
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return which results and exceptions to retry."""
-        return self._predicate
 
-
-class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
+class ExponentialBackoffDelayRetryStrategy(_LimitedRetryStrategy[OUT]):
     """Retries with a delay that is multiplied from one attempt to the next.
 
     Example:
@@ -231,15 +243,10 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
         result_predicate: Callable[[list[OUT]], bool] | None,
         exception_predicate: Callable[[Exception], bool] | None,
     ) -> None:
-        self._max_attempts = _positive("max_attempts", max_attempts)
+        super().__init__(max_attempts, result_predicate, exception_predicate)
         self._initial_delay = _positive("initial_delay", initial_delay)
         self._max_retry_delay = _positive("max_retry_delay", max_retry_delay)
         self._multiplier = _positive("multiplier", multiplier)
-        self._predicate = RetryPredicate(result_predicate, exception_predicate)
-
-    def can_retry(self, current_attempts: int) -> bool:
-        """Return whether `current_attempts` is not beyond the greatest number of retries."""
-        return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
         """Return the delay after `current_attempts`, in milliseconds."""
@@ -250,10 +257,6 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT]):
                 break
             delay = longer
         return delay
-
-    def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
-        """Return which results and exceptions to retry."""
-        return self._predicate
 
 
 NO_RETRY_STRATEGY: AsyncRetryStrategy[Any] = NoRetryStrategy()
