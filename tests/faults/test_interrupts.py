@@ -15,7 +15,7 @@ from tests.spark.visits import written_totals
 @pytest.mark.parametrize(
     ("mode", "interrupt"),
     [
-        pytest.param(MIXED, signal.SIGINT, marks=pytest.mark.subset, id="mixed-SIGINT"),
+        pytest.param(MIXED, signal.SIGINT, id="mixed-SIGINT"),
         pytest.param({}, signal.SIGTERM, id="streaming-SIGTERM"),
     ],
 )

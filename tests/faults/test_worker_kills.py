@@ -37,14 +37,3 @@ def test_an_executor_killed_at_every_step_boundary(tmp_path: Path) -> None:
     job = VisitsJob(tmp_path, CLUSTER, count=900, live_files=8)
     job.drivers.succeeds(*(f"{place}:kill-executor" for place in BOUNDARIES))
     job.assert_complete()
-
-
-@pytest.mark.subset
-def test_a_worker_and_an_executor_that_are_killed(tmp_path: Path) -> None:
-    """A worker with all of history's state, then an executor with a micro-batch half done.
-
-    All boundaries are in the tests above, which `make faults` runs.
-    """
-    job = VisitsJob(tmp_path, CLUSTER, live_files=2)
-    job.drivers.succeeds("worker.staged-run-0:1:kill", "live.worker.logged:1:kill-executor")
-    job.assert_complete()
