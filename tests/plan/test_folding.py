@@ -157,6 +157,14 @@ BY_TIME = {
         lambda s: keyed(s).window(EventTimeSessionWindows.with_gap(Time.seconds(1))).reduce(pick),
         {Place.STATE},
     ),
+    "promised sessions": (
+        lambda s: (
+            keyed(s)
+            .window(EventTimeSessionWindows.with_gap(Time.seconds(1)))
+            .reduce(pick, associative=True, commutative=True)
+        ),
+        {Place.SENDER, Place.STATE},
+    ),
     "reduce": (
         lambda s: keyed(s).reduce(pick, associative=True, commutative=True),
         {Place.RECEIVER_GROUP, Place.STATE},

@@ -82,6 +82,8 @@ class WindowSpec:
         kept_type: Type of the contents: of a record, or of an accumulator.
         panes: The shape of windows at regular distances that fire at their end, without a trigger or
             evictor of the user's; None for other windows.
+        session_gap_ms: The gap of sessions that fire at their end, the same for all records, without a
+            trigger or evictor of the user's; None for other windows.
         end_of_stream: The only window, if it fires at the end of the input; else None.
         merges_neighbours: The assigner merges windows that overlap or touch, as
             `TimeWindow.merge_windows` does.
@@ -105,6 +107,7 @@ class WindowSpec:
     element_type: TypeInformation
     kept_type: TypeInformation
     panes: PaneShape | None = None
+    session_gap_ms: int | None = None
     end_of_stream: Window | None = None
     merges_neighbours: bool = False
     is_merging: bool = False

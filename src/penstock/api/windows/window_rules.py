@@ -181,6 +181,7 @@ class WindowRules:
             element_type=element_type,
             kept_type=kept_type,
             panes=None if evictor else _panes(assigner, trigger, contents),
+            session_gap_ms=None if evictor else _session_gap(assigner, trigger),
             end_of_stream=None if evictor else _end_of_stream(assigner, trigger),
             merges_neighbours=getattr(assigner, "merges_neighbours", False),
             is_merging=isinstance(assigner, MergingWindowAssigner),
@@ -200,6 +201,12 @@ def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> PaneShape |
     if contents in _LISTS and slide != assigner.size:
         return None
     return PaneShape(assigner.size, slide, assigner.offset)
+
+
+def _session_gap(assigner: Any, trigger: Any) -> int | None:
+    if type(assigner) is not EventTimeSessionWindows or type(trigger) is not EventTimeTrigger:
+        return None
+    return assigner.session_gap
 
 
 def _end_of_stream(assigner: Any, trigger: Any) -> Window | None:

@@ -131,6 +131,7 @@ def _channel_fold(
         origin=op.origin,
         memory_bytes=memory_bytes,
         panes=None if window is None else window.panes,
+        session_gap_ms=None if window is None else window.session_gap_ms,
         assigner=None if window is None else window.assigner,
         columns=columns_folded(plan, spec, fold) if Place.SOURCE_SQL in how.places else (),
     )

@@ -8,7 +8,7 @@ only if the results are the same:
 | STATE          | none                                                                         |
 | RECEIVER_GROUP | a batch run with one result per key, or windows that depend only on timestamps; the function has no `open` or `close`, which could access state |
 | RECEIVER_FRAME | the same; records have no timestamps, or the function ignores their order: after an exchange the records of several tasks are in order of time only when all have arrived |
-| SENDER         | the same; the function is associative, and for records with timestamps also commutative |
+| SENDER         | the same, or sessions with one gap for all records; the function is associative, and for records with timestamps also commutative |
 | SOURCE_SQL     | the same, and those of `plan.folding.columns`                                |
 
 The user promises that a function is associative or commutative, or the declared type of a field proves
@@ -164,13 +164,27 @@ def _has_life_cycle(folding: Folding) -> str | None:
 
 def _has_other_windows(folding: Folding) -> str | None:
     window = folding.op.window
+    if window is not None and window.session_gap_ms is not None:
+        return "sessions are merged in state"
+    return _cannot_be_cut(folding)
+
+
+def _cannot_be_cut(folding: Folding) -> str | None:
+    """Tell why one task cannot know which of its records share a window."""
+    window = folding.op.window
     if window is None:
         return None
     if window.end_of_stream is not None:
         return None if folding.ends else "its window fires behind this run"
-    if window.panes is None or not window.assigner.is_event_time():
-        return "its windows are not at regular distances in event time, or a trigger or evictor decides"
-    shares = window.panes.size != window.panes.slide
+    if window.session_gap_ms is not None:
+        shares = True
+    elif window.panes is not None and window.assigner.is_event_time():
+        shares = window.panes.size != window.panes.slide
+    else:
+        return (
+            "its windows are not at regular distances in event time, nor sessions with one gap for "
+            "all records, or a trigger or evictor decides"
+        )
     if shares and folding.fold is not None and not merges(folding.fold):
         return f"merge of {type(window.fold_function).__name__} gives nothing"
     return None
@@ -216,12 +230,18 @@ def _has_window(folding: Folding) -> str | None:
 _Ask = Callable[[Folding], str | None]
 
 _IN_MEMORY: tuple[_Ask, ...] = (_is_live, _is_rolling, _has_other_windows)
-_BY_KEY: tuple[_Ask, ...] = (*_IN_MEMORY, _keeps_records, _is_turned_off)
+_BY_KEY: tuple[_Ask, ...] = (_is_live, _is_rolling, _cannot_be_cut, _keeps_records, _is_turned_off)
 
 _ASKED: dict[Place, tuple[_Ask, ...]] = {
     Place.STATE: (),
     Place.RECEIVER_GROUP: (*_IN_MEMORY, _has_life_cycle),
-    Place.RECEIVER_FRAME: (*_BY_KEY, _has_life_cycle, _is_rolling_by_time, _needs_order),
+    Place.RECEIVER_FRAME: (
+        *_BY_KEY,
+        _has_other_windows,
+        _has_life_cycle,
+        _is_rolling_by_time,
+        _needs_order,
+    ),
     Place.SENDER: (
         *_BY_KEY,
         _needs_promise,

@@ -137,6 +137,7 @@ class ChannelFold:
         origin: The user's line that created the reader.
         memory_bytes: Memory of the sender's accumulators in one task.
         panes: The shape of the reader's windows, if they are at regular distances.
+        session_gap_ms: The gap of the reader's sessions, if it is the same for all records.
         assigner: The `WindowAssigner` of the reader.
         columns: Sources whose columns Spark SQL may fold, each with its fold.
     """
@@ -148,5 +149,6 @@ class ChannelFold:
     origin: CallSite | None
     memory_bytes: int = 256 << 20
     panes: PaneShape | None = None
+    session_gap_ms: int | None = None
     assigner: Any = None
     columns: tuple[tuple[int, ColumnFold], ...] = ()

@@ -258,7 +258,7 @@ class ChannelWriter:
         self, fold: SenderFold, keys: list[Any], values: list[Any], timestamps: list[int] | None
     ) -> None:
         if not fold.is_useful and fold.sends_records:
-            self._send_pairs(keys, values, timestamps if fold.is_by_time else None)
+            self._send_pairs(keys, *fold.unfolded(values, timestamps))
             return
         position = iter(values)
         try:

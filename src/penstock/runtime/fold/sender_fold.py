@@ -9,7 +9,8 @@ Per key, entries leave in the order of their first records. It is not judged bef
 because the first records of a task say little: in a million keys that come one after the other, again
 and again, none comes a second time for a million records (`docs/decisions/0013-limits-of-batch.md`).
 
-An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again.
+An entry of a pane leaves with a time inside of the pane, by which the reader finds the pane again; what a
+session gave, with the time of its first record, as a pair with the time of the last.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from penstock.program.folding.fold import ChannelFold, Fold
 from penstock.runtime.flow.coercion import coercing_function
 from penstock.runtime.fold.fold_table import Entries, FoldTable
 from penstock.runtime.fold.panes import pane_starts
+from penstock.runtime.fold.session_table import SessionTable
 from penstock.user_failure import failing_record, failure_at, short
 from penstock.wire.elements import MIN_TIMESTAMP
 
@@ -46,14 +48,19 @@ class SenderFold:
         self.is_useful = spec.folds
         self._spec = spec
         self._subject = f"operator {spec.name!r}"
-        self._table = FoldTable(_coerced(spec, self._subject), spec.memory_bytes)
+        fold, gap = _coerced(spec, self._subject), spec.session_gap_ms
+        self._table: FoldTable | SessionTable = (
+            FoldTable(fold, spec.memory_bytes)
+            if gap is None
+            else SessionTable(fold, spec.memory_bytes, gap)
+        )
         self._records_in = 0
         self._records_out = 0
 
     @property
     def is_by_time(self) -> bool:
-        """Whether what leaves has timestamps: what was folded belongs to a pane."""
-        return self._spec.panes is not None
+        """Whether what leaves has timestamps: what was folded belongs to a pane or a session."""
+        return self._spec.panes is not None or self._spec.session_gap_ms is not None
 
     @property
     def origin(self) -> CallSite | None:
@@ -65,24 +72,34 @@ class SenderFold:
         """Whether records may leave as they are: they look like what was folded of them."""
         return self._spec.fold.create is None
 
+    def unfolded(
+        self, values: list[Any], stamps: list[int] | None
+    ) -> tuple[list[Any], list[int] | None]:
+        """Return records as they leave one by one, and their timestamps."""
+        if self._spec.session_gap_ms is None:
+            return values, stamps if self.is_by_time else None
+        assert stamps is not None, "what was folded before had timestamps"
+        return list(zip(values, stamps, strict=True)), stamps
+
     def add(self, keys: list[Any], values: Iterator[Any], stamps: list[int] | None) -> None:
         """Fold a batch into the table.
 
         Args:
             keys: One per value.
             values: What is left of it tells, if anything raises, on which value.
-            stamps: Their timestamps; looked at if there are panes.
+            stamps: Their timestamps; looked at if there are panes or sessions.
 
         Raises:
             Exception: Whatever the function, or the hash or equality of a key, raises.
         """
-        if self._spec.panes is None:
+        if isinstance(self._table, FoldTable) and self._spec.panes is None:
             self._table.add(keys, values)
             return
         if stamps is None or MIN_TIMESTAMP in stamps:
             refuse_untimed(self._spec.assigner, values, stamps)
         assert stamps is not None, "records without timestamps are refused"
-        self._table.add(keys, values, pane_starts(stamps, self._spec.panes))
+        shape = self._spec.panes
+        self._table.add(keys, values, stamps if shape is None else pane_starts(stamps, shape))
 
     @property
     def is_full(self) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from penstock.errors import StateError
 from penstock.program.own_states import WINDOW_TRIGGER_PREFIX
-from penstock.program.windows import MAX_TIMESTAMP, TriggerResult
+from penstock.program.windows import MAX_TIMESTAMP, TimeWindow, TriggerResult
 from penstock.runtime.operators.windows.contents import Contents, seen_of
 from penstock.runtime.operators.windows.host import WindowHost
 from penstock.runtime.operators.windows.lists import StampedContents
@@ -46,10 +47,15 @@ class GeneralEngine:
         """Add records of the current key to their windows."""
         if self._merging is not None:
             self._merging.load()
-        position = iter(values)
+        position, gap = iter(values), self._host.session_gap_ms
         try:
-            for stamp, value in zip(stamps, position, strict=False):
-                self._add(value, stamp)
+            if gap is None:
+                for stamp, value in zip(stamps, position, strict=False):
+                    assign = self._assigner.assign_windows
+                    self._add(value, stamp, assign(value, stamp, self._assigner_context))
+            else:
+                for first, (folded, last) in zip(stamps, position, strict=False):
+                    self._add(folded, first, (TimeWindow(first, last + gap),))
         except BaseException as cause:
             raise self._host.failed(cause, values, position) from cause
 
@@ -64,9 +70,9 @@ class GeneralEngine:
         """Call the trigger, and clean the window up at its end."""
         self._on_time(form, time, self._trigger.on_processing_time, not self._by_event_time)
 
-    def _add(self, value: Any, stamp: int) -> None:
+    def _add(self, value: Any, stamp: int, windows: Iterable[Any]) -> None:
         key, is_taken = self._host.keys.key, False
-        for assigned in self._assigner.assign_windows(value, stamp, self._assigner_context):
+        for assigned in windows:
             window = assigned
             if self._merging is not None:
                 window = self._merging.add(assigned, self._merged)

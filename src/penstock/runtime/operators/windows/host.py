@@ -40,6 +40,8 @@ class WindowHost:
         failed: Makes the error about a failing record.
         failed_in: Makes the error about a function that failed elsewhere.
         fold: The fold; None if all records are stored.
+        session_gap_ms: The gap of sessions, if the input was folded before: its records are
+            (accumulator, time of the last record) with the time of the first. Else None.
         late: Late records with their timestamps; the operator takes them.
     """
 
@@ -54,6 +56,7 @@ class WindowHost:
     failed: Failed
     failed_in: Callable[[str, BaseException], PenstockError]
     fold: Fold | None = None
+    session_gap_ms: int | None = None
     late: list[tuple[int, Any]] = field(default_factory=list)
 
     def fire(self, window: Window, elements: Any) -> None:

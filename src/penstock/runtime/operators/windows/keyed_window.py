@@ -73,7 +73,8 @@ class KeyedWindowOperator(KeyedFoldOperator):
         self.late_records: int = 0
         self.may_tag = spec.window.evaluation is not Evaluation.NONE
         self._fold = fold_of_window(spec.window)
-        if self._fold is not None and Place.SENDER in self.folding.places:
+        is_folded = self._fold is not None and Place.SENDER in self.folding.places
+        if self._fold is not None and is_folded:
             self._fold = self._fold.of_accumulators()  # the input has accumulators
         self._space = KeyContext()
         self._timers = InternalTimerService(
@@ -101,6 +102,7 @@ class KeyedWindowOperator(KeyedFoldOperator):
             failed=self._failed,
             failed_in=self.failed_in,
             fold=self._fold,
+            session_gap_ms=spec.window.session_gap_ms if is_folded else None,
         )
         self._engine: WindowEngine
         self._held: list[Any] = []
