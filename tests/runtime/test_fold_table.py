@@ -44,7 +44,11 @@ def test_records_are_folded_in_order_by_key_and_pane(records, fold):
 def test_entries_leave_in_batches_with_a_time_of_their_pane(records, size):
     batches = list(batches_of(filled(REDUCE, records).take(), size))
     assert [len(keys) == size for keys, _, _ in batches[:-1]] == [True] * (len(batches) - 1)
-    found = [entry for batch in batches for entry in zip(*batch, strict=True)]
+    found = [
+        entry
+        for keys, values, stamps in batches
+        for entry in zip(keys, values, stamps or (), strict=True)
+    ]
     wanted = filled(REDUCE, records).take()
     assert found == [(k, v, pane) for pane, of_key in wanted.items() for k, v in of_key.items()]
 

@@ -25,8 +25,8 @@ RECORDS = st.lists(st.tuples(st.integers(0, 1), st.integers(-5, 25), st.sampled_
 
 def sessions(records):
     """Return (key, first, last, letters) of every session."""
-    found = []
-    last_of = {}
+    found: list[tuple[int, int, int, str]] = []
+    last_of: dict[int, int] = {}
     for key, time, letter in sorted(records, key=lambda record: record[1]):
         if key not in last_of or time > found[last_of[key]][2] + GAP:
             last_of[key] = len(found)
