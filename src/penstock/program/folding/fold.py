@@ -5,7 +5,8 @@
                                                                         a key group
 
 reduce, sum, min, max, min_by, max_by, aggregate and windows whose state is one value are folds. Windows
-at regular distances fold the records of a key and a pane. The planner chooses the places
+at regular distances fold the records of a key and a pane, sessions those of a key without a gap between
+them. The planner chooses the places
 (`plan.folding`) and explains the choice; the runtime executes it. All legal choices give the same
 results.
 """
