@@ -22,7 +22,7 @@ _first = attrgetter("first")
 
 
 @dataclass(slots=True)
-class Piece:
+class SessionPiece:
     """Records of a key without a gap between them.
 
     Attributes:
@@ -57,7 +57,7 @@ class SessionTable:
         self.fold = fold
         self.records = 0
         self._gap = gap_ms
-        self._pieces: defaultdict[Any, list[Piece]] = defaultdict(list)
+        self._pieces: defaultdict[Any, list[SessionPiece]] = defaultdict(list)
         self._limit = EntryLimit(memory_bytes)
 
     def add(self, keys: Sequence[Any], values: Iterator[Any], stamps: Sequence[int]) -> None:
@@ -103,7 +103,7 @@ class SessionTable:
         self._limit.start()
         return entries
 
-    def _piece_at(self, pieces: list[Piece], stamp: int) -> Piece:
+    def _piece_at(self, pieces: list[SessionPiece], stamp: int) -> SessionPiece:
         """Return the piece that a record at `stamp` belongs to, made of all that it touches."""
         gap = self._gap
         begin = end = bisect_left(pieces, stamp, key=_first)
@@ -113,9 +113,9 @@ class SessionTable:
             end += 1
         touched = pieces[begin:end]
         if not touched:
-            made = Piece(stamp, stamp, ABSENT)
+            made = SessionPiece(stamp, stamp, ABSENT)
         else:
-            made = Piece(
+            made = SessionPiece(
                 min(stamp, touched[0].first),
                 max(stamp, touched[-1].last),
                 touched[0].kept,
