@@ -1,1 +1,1 @@
-"""Keyed state: where it lives in a worker, and the form in which it is kept."""
+"""Keyed state: handles, schemas, state backends, the change log and savepoints."""

@@ -1,4 +1,4 @@
-"""The keyed state of one level in one task, and how its keys find their key group."""
+"""The keyed state of one level in one task, and the key groups of its keys."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from penstock.state.schema.evolution import wall_clock_ms
 
 @dataclass(frozen=True, slots=True)
 class LevelState:
-    """What the keyed operators of a level share.
+    """The state that the keyed operators of a level share.
 
     Attributes:
-        backend: Their state.
+        backend: The state backend.
         group_of: Key to key group.
         now_ms: Processing time, in milliseconds since 1970.
     """
@@ -27,7 +27,7 @@ class LevelState:
 
 
 class CurrentGroup:
-    """The key group a batch run is at, as a function of the key: all its keys are in it.
+    """The current key group of a batch run, as a function of the key: all current keys are in it.
 
     Attributes:
         group: The key group.
@@ -44,4 +44,4 @@ class CurrentGroup:
 
 
 NO_STATE = LevelState(HashBackend(), CurrentGroup())
-"""For level 0, where nothing has a key."""
+"""The state of level 0, which has no keys."""

@@ -1,12 +1,12 @@
-"""Savepoints: everything a job needs to go on elsewhere, in a directory of its own.
+"""Savepoints: a directory with the state and positions from which another job can start.
 
-    savepoint.json     the manifest: what is here and where the job stood; written last
+    savepoint.json     the manifest: files, operators and positions; written last
     state/*.parquet    rows (operator, key_group, blob), readable without the job
 
-A directory without a manifest is no savepoint, whatever else it holds. The manifest is written
-whole and verified when read; it lists every state file with size and SHA-256, which are
-compared before a job starts from it. Everything is named by uid, never by a number of the plan,
-so a savepoint fits a program whose graph has changed.
+A directory without a manifest is no savepoint, whatever its other files. The manifest is written
+atomically and has a checksum. It lists every state file with size and SHA-256, which are compared
+before a job starts from it. It uses uids, never ids of the plan, so a savepoint fits a program whose
+graph has changed.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ FORMAT = 1
 MANIFEST = "savepoint.json"
 STATE_DIRECTORY = "state"
 EVERY_SUBTASK = "-1"
-"""Group of a watermark that holds for every subtask of the level that sent it."""
+"""Group of a watermark that is valid for every subtask of the sending level."""
 
 _TAKE_ANOTHER = "Restore the savepoint from a copy, or start from another one."
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRecord:
-    """One operator of the job the savepoint was taken of.
+    """One operator of the savepoint's job.
 
     Attributes:
         uid: Stable identity.
         name: For people.
-        kind: What it does, in the plan's word.
-        is_generated: The user gave it no uid, so it has one that is made of its place.
+        kind: Name of its row in the catalogue of operators.
+        is_generated: Whether the uid is generated, because the user set none.
     """
 
     uid: str
@@ -61,18 +61,17 @@ class OperatorRecord:
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """Where reading one source stood.
+    """The position of one source.
 
     Attributes:
         uid: Stable identity.
         name: For people.
         kinds: Kinds of its parts, in order.
-        part: Index of the part that was being read, None if none was yet.
-        position: Within that part; its form depends on the kind. `splits`: next position and
-            end of each split. `left`: of bounded files, those still to read. `offsets`: of a
-            foreign stream, Spark's offsets as JSON. `rows_left`: of a batch DataFrame,
-            whether some of it was not read.
-        read: Part index (as text) to the files that were read of it.
+        part: Index of the current part, None before the first.
+        position: Position in that part; its form depends on the kind. `splits`: next position and
+            end of each split. `left`: the bounded files still to read. `offsets`: Spark's offsets of
+            a foreign stream, as JSON. `rows_left`: whether rows of a batch DataFrame are left.
+        read: Part index (as text) to the files read of it.
     """
 
     uid: str
@@ -85,7 +84,7 @@ class SourceRecord:
 
 @dataclass(frozen=True, slots=True)
 class WatermarkRecord:
-    """What one operator had heard from another operator, or from a source.
+    """The watermarks that one operator received from another operator or a source.
 
     Attributes:
         sender: uid of the operator, or of the source.
@@ -103,10 +102,10 @@ class StateFile:
     """One file of state rows.
 
     Attributes:
-        name: In the directory `state`.
-        size: In bytes.
-        sha256: Of its bytes, in hexadecimal.
-        operators: uids of the operators whose rows it has.
+        name: Name in the directory `state`.
+        size: Size in bytes.
+        sha256: SHA-256 of its bytes, in hexadecimal.
+        operators: uids of the operators whose rows it contains.
     """
 
     name: str
@@ -120,18 +119,18 @@ class Savepoint:
     """The manifest.
 
     Attributes:
-        id: Of the request that asked for it.
-        taken_at: ISO 8601, in UTC.
-        job_id: Of the job.
-        job_name: Of the job.
-        run: Name of the run it was taken in.
+        id: Id of its request.
+        taken_at: Time in ISO 8601, in UTC.
+        job_id: Id of the job.
+        job_name: Name of the job.
+        run: Name of the run in which it was taken.
         parallelism: Number of subtasks.
         max_parallelism: Number of key groups.
-        drained: The input was ended first, so every timer has fired.
+        drained: Whether the input was ended first, so that every timer has fired.
         operators: All operators.
         sources: All sources.
-        watermarks: All that had been heard of.
-        memory: uid to what an operator remembers beside keyed state.
+        watermarks: All received watermarks.
+        memory: uid to the `memory` of the operator.
         files: The state files.
     """
 
@@ -156,9 +155,9 @@ class Savepoint:
 
     @property
     def generated_uids(self) -> frozenset[str]:
-        """The uids of operators that were given none.
+        """The generated uids of operators.
 
-        0.1.0 did not write down which those are; its own are a name and a number.
+        0.1.0 did not record which uids are generated; its generated uids are a name and a number.
         """
         return frozenset(
             each.uid
@@ -168,22 +167,22 @@ class Savepoint:
 
     @property
     def unnamed_state(self) -> tuple[str, ...]:
-        """The uids of operators that have state and were given no uid, in order."""
+        """The generated uids of operators with state, in order."""
         return tuple(uid for uid in self.operators_with_state if uid in self.generated_uids)
 
     def name_of(self, uid: str) -> str:
-        """Return the name an operator or source had, its uid if it is not known."""
+        """Return the name of an operator or source, its uid if the name is unknown."""
         known = {source.uid: source.name for source in self.sources}
         known |= {operator.uid: operator.name for operator in self.operators}
         return known.get(uid, uid)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the form that is written."""
+        """Return the form to write."""
         return {"format": FORMAT, **asdict(self)}
 
     @classmethod
     def from_json(cls, written: dict[str, Any]) -> Savepoint:
-        """Return what `to_json` gave."""
+        """Return the manifest that `to_json` encoded."""
         plain = {name: value for name, value in written.items() if name != "format"}
         return cls(
             **plain
@@ -203,7 +202,7 @@ class Savepoint:
 
 
 def is_number(uid: str, name: str) -> bool:
-    """Return whether a uid is a name and a number, as 0.1.0 made them and sources have them."""
+    """Return whether a uid is a name and a number: a generated one of 0.1.0, or one of a source."""
     return re.fullmatch(re.escape(name) + r"-\d{1,9}", uid) is not None
 
 
@@ -211,8 +210,8 @@ def prepare_directory(target: Path) -> None:
     """Make the directory of a new savepoint, or empty that of an interrupted one.
 
     Raises:
-        SavepointError: It holds something else.
-        OSError: It cannot be made.
+        SavepointError: It contains other files.
+        OSError: It cannot be created.
     """
     create_directory(target.parent, PRIVATE_DIRECTORY)
     create_directory(target, PRIVATE_DIRECTORY)
@@ -228,7 +227,7 @@ def prepare_directory(target: Path) -> None:
 
 
 def copy_state(files: Iterable[Path], target: Path) -> tuple[StateFile, ...]:
-    """Copy state files into a prepared savepoint, durably, and describe them.
+    """Copy state files into a prepared savepoint, durably, and return their descriptions.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -244,10 +243,10 @@ def copy_state(files: Iterable[Path], target: Path) -> tuple[StateFile, ...]:
 
 
 def write_manifest(target: Path, savepoint: Savepoint) -> None:
-    """Complete a savepoint: from now on the directory is one.
+    """Write the manifest, which completes the savepoint.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The manifest cannot be written.
     """
     write_verified(target / MANIFEST, savepoint.to_json())
 
@@ -256,7 +255,7 @@ def read_savepoint(path: Path) -> Savepoint:
     """Return the manifest of a savepoint.
 
     Raises:
-        SavepointError: There is none, it is damaged, or another version wrote it.
+        SavepointError: There is no manifest, it is damaged, or another version wrote it.
     """
     try:
         written = read_verified(path / MANIFEST)
@@ -276,18 +275,18 @@ def read_savepoint(path: Path) -> Savepoint:
 
 
 def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
-    """Copy the state files of a savepoint into a directory, verified.
+    """Copy the state files of a savepoint into a directory, and verify them.
 
     Args:
         path: The savepoint.
         savepoint: Its manifest.
-        target: Made if missing; files with these names are replaced.
+        target: The directory; it is created if missing, and files with these names are replaced.
 
     Returns:
         The copies.
 
     Raises:
-        SavepointError: A file is missing or is not what was written; names it.
+        SavepointError: A file is missing or damaged; the error names it.
         OSError: A copy cannot be written.
     """
     create_directory(target, PRIVATE_DIRECTORY)
@@ -317,7 +316,7 @@ def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
 
 
 def _copy(source: Path, target: Path) -> tuple[int, str]:
-    """Copy durably and return size and SHA-256 of what was copied."""
+    """Copy a file durably, and return size and SHA-256 of the copy."""
     digest = hashlib.sha256()
     size = 0
     with source.open("rb") as reader, open_private(target) as writer:

@@ -1,1 +1,1 @@
-"""Where a worker keeps its local copy of keyed state."""
+"""The state backends: they store the local copy of keyed state in a worker."""

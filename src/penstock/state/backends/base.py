@@ -1,23 +1,23 @@
-"""What every state backend is: tables of entries, a local copy of the log, changes to write.
+"""The interface of state backends: tables of entries, a local copy of the log, and changes.
 
-A backend holds the keyed state of one subtask (live run) or one key group at a time (batch run).
-A table is one named state of one operator; a part is what a table has in one key group. Handles
-given to users (`value_state`, `list_state`, …) work on parts and know nothing of backends.
+A backend stores the keyed state of one subtask (live run) or of one key group at a time (batch run).
+A table is one named state of one operator. It has a state map per key group, as Flink's `StateTable`.
+The handles of users (`value_state`, `list_state`, …) use state maps, and do not depend on the backend.
 
     single kinds   one entry per key                     value, reducing, aggregating
     nested kinds   entries per key, found by a subkey    list (chunk number), map, timers,
                                                          broadcast
 
-The life of a micro-batch:
+A micro-batch calls:
 
-    catch_up(log)      the copy is brought to the head of the log; stale, foreign and half
-                       changed copies are found out here and built again
+    catch_up(log)      updates the copy to the head of the log; it builds stale, foreign and
+                       incomplete copies again
     get, put, …        by handles
-    drain()            changes as blobs, for the log
-    written(position)  where they were written; counts only once a later log confirms it
+    drain()            returns the changes as blobs, for the log
+    written(position)  sets where they were written; it is valid only if a later log confirms it
     discard()          instead, if the attempt failed
 
-A value read is the object itself, not a copy. Changing it in place without writing it back is
+Reading returns the stored object itself, not a copy. Changing it in place without writing it back is
 not recorded and is lost, as in PyFlink.
 """
 
@@ -37,20 +37,20 @@ ABSENT = object()
 
 
 TIMERS_SCHEMA = StateSchema(StateKind.TIMERS, Types.BOOLEAN(), Types.LONG())
-"""Of timers: key, timestamp, True."""
+"""Schema of timers: key, timestamp, True."""
 
 
 class CopyUse(Enum):
-    """What a local copy was worth at the beginning of a micro-batch."""
+    """The use of a local copy at the beginning of a micro-batch."""
 
     HIT = auto()
-    """It lacked at most the changes of the micro-batch before."""
+    """It lacked at most the changes of the previous micro-batch."""
 
     CATCH_UP = auto()
     """It lacked the changes of several micro-batches."""
 
     REBUILD = auto()
-    """There was none, or it was of no use: everything was read from the log."""
+    """There was no usable copy: the whole state was read from the log."""
 
 
 class NestedPart(Protocol):
@@ -63,11 +63,11 @@ class NestedPart(Protocol):
         """Set one value.
 
         Args:
-            key: First part of the address.
-            subkey: Second part.
-            value: Declared form.
-            coded: What `value` is stored as, if the schema says coded rows and the caller knows
-                it: then the value is not encoded once more.
+            key: Key of the entry.
+            subkey: Subkey of the entry.
+            value: The value in its declared form.
+            coded: The coded row of `value`, if the schema asks for coded rows and the caller has it;
+                then the value is not encoded again.
         """
 
     def remove(self, key: Any, subkey: Any) -> None:
@@ -86,20 +86,20 @@ class NestedPart(Protocol):
         """Return whether `key` has no entries."""
 
     def keys(self) -> list[Any]:
-        """Return all keys that have entries; costs in proportion to the part."""
+        """Return all keys that have entries; the cost is proportional to the number of entries."""
 
 
 class Table(Protocol):
     """One state of one operator.
 
     Attributes:
-        schema: How its entries are read now; stored ones may be older.
+        schema: Current schema; stored entries may have an older one.
     """
 
     schema: StateSchema
 
     def __getitem__(self, key_group: int) -> Any:
-        """Return the part of a key group, the same object for the life of the table."""
+        """Return the state map of a key group, the same object for the life of the table."""
 
     def groups(self) -> list[int]:
         """Return the key groups that may have entries, ascending."""
@@ -120,7 +120,7 @@ class TimerTable(Protocol):
     def pop_due(self, until: int) -> tuple[int, int, Any] | None:
         """Remove and return (timestamp, key group, key) of the earliest timer up to `until`.
 
-        Timers added meanwhile count. None if there is none.
+        It sees timers that were added after the last call. It returns None if there is none.
         """
 
     def next_due(self) -> int | None:
@@ -131,29 +131,29 @@ class KeyedStateBackend(Protocol):
     """The keyed state of one subtask, and its local copy between micro-batches.
 
     Attributes:
-        format: How entries are written; set it before the first table.
+        format: Format of entries; set it before the first table.
     """
 
     format: StateFormat
 
     def table(self, operator: str, state: str, schema: StateSchema) -> Table:
-        """Return the table of one state, made empty at first use.
+        """Return the table of one state; it is empty at its first use.
 
         Raises:
-            StateMigrationError: Entries are stored that cannot be read as `schema`.
+            StateMigrationError: Stored entries cannot be read as `schema`.
         """
 
     def declare_keys(self, operator: str, key_type: TypeInformation) -> None:
-        """Say what keys an operator has from now on; before its first table, if at all.
+        """Declare the type of an operator's keys; optional, before its first table.
 
-        Never changes an answer: keys in declared form may be written in less space.
+        It does not change results: keys in declared form may take less space.
         """
 
     def timers(self, operator: str, state: str) -> TimerTable:
-        """Return the timers an operator keeps under a name."""
+        """Return the timers of an operator under a name."""
 
     def catch_up(self, log: ChangeLog) -> CopyUse:
-        """Bring the copy to the head of the log.
+        """Update the copy to the head of the log.
 
         Raises:
             StateError: The log is damaged.
@@ -161,21 +161,21 @@ class KeyedStateBackend(Protocol):
         """
 
     def load(self, blobs: Iterable[bytes]) -> None:
-        """Take entries from outside a log, such as those a run handed over."""
+        """Load entries from outside of the log, such as those of a hand-over."""
 
     def drain(self) -> list[bytes]:
         """Return the changes of this micro-batch, blobs of each touched key group in order."""
 
     def written(self, position: Position) -> None:
-        """Remember where the drained changes were written, though not yet committed."""
+        """Set where the drained changes were written; they are not committed yet."""
 
     def discard(self) -> None:
-        """Forget everything this micro-batch did: the attempt failed."""
+        """Discard all changes of this micro-batch: the attempt failed."""
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group, for the log.
 
-        The changes of this micro-batch may or may not be in it: they follow it in the log.
+        It may contain the changes of this micro-batch or not: they follow it in the log.
         """
 
     def snapshot(self) -> Iterator[bytes]:
@@ -185,4 +185,4 @@ class KeyedStateBackend(Protocol):
         """Return the key groups that have entries, ascending."""
 
     def close(self) -> None:
-        """Let go of files; the object is not used again."""
+        """Close files; the object is not used again."""

@@ -1,1 +1,1 @@
-"""The states that functions see: one file per kind."""
+"""The state handles of functions, one file per kind."""

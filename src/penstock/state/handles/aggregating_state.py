@@ -1,4 +1,4 @@
-"""Aggregating state: one accumulator per key, read by a function."""
+"""Aggregating state: one accumulator per key, and a function from it to the result."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from penstock.state.schema.declared_form import Form
 
 
 class AccumulatorFunction(Protocol):
-    """The aggregate function of the user, as the state calls it."""
+    """The methods of the user's aggregate function that the state calls."""
 
     def create_accumulator(self) -> Any:
-        """Return a new accumulator that nothing else refers to."""
+        """Return a new accumulator without other references."""
 
     def add(self, value: Any, accumulator: Any) -> Any:
-        """Return the accumulator with `value` in it; may be the one given."""
+        """Return the accumulator with `value` added; it may be the same object."""
 
     def get_result(self, accumulator: Any) -> Any:
         """Return the result of an accumulator, which is not changed."""
@@ -49,7 +49,7 @@ class TableAggregatingState:
         self._form = form
 
     def get(self) -> Any:
-        """Return the result over all values added, None if there are none."""
+        """Return the result of all added values, None if there are none."""
         context = self._context
         accumulator = self._parts[context.group].get(context.key, ABSENT)
         return None if accumulator is ABSENT else self._aggregation.get_result(accumulator)

@@ -1,7 +1,7 @@
-"""Broadcast state: pairs that belong to the operator, not to a key.
+"""Broadcast state: pairs of the operator, without a key.
 
-The pairs are those of a map whose key is None and whose key group is `BROADCAST_GROUP`, which no
-record is in. So broadcast state is map state with a context that never moves.
+It is map state whose current key is always None and whose key group is `BROADCAST_GROUP`, which no
+record has.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from penstock.state.schema.entry_schema import BROADCAST_GROUP
 
 
 class Pairs(Protocol):
-    """What a read-only view reads: a map state."""
+    """The methods of map state that a read-only view uses."""
 
     def get(self, key: Any) -> Any:
         """Return the value at `key`, None if there is none."""
@@ -26,7 +26,7 @@ class Pairs(Protocol):
         """Return whether there is a pair at `key`."""
 
     def items(self) -> list[tuple[Any, Any]]:
-        """Return all pairs as they are now."""
+        """Return a copy of all pairs."""
 
     def keys(self) -> list[Any]:
         """Return the keys of all pairs."""
@@ -50,7 +50,7 @@ def broadcast_state(
 
 
 class ReadOnlyPairs:
-    """`ReadOnlyBroadcastState`: a view that has no method to write with."""
+    """`ReadOnlyBroadcastState`: a view without methods that write."""
 
     __slots__ = ("_pairs",)
 
@@ -66,7 +66,7 @@ class ReadOnlyPairs:
         return self._pairs.contains(key)
 
     def items(self) -> list[tuple[Any, Any]]:
-        """Return all pairs as they are now; their order is not defined."""
+        """Return a copy of all pairs, in no defined order."""
         return self._pairs.items()
 
     def keys(self) -> list[Any]:

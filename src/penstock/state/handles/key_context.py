@@ -1,4 +1,4 @@
-"""The key being processed, to which keyed state handles refer."""
+"""The current key, which keyed state handles use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class KeyContext:
         key: The current key; valid only while a record or timer is processed.
         group: Its key group.
         epoch: Number of the micro-batch, or of the key group in a batch run. What a handle
-            caches about entries is invalid when it changes.
+            caches is invalid when it changes.
     """
 
     __slots__ = ("epoch", "group", "key")

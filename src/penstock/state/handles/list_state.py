@@ -1,12 +1,12 @@
-"""List state: a list per key, stored in chunks, so that an addition writes what was added only.
+"""List state: a list per key, stored in chunks, so that an addition writes only the added elements.
 
     micro-batch     1: add a, b      2: add c      3: add d, e
     entries         0: [a, b]        1: [c]        2: [d, e]
 
-The subkey of an entry is the number of its chunk. A micro-batch that adds opens one chunk at the
-end and writes that. Numbers start at 0 and leave no gap; so the end is found by looking whether
-chunks exist at 1, 2, 4, 8, …, whose cost does not depend on the length of the list. A list that
-is read and has more than `MAX_CHUNKS` chunks is written anew as one.
+The subkey of an entry is the number of its chunk. A micro-batch that adds elements writes one chunk at
+the end. Numbers start at 0 without gaps, so the end is found by checking the chunks 1, 2, 4, 8, …; the
+cost does not depend on the length of the list. If a list with more than `MAX_CHUNKS` chunks is read, it
+is written again as one chunk.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from penstock.state.handles.parts import Parts
 from penstock.state.schema.declared_form import Form
 
 MAX_CHUNKS = 8
-"""A list of more chunks is joined when it is read."""
+"""Greatest number of chunks; a list with more is joined when it is read."""
 
 _number = itemgetter(0)
 _elements = itemgetter(1)
@@ -37,11 +37,11 @@ class TableListState:
         self._parts = Parts(table)
         self._context = context
         self._epoch = context.epoch
-        # The chunk this micro-batch opened, of each key it added to: (number, elements).
+        # Key to the chunk that this micro-batch has opened: (number, elements).
         self._open: dict[Any, tuple[int, list[Any]]] = {}
 
     def get(self) -> list[Any]:
-        """Return all elements in the order they were added; a new list, empty if there are none."""
+        """Return all elements in order of addition, in a new list."""
         context = self._context
         part, key = self._parts[context.group], context.key
         chunks = part.items(key)
@@ -98,10 +98,10 @@ class TableListState:
 
 
 class TypedListState(TableListState):
-    """The same for a declared type.
+    """List state of a declared type.
 
-    Every method that takes elements raises `TypeMismatchError`, and changes nothing, if one is
-    not of the type.
+    Every method with elements raises `TypeMismatchError`, and changes nothing, if an element does not
+    have the type.
     """
 
     __slots__ = ("_form",)
@@ -124,16 +124,16 @@ class TypedListState(TableListState):
 
 
 def joined(chunks: list[tuple[int, list[Any]]]) -> list[Any]:
-    """Return the elements of all chunks in order, as a new list; `chunks` gets sorted."""
+    """Return the elements of all chunks in order, in a new list; it sorts `chunks`."""
     chunks.sort(key=_number)
     return list(chain.from_iterable(map(_elements, chunks)))
 
 
 def _next_number(part: NestedPart, key: Any) -> int:
-    """Return the number behind the last chunk; only the first chunk may be large."""
+    """Return the number after the last chunk; only the first chunk may be large."""
     if part.is_empty(key):
         return 0
-    last, free = 0, 1  # `last` exists; `free` is looked at
+    last, free = 0, 1  # `last` exists; `free` is checked next
     while part.get(key, free, ABSENT) is not ABSENT:
         last, free = free, 2 * free
     while free - last > 1:

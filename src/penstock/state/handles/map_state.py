@@ -1,7 +1,7 @@
-"""Map state: any number of pairs per key, each an entry of its own.
+"""Map state: any number of pairs per key. Each pair is an entry.
 
-The cost of reading, writing or removing one pair does not depend on how many there are. Only
-methods on all pairs (`items`, `keys`, `values`, `clear`) cost in proportion to them.
+The cost of reading, writing or removing one pair does not depend on the number of pairs. The cost of
+methods on all pairs (`items`, `keys`, `values`, `clear`) is proportional to it.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class TableMapState:
             KeyTypeError: `key` has no stable bytes: a mutable object, NaN.
         """
         if type(key) not in _STABLE:
-            stable_hash(key)  # the rules for keys of streams hold here as well
+            stable_hash(key)  # map keys obey the rules for keys of streams
         context = self._context
         self._parts[context.group].put(context.key, key, value)
 
     def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        """Set many."""
+        """Set many pairs."""
         for key, value in dict_value.items():
             self.put(key, value)
 
@@ -61,7 +61,7 @@ class TableMapState:
         return self._parts[context.group].get(context.key, key, ABSENT) is not ABSENT
 
     def items(self) -> list[tuple[Any, Any]]:
-        """Return all pairs as they are now; their order is not defined."""
+        """Return a copy of all pairs, in no defined order."""
         context = self._context
         items: list[tuple[Any, Any]] = self._parts[context.group].items(context.key)
         return items
@@ -103,10 +103,10 @@ class TableMapState:
 
 
 class TypedMapState(TableMapState):
-    """The same for declared types.
+    """Map state of declared types.
 
-    Every method that takes a key or value raises `TypeMismatchError` for one that is not of its
-    type. Values may be None, keys only if their type is pickled.
+    Every method with a key or value raises `TypeMismatchError` if it does not have the type. Values may
+    be None, keys only if their type is pickled.
     """
 
     __slots__ = ("_key_form", "_value_form")
@@ -128,7 +128,7 @@ class TypedMapState(TableMapState):
         super().put(self._key_form(key), formed)
 
     def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        """Set many; none if one of them is refused."""
+        """Set many pairs, or none if one of them is refused."""
         key_form, value_form = self._key_form, self._value_form
         formed = {
             key_form(key): None if value is None else value_form(value)

@@ -1,4 +1,4 @@
-"""The parts of a table by key group, for handles: a dictionary that fills itself."""
+"""A cache of the state maps of a table by key group, for handles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from penstock.state.backends.base import Table
 
 
 class Parts(dict[int, Any]):
-    """Key group to part. A part is the same object for the life of its table, so it is kept."""
+    """Key group to state map. A state map is the same object for the life of its table."""
 
     __slots__ = ("_table",)
 

@@ -1,4 +1,4 @@
-"""Reducing state: one value per key, combined with each value added."""
+"""Reducing state: one value per key, which is reduced with each added value."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class TableReducingState:
         Args:
             table: The entries.
             context: The current key.
-            reduce: Combines the value so far with a new one.
-            form: Converts values added, and their combinations, to the declared type.
+            reduce: Reduces the current value and a new one.
+            form: Coerces added and reduced values to the declared type.
         """
         self._parts = Parts(table)
         self._context = context
@@ -37,15 +37,15 @@ class TableReducingState:
         self._form = form
 
     def get(self) -> Any:
-        """Return the combination of all values added, None if there are none."""
+        """Return the reduced value of all added values, None if there are none."""
         context = self._context
         return self._parts[context.group].get(context.key)
 
     def add(self, value: Any) -> None:
-        """Combine the value so far with `value`; the first one is stored as it is.
+        """Reduce the current value with `value`; the first value is stored unchanged.
 
         Raises:
-            TypeMismatchError: The value, or the combination, is not of the declared type.
+            TypeMismatchError: The value, or the reduced value, does not have the declared type.
         """
         context, form = self._context, self._form
         part = self._parts[context.group]

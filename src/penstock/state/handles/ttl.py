@@ -1,11 +1,10 @@
-"""Time-to-live: values that expire some time after they were last written, or read.
+"""Time-to-live: values expire some time after they were last written, or read.
 
-A state with a time-to-live stores `(last access in ms, value)` where others store the value. The
-handles see none of it: `TtlTable` stands between them and the table, and an expired value is, to
-them, absent. Lists are the exception, since their elements expire one by one: see
-`penstock.state.handles.ttl_list_state`.
+A state with a time-to-live stores `(last access in ms, value)` instead of the value. `TtlTable` hides
+this from the handles: for them an expired value is absent. The elements of lists expire one by one, so
+lists have their own handle: see `penstock.state.handles.ttl_list_state`.
 
-An expired value is removed when somebody meets it: the user function that reads it, or
+An expired value is removed when the user function reads it, or by
 `penstock.state.handles.ttl_sweeper`. Time is processing time.
 """
 
@@ -25,36 +24,36 @@ class UpdateType(Enum):
     """The accesses that restart the time-to-live of a value."""
 
     Disabled = 0
-    """Nothing expires."""
+    """None: values do not expire."""
 
     OnCreateAndWrite = 1
-    """Writing it."""
+    """Writing."""
 
     OnReadAndWrite = 2
-    """Writing or reading it."""
+    """Writing and reading."""
 
 
 class StateVisibility(Enum):
     """Whether an expired value can be read."""
 
     ReturnExpiredIfNotCleanedUp = 0
-    """The value, once, if nothing removed it before: reading removes it."""
+    """A reader gets it once, if it was not removed before; reading removes it."""
 
     NeverReturnExpired = 1
-    """The same as for a value that is not there."""
+    """A reader never gets it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeToLive:
-    """How the values of one state expire, and when they are removed.
+    """The rule by which values of one state expire and are removed.
 
     Attributes:
         ttl_ms: Age at which a value expires, in milliseconds.
         update: The accesses that reset the age.
         visibility: Whether an expired value can be read.
-        sweep_size: Entries the sweeper checks per access; 0 for none.
-        sweeps_per_record: It also checks as many per record.
-        cleans_snapshots: Expired values are removed before a snapshot of everything.
+        sweep_size: Entries that the sweeper checks per access; 0 for none.
+        sweeps_per_record: Whether it checks as many per record too.
+        cleans_snapshots: Expired values are removed before a snapshot of all state.
         cleans_rewrites: Expired values are removed from a key group before its log is
             compacted.
         clock_entries: Number of entries of such a group after which the clock is read again.
@@ -73,7 +72,7 @@ class TimeToLive:
         """Check the numbers.
 
         Raises:
-            ArgumentError: A length is not positive, a size negative, or nothing would expire.
+            ArgumentError: A length is not positive, a size is negative, or no value would expire.
         """
         sizes = (self.ttl_ms - 1, self.sweep_size, self.clock_entries)
         if min(sizes) < 0 or self.update is UpdateType.Disabled:
@@ -87,11 +86,11 @@ class Expiry:
     """Applies a `TimeToLive`; shared by the handles and the sweeper of one state.
 
     Attributes:
-        rule: What it applies.
+        rule: The rule.
         now_ms: The clock: milliseconds since 1970.
-        ttl_ms: Of the rule.
+        ttl_ms: Age at which a value expires, of the rule.
         shows_expired: Whether a reader gets an expired value, once.
-        refreshes: Whether reading makes a value young again.
+        refreshes: Whether reading resets the age of a value.
         accesses: Calls of the handles since the last sweep.
     """
 
@@ -107,7 +106,7 @@ class Expiry:
 
 
 class TtlSinglePart:
-    """A single part as handles see it: values without their age, and only those that live."""
+    """A single state map for handles: it hides ages and expired values."""
 
     __slots__ = ("_expiry", "_part")
 
@@ -144,7 +143,7 @@ class TtlSinglePart:
 
 
 class TtlNestedPart:
-    """A nested part as handles see it; every entry has an age of its own."""
+    """A nested state map for handles: it hides ages and expired values; every entry has its own age."""
 
     __slots__ = ("_expiry", "_part")
 
@@ -184,11 +183,11 @@ class TtlNestedPart:
         return [pair for pair in seen if pair[1] is not ABSENT]
 
     def subkeys(self, key: Any) -> list[Any]:
-        """Return the subkeys of `key`; reads the values, since these know their age."""
+        """Return the subkeys of `key`; it reads the values, which contain the ages."""
         return [subkey for subkey, _ in self.items(key)]
 
     def is_empty(self, key: Any) -> bool:
-        """Return whether `key` has no values; looks for the first that lives."""
+        """Return whether `key` has no values; it searches for the first value that has not expired."""
         expiry = self._expiry
         expiry.accesses += 1
         if expiry.shows_expired:
@@ -213,10 +212,10 @@ class TtlNestedPart:
 
 
 class TtlTable:
-    """A table whose parts hide the age of values.
+    """A table whose state maps hide ages and expired values.
 
     Attributes:
-        schema: Of the table.
+        schema: Schema of the table.
     """
 
     def __init__(self, table: Table, expiry: Expiry) -> None:
@@ -226,7 +225,7 @@ class TtlTable:
         self._wrap = TtlNestedPart if table.schema.kind.is_nested else TtlSinglePart
 
     def __getitem__(self, key_group: int) -> Any:
-        """Return the part of a key group; callers keep it."""
+        """Return a new wrapper of the state map of a key group; callers cache it."""
         return self._wrap(self._table[key_group], self._expiry)
 
     def groups(self) -> list[int]:

@@ -1,9 +1,8 @@
-"""List state with a time-to-live: every element expires on its own.
+"""List state with a time-to-live: every element expires separately.
 
-A chunk holds `(last access in ms, element)` pairs. Elements that have expired are cut out of their
-chunk when the list is read or swept. A chunk that lost all its elements stays as an empty one,
-since the numbers of chunks have no gaps, until the list is written anew; a list that lost all its
-elements is removed.
+A chunk contains `(last access in ms, element)` pairs. Expired elements are removed from their chunk
+when the list is read or swept. A chunk without elements stays until the list is written again, because
+the numbers of chunks have no gaps. A list without elements is removed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class TtlListState(TableListState):
         self._form = form
 
     def get(self) -> list[Any]:
-        """Return the elements that are visible, in the order they were added."""
+        """Return the visible elements in order of addition."""
         expiry, context = self._expiry, self._context
         expiry.accesses += 1
         now = expiry.now_ms()
@@ -64,7 +63,7 @@ class TtlListState(TableListState):
         super().clear()
 
     def remove_expired(self, part: NestedPart, key: Any, now: int) -> tuple[int, int]:
-        """Cut the expired elements out of one list; return how many there were, and are."""
+        """Remove the expired elements of one list; return the numbers of elements before and after."""
         ttl_ms = self._expiry.ttl_ms
         chunks: list[tuple[int, list[Any]]] = part.items(key)
         n_before = n_after = n_empty = 0

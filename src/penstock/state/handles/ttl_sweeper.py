@@ -1,9 +1,9 @@
 """Removal of expired values which are not read.
 
-The sweeper of an operator visits the entries of its states that have a time-to-live, a few at
-a time, again and again. It removes a value through the table, so the removal is in the change
-log. It lists the keys of a key group when it begins with the group and works through the list; so
-its cost is in proportion to its budget, except for the listing.
+The sweeper of an operator checks the entries of its states with a time-to-live, a few at a time, in
+rounds. It removes a value through the table, so that the change log contains the removal. It lists the
+keys of a key group when it begins with the group. So its cost is proportional to its budget, except
+for the listing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from penstock.state.schema.entry_schema import StateKind
 
 
 class TtlSweeper:
-    """Sweeps the states of one operator. Each method returns how many values it removed."""
+    """Sweeps the states of one operator. Each method returns the number of removed values."""
 
     def __init__(self) -> None:
         self._rounds: list[_Round] = []
@@ -27,14 +27,14 @@ class TtlSweeper:
         """Add a state to sweep.
 
         Args:
-            table: Its entries, with their age.
-            expiry: How they expire.
+            table: Its entries, with their ages.
+            expiry: Expires its values.
             lists: Its handle, if it is a list state.
         """
         self._rounds.append(_Round(table, expiry, lists))
 
     def sweep(self, records: int) -> int:
-        """Check as many entries as the states are configured for; once per micro-batch, at its end.
+        """Check the configured number of entries; called once at the end of each micro-batch.
 
         Args:
             records: Number of records the operator processed in it.
@@ -42,7 +42,7 @@ class TtlSweeper:
         return sum(state.sweep(records) for state in self._rounds)
 
     def sweep_all(self) -> int:
-        """Check all entries of states with `cleans_snapshots`; before a snapshot of everything."""
+        """Check all entries of states with `cleans_snapshots`; called before a snapshot of all state."""
         return sum(state.sweep_all() for state in self._rounds)
 
     def sweep_group(self, key_group: int) -> int:
@@ -51,7 +51,7 @@ class TtlSweeper:
 
 
 class _Round:
-    """The way round the entries of one state, and how far along it the sweeper is."""
+    """A round over the entries of one state, and the position of the sweeper."""
 
     def __init__(self, table: Table, expiry: Expiry, lists: TtlListState | None) -> None:
         self._table = table
@@ -66,7 +66,7 @@ class _Round:
         else:
             self._look = self._look_at_value
         self._is_map = kind is StateKind.MAP
-        # What is left of this round, each the other way round: taken from the end.
+        # The rest of this round, in reverse order, because items are popped from the end.
         self._groups: list[int] = []
         self._keys: list[Any] = []
         self._subkeys: list[tuple[Any, Any]] = []
@@ -114,7 +114,7 @@ class _Round:
                 self._keys = self._part.keys()
                 before = after = 0
             elif is_new_round:
-                break  # all of them were seen in this call
+                break  # this call has checked all of them
             else:
                 self._groups, is_new_round = self._table.groups()[::-1], True
                 continue

@@ -39,7 +39,7 @@ class TableValueState:
 
 
 class HashValueState(TableValueState):
-    """The same over the parts of the hash-map backend, which it writes without a call."""
+    """Value state over state maps of the hash-map backend, which it writes without a call."""
 
     __slots__ = ()
 
@@ -55,7 +55,7 @@ class HashValueState(TableValueState):
 
 
 class TypedValueState(TableValueState):
-    """The same for a declared type."""
+    """Value state of a declared type."""
 
     __slots__ = ("_form",)
 

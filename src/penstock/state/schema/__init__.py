@@ -1,1 +1,1 @@
-"""The types of stored entries, and how entries of an older type are read."""
+"""The schemas of stored entries, and their evolution."""

@@ -1,8 +1,8 @@
-"""Coded rows under another schema: which bytes may stay as they are, and how others change.
+"""Migrates coded rows to another schema: decides which bytes may stay, and converts the others.
 
-Bytes stay if the new type reads the same values from them: an integer became wider, columns were
-added behind the others. Columns that are gone do not stay in the bytes: a column of another type
-may take their number later.
+Bytes stay if the new type reads the same values from them: an integer is wider, or columns were added
+after the others. Removed columns do not stay in the bytes, because a column of another type may get
+their number later.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from penstock.types.inferred import enforced
 from penstock.types.value_serializer import StoredForm
 
 Migration = Callable[[list[Any]], list[Any]]
-"""Stored values of an old schema to stored values of a new one: as many, in the same order."""
+"""Stored values of an old schema to those of a new one, in the same order."""
 
 _VARINTS = ("Byte", "Short", "Integer", "Long")
 
 
 def between_forms(old: StateSchema, new: StateSchema, change: Migration | None) -> Migration | None:
-    """Return what turns stored values of `old` into those of `new`; None if nothing has to.
+    """Return the migration of stored values of `old` to those of `new`; None if they stay.
 
     Args:
-        old: The schema the entries were stored under.
-        new: Another one, which `change` allows.
-        change: Plain values of `old` to plain values of `new`; None if they are the same.
+        old: The schema of the stored entries.
+        new: Another schema, which `change` allows.
+        change: Plain values of `old` to plain values of `new`; None if they are equal.
     """
     if old.form is StoredForm.PLAIN and new.form is StoredForm.PLAIN:
         return change
@@ -71,7 +71,7 @@ def _from_plain(schema: StateSchema) -> Migration | None:
 
 
 def _reads(old: TypeInformation, new: TypeInformation) -> bool:
-    """Return whether coded bytes of `old` are those of the same value of `new`."""
+    """Return whether coded bytes of `old` decode to the same value with `new`."""
     old, new = enforced(old), enforced(new)
     if old == new:
         return True

@@ -1,9 +1,9 @@
-"""Bringing single values to the type a state declares, at the moment they are stored.
+"""Coerces single values to the declared type of a state when they are stored.
 
-A value in state is looked at once, when it is written, and completely: nothing behind it looks
-again. Records of basic fields, the usual case, have a short way. The first record with a new
-combination of classes goes through `coerce`; if that changes nothing, later records of the same
-classes only have their ranged fields checked. A row of three fields takes 1.5 µs instead of 4.
+A value of state is checked completely when it is written, and never again. Records of basic fields,
+the usual case, have a fast path: `coerce` takes the first record with a new combination of classes; if
+it changes nothing, only the ranged fields of later records with these classes are checked. A row of
+three fields takes 1.5 µs instead of 4.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _INTEGER_BITS = {"Byte": 8, "Short": 16, "Integer": 32, "Long": 64}
 def declared_form(
     type_info: TypeInformation, subject: str, origin: CallSite | None = None
 ) -> Form | None:
-    """Return what brings values to `type_info`; None if any object will do.
+    """Return the coercion of values to `type_info`; None if any object is allowed.
 
     Args:
         type_info: The declared type.
-        subject: What messages call the place, e.g. `state 'seen' of operator 'totals'`.
-        origin: The user's line to blame, if it is not the one that is running.
+        subject: Name of the state in messages, e.g. `state 'seen' of operator 'totals'`.
+        origin: The user's line for errors, if it is not the one that is running.
     """
     if isinstance(type_info, PickledBytesTypeInfo):
         return None
@@ -62,7 +62,7 @@ def declared_form(
 
 
 def quick_check(type_info: TypeInformation) -> Check:
-    """Return what says of a value that it certainly has its form; False decides nothing."""
+    """Return a check that a value certainly has the declared form; its result False means unknown."""
     if isinstance(type_info, BasicTypeInfo):
         return _basic_check(type_info)
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):

@@ -1,11 +1,11 @@
-"""What is known about the entries of one state: its kind and the types of its parts.
+"""The schema of the entries of one state: its kind, and the types of values and subkeys.
 
-The text of a schema travels with every batch of stored entries, so that whoever reads them,
-even years later, knows what they are. It is JSON with sorted keys and no spaces:
+Every batch of stored entries contains the text of its schema, so that any later version can read it.
+The text is JSON with sorted keys and no spaces:
 
     {"kind":"map","subkey":"String","ttl":false,"value":{"row":[["size","Long"]]}}
 
-Values that are coded rows (`penstock.wire.coded_rows`) have one member more, `"form":"coded"`.
+Values that are coded rows (`penstock.wire.coded_rows`) add a member, `"form":"coded"`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from penstock.types.description import describe_type, type_of
 from penstock.types.value_serializer import StoredForm
 
 BROADCAST_GROUP = 0xFFFF_FFFF
-"""The key group of broadcast state, which has no key; no key is ever in it."""
+"""The key group of broadcast state, which has no key; keys never have it."""
 
 _FINGERPRINT_DIGITS = 16
 _MEMBERS = {"kind", "subkey", "ttl", "value"}
 
 
 class StateKind(Enum):
-    """What a state is to the user function, and how its entries are addressed."""
+    """The kind of a state, which determines the addresses of its entries."""
 
     VALUE = "value"
     """One value per key."""
@@ -42,7 +42,7 @@ class StateKind(Enum):
     """Pairs per key; the subkey is the key of the pair."""
 
     REDUCING = "reducing"
-    """One value per key, combined with each value added."""
+    """One value per key, reduced with each added value."""
 
     AGGREGATING = "aggregating"
     """One accumulator per key."""
@@ -55,7 +55,7 @@ class StateKind(Enum):
 
     @property
     def is_nested(self) -> bool:
-        """Whether a key has any number of entries, told apart by a subkey."""
+        """Whether a key has any number of entries, which a subkey distinguishes."""
         return self in _NESTED
 
 
@@ -64,14 +64,14 @@ _NESTED = frozenset({StateKind.LIST, StateKind.MAP, StateKind.TIMERS, StateKind.
 
 @dataclass(frozen=True, slots=True)
 class StateSchema:
-    """How the entries of one state are stored.
+    """The schema of the entries of one state.
 
     Attributes:
-        kind: What kind of state it is.
+        kind: Kind of the state.
         value_type: Type of the value, list element, map value or accumulator.
         subkey_type: Type of the keys of a map or of broadcast state; None for other kinds.
         has_ttl: Whether each stored value is `(last access in ms, value)`.
-        form: What stored values look like.
+        form: Form of stored values.
     """
 
     kind: StateKind
@@ -84,21 +84,21 @@ class StateSchema:
         """Return the schema as JSON; equal schemas, and only those, have equal texts.
 
         Raises:
-            ArgumentError: A type is none of those the system has.
+            ArgumentError: A type is no type of `Types`.
         """
         return _text(self)
 
     def fingerprint(self) -> str:
-        """Return 16 hex digits that stand for the text.
+        """Return a digest of the text, in 16 hex digits.
 
         Raises:
-            ArgumentError: A type is none of those the system has.
+            ArgumentError: A type is no type of `Types`.
         """
         return _fingerprint(self)
 
     @staticmethod
     def parse(text: str) -> StateSchema:
-        """Return the schema whose text this is; the same object every time.
+        """Return the cached schema of a text.
 
         Raises:
             DecodeError: It is the text of no schema.
@@ -106,7 +106,7 @@ class StateSchema:
         return _parse(text)
 
 
-# Cached because every blob written or read asks; a process sees few schemas.
+# Cached, because it is called for every blob; a process has few schemas.
 @cache
 def _text(schema: StateSchema) -> str:
     subkey = schema.subkey_type
@@ -116,7 +116,7 @@ def _text(schema: StateSchema) -> str:
         "ttl": schema.has_ttl,
         "value": describe_type(schema.value_type),
     }
-    if schema.form is not StoredForm.PLAIN:  # left out else: texts are stored for years
+    if schema.form is not StoredForm.PLAIN:  # omitted otherwise: stored texts must not change
         members["form"] = schema.form.value
     return json.dumps(members, sort_keys=True, separators=(",", ":"))
 

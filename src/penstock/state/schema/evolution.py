@@ -1,18 +1,18 @@
-"""Reading entries that were stored under another schema.
+"""Schema evolution: reads entries that were stored with another schema.
 
 Between two versions of a program the declared type of a state may change in these ways:
 
-* a row with names gets fields (they read as None), loses fields, or orders them anew;
+* a row with names gets fields (they are None), loses fields, or has another order of fields;
 * a number becomes wider: Byte, Short, Integer, Long, BigInteger in this direction; Float to
   Double; Byte, Short and Integer to Double; any integer to BigDecimal;
 * the same inside rows, tuples, lists, arrays and values of maps;
-* a time-to-live is switched on (every value counts as used just now) or off.
+* a time-to-live is switched on (every value counts as just accessed) or off.
 
-Anything else is refused. A field that is renamed counts as one lost and one new; a field that
-was lost and comes back reads as None where entries were rewritten in between.
+Any other change is refused. A renamed field counts as one removed and one new field. If a removed
+field is added again, it is None in entries that were rewritten in between.
 
-What is converted are plain values (see `penstock.state.schema.plain`), many at once. Coded rows are read,
-changed and written again, unless their bytes mean the same under the new type.
+The migration converts plain values (see `penstock.state.schema.plain`), many at a time. Coded rows are
+decoded, converted and encoded again, unless their bytes decode to the same value with the new type.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ def migration(
     subject: str,
     now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Migration | None:
-    """Return what turns stored values of `old` into those of `new`; None if nothing has to.
+    """Return the migration of stored values of `old` to those of `new`; None if they stay.
 
     Args:
-        old: The schema the entries were stored under.
-        new: The schema the program declares now.
-        subject: What messages call the state, e.g. `state 'profile' of operator 'enrich'`.
+        old: The schema of the stored entries.
+        new: The schema that the program declares now.
+        subject: Name of the state in messages, e.g. `state 'profile' of operator 'enrich'`.
         now_ms: Clock in milliseconds, read once per call of the migration; for values that
             get a time-to-live.
 
     Raises:
-        StateMigrationError: The change is none of those allowed; names the field.
+        StateMigrationError: The change is not allowed; the error names the field.
     """
     place = _Place(subject)
     if old.kind is not new.kind:
@@ -107,17 +107,17 @@ def _stripped(values: Migration | None) -> Migration:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A state, or a field inside its values: where a message points to."""
+    """A state, or a field of its values, for messages."""
 
     subject: str
     path: tuple[str, ...] = ()
 
     def inside(self, name: str) -> _Place:
-        """Return the place of a part: a field, `f0`, `element`, `key` or `value`."""
+        """Return the place of a component: a field, `f0`, `element`, `key` or `value`."""
         return replace(self, path=(*self.path, name))
 
     def refusal(self, what: str) -> StateMigrationError:
-        """Return the error that says so about this place."""
+        """Return the error about this place."""
         where = f": field {'.'.join(self.path)!r}" if self.path else ""
         return StateMigrationError(
             f"{self.subject}{where} {what}",
@@ -126,7 +126,7 @@ class _Place:
         )
 
     def not_readable(self, old: TypeInformation, new: TypeInformation) -> StateMigrationError:
-        """Return the error that says what the type of this place was and is."""
+        """Return the error with the old and the new type of this place."""
         return self.refusal(f"was {old!r}, is {new!r}")
 
 
@@ -175,7 +175,7 @@ def _row_change(old: RowTypeInfo, new: RowTypeInfo, place: _Place) -> Migration 
 
 
 def _is_unnamed(row: RowTypeInfo) -> bool:
-    """Return whether the names of a row are those given to rows without any."""
+    """Return whether the names of a row are the default ones."""
     return row == RowTypeInfo(row.field_types)
 
 
@@ -195,7 +195,7 @@ def _sequence_change(old: Any, new: Any, place: _Place) -> Migration | None:
 def _primitive_change(
     old: PrimitiveArrayTypeInfo, new: PrimitiveArrayTypeInfo, place: _Place
 ) -> Migration | None:
-    if old.is_bytes or new.is_bytes:  # bytes are not stored as a list
+    if old.is_bytes or new.is_bytes:  # bytes are no list
         raise place.not_readable(old, new)
     return _sequence_change(old, new, place)
 
@@ -217,7 +217,7 @@ _RULES: dict[type, Callable[[Any, Any, _Place], Migration | None]] = {
     PrimitiveArrayTypeInfo: _primitive_change,
     MapTypeInfo: _map_change,
 }
-"""Class of two different types to what reads one as the other. Pickled types are all equal."""
+"""Class of two different types to the change from one to the other. Pickled types are all equal."""
 
 
 def _each(convert: Callable[[Any], Any]) -> Migration:
@@ -232,4 +232,4 @@ _WIDENING: dict[tuple[str, str], Migration | None] = {
     **{(name, "Double"): _each(float) for name in ("Byte", "Short", "Integer")},
     **{(name, "BigDecimal"): _each(Decimal) for name in _INTEGERS},
 }
-"""Stored and declared basic type to the change of the values; None where they stay the same."""
+"""Stored and declared basic type to the change of values; None if they stay."""

@@ -1,4 +1,4 @@
-"""Keys as bytes in a local copy of state: for keys of any type, or as coded rows of a declared one.
+"""Encodes keys in a local copy of state: keys of any type, or coded rows of a declared type.
 
     any type                  `penstock.wire.canonical.key_bytes`
     declared row or tuple     50, then the canonical coded row (`penstock.wire.coded_rows`)
@@ -6,12 +6,12 @@
     Row(id=7, region="eu")    50 08 0e 12 02 65 75          as a key of any type:
                               32 02 2b 49 02 69 64 05 12 80 00 00 07 06 72 65 67 69 6f 6e 03 20 65 75
 
-So a row has no names in each of its addresses, and comes back from its bytes, which no row of an
-undeclared type does. Equal keys must have one address, whatever their classes and whoever wrote
-them: what an earlier version of the program stored may be a key that only equals one of the declared
-form, or no such key at all. The first is brought to it, the second keeps the form of any type.
-Types with fields whose equality a declared form would change are left alone: numbers that
-are not integers, booleans, times. So are integers and strings by themselves: they take no fewer bytes.
+So an address does not contain the names of a row, and the row can be decoded from it, unlike a row of
+an undeclared type. Equal keys must have one address, whatever their classes and the version of the
+program: an earlier version may have stored a key that equals one of the declared form, or a key that
+does not. The first is coerced, the second is encoded as a key of any type. Types with fields whose
+equality the declared form would change are not coded: numbers that are not integers, booleans, times.
+Nor are plain integers and strings, which would take as many bytes.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from penstock.wire.canonical.key_bytes import MAX_KEY_BYTES, decode_key, encode_
 from penstock.wire.coded_rows import coded_codec
 
 _CODED = b"\x50"
-"""Begins no key of `penstock.wire.canonical.key_bytes`."""
+"""First byte of coded keys; no key of `penstock.wire.canonical.key_bytes` begins with it."""
 
 _PLAIN_FIELDS = frozenset({"Byte", "Short", "Integer", "Long", "String"})
 
 
 @dataclass(frozen=True, slots=True)
 class KeyCoder:
-    """How the keys of one operator, or the subkeys of one state, are written.
+    """Encodes the keys of one operator, or the subkeys of one state.
 
     Attributes:
         encode: Key to its bytes, `MAX_KEY_BYTES` at most. Raises `KeyTypeError`.
-        decode: The inverse, for keys that are decodable. Raises `DecodeError`.
-        is_decodable: Key and its bytes to whether `decode` gives that very key.
+        decode: The inverse, for decodable keys. Raises `DecodeError`.
+        is_decodable: Returns whether `decode` of the bytes of a key returns the same key.
     """
 
     encode: Callable[[Any], bytes]
@@ -51,16 +51,16 @@ class KeyCoder:
 
 
 ANY_KEYS = KeyCoder(encode_key, decode_key, is_decodable)
-"""For keys of any type."""
+"""The coder of keys of any type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coders:
-    """How the addresses of one state are written.
+    """The coders of the addresses of one state.
 
     Attributes:
-        keys: For its keys.
-        subkeys: For the second part of an address.
+        keys: Coder of keys.
+        subkeys: Coder of subkeys.
     """
 
     keys: KeyCoder = ANY_KEYS
@@ -69,7 +69,7 @@ class Coders:
 
 @cache
 def key_coder(key_type: TypeInformation | None) -> KeyCoder:
-    """Return how keys of a declared type are written; None is any type."""
+    """Return the coder of keys of a declared type; None is any type."""
     if not isinstance(key_type, (RowTypeInfo, TupleTypeInfo)) or not _is_plain(key_type):
         return ANY_KEYS
     codec = coded_codec(key_type)
@@ -102,9 +102,9 @@ def _is_plain(type_info: TypeInformation) -> bool:
 
 
 def _formed(key: Any, key_type: TypeInformation) -> Any:
-    """Return the key of the declared form that equals `key`, `key` itself if it has it, or None.
+    """Return the key of the declared form that equals `key`, or None if there is none.
 
-    `coerce` would not do: what it refuses, such as 1.0 for Long, may well equal a declared key.
+    It does not use `coerce`, which refuses values, such as 1.0 for Long, that equal a declared key.
     """
     try:
         return _RULES[type(key_type)](key, key_type)
@@ -127,7 +127,7 @@ def _basic(value: Any, basic: BasicTypeInfo) -> Any:
         return value if type(value) is str else "".join(value)
     if not isinstance(value, Number):
         raise _NoSuchKeyError
-    number: Any = value  # what classes of numbers have in common is not in their types
+    number: Any = value  # mypy does not know the common methods of classes of numbers
     try:
         whole = int(number.real)
         return basic.coerce(whole if type(number) is not int and whole == number else number)
@@ -165,4 +165,4 @@ _RULES: dict[type, Callable[[Any, Any], Any]] = {
     RowTypeInfo: _row,
     TupleTypeInfo: _tuple,
 }
-"""Class of type to what returns the value of the declared form that equals a value."""
+"""Class of type to the function from a value to the equal value of the declared form."""

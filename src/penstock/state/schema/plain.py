@@ -1,20 +1,20 @@
-"""The stored form of typed values: rows as tuples, all else as it is.
+"""The plain stored form of typed values: rows as tuples, other values unchanged.
 
-A row is stored without its names, since the type next to the values says them: a tuple of the
-plain values of its fields, in their declared order. A row that is no INSERT has one element
-more, the short string of its kind:
+A row is stored without its names, which the schema contains: a tuple of the plain values of its
+fields, in their declared order. A row that is no INSERT has one element more, the short string of its
+kind:
 
     type                               value                       plain
     Row(user: String, size: Long)      Row(user="a", size=1)       ("a", 1)
                                        the same as a DELETE        ("a", 1, "-D")
     List(Row(user: String))            [Row(user="a"), None]       [("a",), None]
 
-The kind is an element, not a class of its own, because rows may be keys of maps, so a plain row
-must hash, and because the stored bytes must not depend on any of our classes.
+The kind is an element and not another class: rows may be keys of maps, so a plain row must have a
+hash, and stored bytes must not depend on our classes.
 
-Rows inside tuples, lists, maps and rows are stored so too; None stays None everywhere. What a
-pickled type holds is left alone. All work is done by columns: nested values are flattened,
-converted in one go and put together again.
+Rows inside tuples, lists, maps and rows are stored in the same way; None stays None. Values of a
+pickled type are not converted. The conversion works by columns: it flattens nested values, converts all
+of them together, and builds the containers again.
 """
 
 from __future__ import annotations
@@ -43,26 +43,26 @@ from penstock.types.information import (
 from penstock.types.row import Row, RowKind, row_factory, rows_of_one_schema, rows_to_values
 
 Column = Callable[[list[Any]], list[Any]]
-"""Converts many values at once: one answer per value, in order; the list given is not changed."""
+"""Converts many values: one result per value, in order; it does not change its argument."""
 
 One = Callable[[Any], Any]
 """Converts one value."""
 
 _KINDS = {(kind.short_string,): kind for kind in RowKind if kind is not RowKind.INSERT}
-_KIND_PARTS = [(), *_KINDS]  # a list, since damaged values may not hash
+_KIND_PARTS = [(), *_KINDS]  # a list, since damaged values may have no hash
 
 
 @dataclass(frozen=True, slots=True)
 class PlainCodec:
     """Converts values of one type to their plain form and back.
 
-    Values must have the declared form of the type. Answers share whatever did not change, such
-    as a list without rows, with the values given, which are left as they are.
+    Values must have the declared form of the type. Results share unchanged objects, such as a list
+    without rows, with the arguments, which are not changed.
 
     Attributes:
-        to_plain: Declared forms to plain forms, many at once.
+        to_plain: Declared forms to plain forms, many at a time.
         from_plain: The inverse. Raises `DecodeError` for rows with another number of fields.
-        to_plain_one: `to_plain` for one value, without the detour of a list.
+        to_plain_one: `to_plain` for one value, without a list.
         from_plain_one: `from_plain` for one value.
     """
 
@@ -74,10 +74,10 @@ class PlainCodec:
 
 @cache
 def plain_codec(type_info: TypeInformation) -> PlainCodec | None:
-    """Return the codec of a type, the same one every time; None if values are their plain form.
+    """Return the cached codec of a type; None if values are their plain form.
 
     Raises:
-        ArgumentError: The type, or one inside it, is none of those the system has.
+        ArgumentError: The type, or a component type, is no type of `Types`.
     """
     rule = _CODECS.get(type(type_info))
     if rule is None:
@@ -89,7 +89,7 @@ def plain_codec(type_info: TypeInformation) -> PlainCodec | None:
 
 
 def present(convert: Column) -> Column:
-    """Return `convert` for lists with None in them: None stays, only the rest is converted."""
+    """Return `convert` for lists that contain None: it converts the other values only."""
 
     def converted(values: list[Any]) -> list[Any]:
         if NoneType not in set(map(type, values)):
@@ -102,22 +102,22 @@ def present(convert: Column) -> Column:
 
 
 def in_fields(records: Iterable[Sequence[Any]], fields: Sequence[Column | None]) -> list[Any]:
-    """Return records, at least one, as tuples, with fields converted; None leaves a field alone.
+    """Return records, at least one, as tuples with converted fields; None does not convert a field.
 
     Raises:
-        ValueError: A record has not as many values as there are fields.
+        ValueError: A record has another number of values than fields.
     """
     columns = zip(fields, zip(*records, strict=True), strict=True)
     return list(zip(*(f(list(c)) if f else c for f, c in columns), strict=True))
 
 
 def in_tuples(fields: Sequence[Column | None]) -> Column:
-    """Return what converts the fields of tuples."""
+    """Return the conversion of the fields of tuples."""
     return present(lambda tuples: in_fields(tuples, fields))
 
 
 def in_lists(element: Column) -> Column:
-    """Return what converts the elements of lists."""
+    """Return the conversion of the elements of lists."""
 
     def converted(lists: list[Any]) -> list[Any]:
         elements = iter(element(list(chain.from_iterable(lists))))
@@ -127,7 +127,7 @@ def in_lists(element: Column) -> Column:
 
 
 def in_maps(key: Column | None, value: Column | None) -> Column:
-    """Return what converts the keys and the values of dicts."""
+    """Return the conversion of the keys and values of dicts."""
 
     def converted(maps: list[Any]) -> list[Any]:
         keys = list(chain.from_iterable(maps))
@@ -139,10 +139,10 @@ def in_maps(key: Column | None, value: Column | None) -> Column:
 
 
 def split_kinds(plain: list[Any], n_fields: int) -> tuple[list[Any], list[Any] | None]:
-    """Return plain rows without their kinds, and what was cut off each; None if nothing was.
+    """Return plain rows without their kinds, and the kinds; None if all are INSERT.
 
     Raises:
-        DecodeError: A tuple is no plain row of so many fields.
+        DecodeError: A tuple is no plain row with this number of fields.
     """
     if set(map(len, plain)) == {n_fields}:
         return plain, None
@@ -275,7 +275,7 @@ def _call(convert: One, value: Any) -> Any:
 
 
 def _no_codec(_: TypeInformation) -> None:
-    """Values of this type are their plain form, whatever its parts."""
+    """Return None: values of this type are their plain form."""
 
 
 _CODECS: dict[type, Callable[[Any], PlainCodec | None]] = {

@@ -1,12 +1,12 @@
-"""From the schema of a state to the type of one stored entry, and its stored form.
+"""The type of one stored entry of a schema, and its stored form.
 
 value, reducing, aggregating, map, broadcast   the value
 list                                           a chunk: a list of values
 timers                                         True
 with a time-to-live                            (last access in ms, value) for each value
 
-The stored form is plain (`penstock.state.schema.plain`) or, if the schema says so, coded: the bytes of
-the whole entry, and None for None.
+The stored form is plain (`penstock.state.schema.plain`) or coded, as the schema says. The coded form is
+the bytes of the whole entry, and None for None.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def stored_type(schema: StateSchema) -> TypeInformation:
 
 @cache
 def stored_codec(schema: StateSchema) -> PlainCodec | None:
-    """Return what turns entries into their stored form and back; None if nothing does."""
+    """Return the codec of entries; None if entries are their stored form."""
     if schema.form is StoredForm.PLAIN:
         return plain_codec(stored_type(schema))
     codec = coded_codec(stored_type(schema), tuples_hold_none=schema.has_ttl)
@@ -47,12 +47,12 @@ def stored_codec(schema: StateSchema) -> PlainCodec | None:
 def stored_values(
     codec: PlainCodec | None, values: list[Any], coded: list[bytes | None] | None
 ) -> list[Any]:
-    """Return the stored form of values, of which some are coded already.
+    """Return the stored form of values, of which some are already coded.
 
     Args:
-        codec: That of the state; None if values are their stored form.
-        values: Declared forms.
-        coded: Per value its coded bytes, or None where these are to be made; None if all are.
+        codec: Codec of the state; None if values are their stored form.
+        values: Values in their declared form.
+        coded: Coded bytes of each value, or None for values to encode; None encodes all values.
     """
     if codec is None:
         return values
