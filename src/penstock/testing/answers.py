@@ -1,4 +1,4 @@
-"""Equality of results: strict, for records that need not be hashable or sortable."""
+"""Strict equality of results, for records that need not be hashable or sortable."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from penstock.testing.shapes import shape_of
 
 
 def same_answer(one: Iterable[Any], other: Iterable[Any]) -> bool:
-    """Return whether both hold the same records, each as often, in any order.
+    """Return whether both contain the same records, each as often, in any order.
 
-    Stricter than `==`, at any depth: 1, 1.0 and True are different records, and so are a tuple
-    and a list or named tuple, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, times with
-    another zone or `fold`, rows of another kind. NaN is the same as NaN.
+    The comparison is stricter than `==`, at any depth: 1, 1.0 and True are different records, and so
+    are a tuple and a list or named tuple, 0.0 and -0.0, `Decimal("1.0")` and `Decimal("1.00")`, times
+    with another zone or `fold`, rows of another kind. NaN equals NaN.
 
     Args:
         one: Records.

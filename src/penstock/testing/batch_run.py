@@ -1,4 +1,4 @@
-"""A batch run in this process: the levels and the routing that Spark would run."""
+"""A batch run in this process, with the levels and the routing of a run on Spark."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def level_outputs(
     schedule: Schedule,
     tell: Callable[[dict[str, int]], None] | None = None,
 ) -> Iterator[list[Row]]:
-    """Yield what each level writes; the last goes to the sinks.
+    """Yield the output of each level; that of the last one is for the sinks.
 
     Args:
         plan: The job.
         run: The batch run.
-        programs: Of its levels.
-        schedule: How to cut the work.
-        tell: Gets the times of tasks; None leaves them in reports.
+        programs: Programs of its levels.
+        schedule: The schedule of tasks.
+        tell: Receives the times of tasks; None leaves them in reports.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
@@ -88,7 +88,7 @@ def _level_zero(
 
 
 def _shares(plan: PhysicalPlan, run: RunPlan, pieces: list[Piece], tasks: int) -> list[list[Piece]]:
-    """Return what each task reads: as on Spark where the program said how many there are."""
+    """Return the input of each task: as on Spark if the program sets the number of tasks."""
     groups = task_groups(plan, run)
     if any(group.tasks is None for group in groups):
         return cut_evenly(pieces, tasks)

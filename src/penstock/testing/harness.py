@@ -1,8 +1,7 @@
 """A test harness for functions: push records, advance time, read the output.
 
-No Spark and no Java runtime: the function runs in the operator that a job would run it in, with
-its state backend, change log and timers. Opening a harness and pushing a record takes
-milliseconds.
+It needs neither Spark nor a Java runtime. The function runs in the operator of a job, with its state
+backend, change log and timers. Opening a harness and pushing a record takes milliseconds.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class OperatorHarness(HarnessReadings):
         self._is_closed = False
 
     @staticmethod
-    def of(  # noqa: PLR0913 - what a test may say, each by its name
+    def of(  # noqa: PLR0913 - the settings of a test, each by its name
         operator: Any,
         *,
         key_selector: Any = None,
@@ -134,7 +133,7 @@ class OperatorHarness(HarnessReadings):
         run = HarnessRun(program, backend=backend, now_ms=processing_time, snapshot=snapshot)
         return OperatorHarness(program, run)
 
-    def push(self, value: Any, timestamp: int | None = None, *, input: int = 0) -> list[Any]:  # noqa: A002 - what it is called everywhere
+    def push(self, value: Any, timestamp: int | None = None, *, input: int = 0) -> list[Any]:  # noqa: A002 - the name in all other methods
         """Push a record and return the values that are emitted for it.
 
         Args:
@@ -162,7 +161,7 @@ class OperatorHarness(HarnessReadings):
         values: Iterable[Any],
         timestamps: Iterable[int] | None = None,
         *,
-        input: int = 0,  # noqa: A002 - what it is called everywhere
+        input: int = 0,  # noqa: A002 - the name in all other methods
     ) -> list[Any]:
         """Push records that arrive together, and return the values that are emitted.
 

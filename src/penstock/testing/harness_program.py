@@ -1,8 +1,8 @@
 """Makes a plan of the operator under test, whose inputs and outputs the harness controls.
 
 The inputs are sources that are never read: the harness writes their records. They are partitioned,
-so every operator is in a level after level 0 and its object stays the same. The outputs are sinks
-whose channels lead to a last level of their own, so that timestamps and watermarks arrive as well.
+so every operator is in a level after level 0, and its function object stays the same. The outputs are
+sinks whose channels lead to a separate last level, so that it receives timestamps and watermarks too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from penstock.types import TypeInformation, Types
 from penstock.types.output_tag import OutputTag
 
 HARNESS_LEVEL = SINK_LEVEL - 1
-"""Target level of what the operators under test emit."""
+"""Target level of the outputs of the operators under test."""
 
 MAIN_OUTPUT = 0
 """Index of the sink of the main output; side outputs follow."""
@@ -80,7 +80,7 @@ _TWO_INPUTS: dict[type, str] = {
 """Function class to the method of a stream, or of connected streams, that takes it."""
 
 _KEPT = frozenset({KEY_BY, PARTITION})
-"""Nodes before an operator that belong to it."""
+"""Kinds of nodes before an operator that belong to it."""
 
 _OF_A_PLACE = frozenset({"id", "kind", "name", "inputs"})
 
@@ -90,8 +90,8 @@ class _Inlet(SplitSource):
     """An input of the harness: one split that never ends and is never read.
 
     Attributes:
-        number: Which input.
-        type_info: Of its records.
+        number: Index of the input.
+        type_info: Type of its records.
     """
 
     kind: ClassVar[str] = "harness"
@@ -100,7 +100,7 @@ class _Inlet(SplitSource):
 
     @property
     def is_bounded(self) -> bool:
-        """Whether it ends: when the test says so, which nobody knows before."""
+        """Whether it ends; that is unknown, because the test ends it."""
         return False
 
     def get_produced_type(self) -> TypeInformation:
@@ -123,7 +123,7 @@ class HarnessProgram:
     Attributes:
         plan: Its plan, whose sinks are the outputs.
         side_outputs: Tag id to the index of its sink.
-        inputs: Number of an input to the id of its source; an input nobody reads is missing.
+        inputs: Index of an input to the id of its source; an input without readers is missing.
         parameters: Global job parameters.
     """
 
@@ -136,7 +136,7 @@ class HarnessProgram:
         """Return one program per level, level 0 first.
 
         Args:
-            handed: From a snapshot.
+            handed: Hand-over of a snapshot.
         """
         channels = tuple(
             replace(spec, target_level=HARNESS_LEVEL, partitioner=StreamPartitioner.FORWARD)
@@ -157,7 +157,7 @@ class HarnessProgram:
         )
 
     def outputs(self) -> dict[int, int]:
-        """Return channel to the index of the output it leads to."""
+        """Return channel to the index of its output."""
         return {
             spec.id: spec.target_operator
             for spec in self.plan.channels
@@ -178,11 +178,11 @@ def program_of(
     """Plan the stream that `build` makes of as many streams as there are `types`.
 
     Raises:
-        PenstockError: The program is wrong; as when a job is planned.
+        PenstockError: The program is wrong.
     """
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_runtime_mode(RuntimeExecutionMode.STREAMING)
-    env.get_configuration().set(DROP_UNUSED_TIMESTAMPS, "false")  # a test sees all of them
+    env.get_configuration().set(DROP_UNUSED_TIMESTAMPS, "false")  # a test reads every result
     env.get_configuration().set(AUTO_UIDS, "true")  # inputs and outputs of a harness have none
     streams = [
         env.from_source(
@@ -216,9 +216,9 @@ def program_of(
 
 
 def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStream:
-    """Return the stream behind an exchange, so that no operator is chained to its source.
+    """Return the stream after an exchange, so that no operator is chained to its source.
 
-    To one subtask, so that records stay in order.
+    The exchange leads to one subtask, so that records stay in order.
     """
     made = env.graph.add(
         PARTITION,
@@ -234,15 +234,15 @@ def _exchanged(env: StreamExecutionEnvironment, stream: DataStream) -> DataStrea
 def builder_of(
     operator: Any, key_selector: Any, broadcast_states: Sequence[MapStateDescriptor]
 ) -> tuple[Build, list[TypeInformation | None]]:
-    """Return what builds the stream under test, and the types of its inputs as far as known.
+    """Return a function that builds the stream under test, and the known types of its inputs.
 
     Args:
-        operator: A function object, a stream of a program, or what builds a stream.
+        operator: A function object, a stream of a program, or a function that builds a stream.
         key_selector: For a function object: selects the key; a pair for two inputs.
         broadcast_states: For the function of a broadcast connected stream.
 
     Raises:
-        ArgumentError: `operator` is nothing of the kind.
+        ArgumentError: `operator` is none of these.
     """
     if isinstance(operator, DataStream):
         return _part_of_a_program(operator)
@@ -294,7 +294,7 @@ def _of_function(
 
 
 def _method(methods: Mapping[type, str], function: Function) -> Callable[[Any], Any] | None:
-    """Return what hands a function to the stream it is given."""
+    """Return a function that passes a user function to a method of a stream."""
     names = (name for base, name in methods.items() if isinstance(function, base))
     return next((methodcaller(name, function) for name in names), None)
 

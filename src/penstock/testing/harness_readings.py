@@ -1,4 +1,4 @@
-"""What a test reads from a harness: output, state, timers and metrics."""
+"""The readings of a harness: output, state, timers and metrics."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ANY_KEY = object()
 
 
 class HarnessReadings:
-    """Base of the harness; all of its methods may be called after `close` as well."""
+    """Base of the harness; its methods may be called after `close` too."""
 
     def __init__(self, program: HarnessProgram, run: HarnessRun) -> None:
         self._program = program
@@ -107,7 +107,7 @@ class HarnessReadings:
         return list(self._run.watermarks)
 
     def clear_output(self) -> None:
-        """Remove what was emitted so far, with side outputs and watermarks.
+        """Remove all emitted records, those of side outputs too, and watermarks.
 
         Example:
             >>> with OperatorHarness.of(lambda stream: stream.map(str)) as harness:
@@ -265,7 +265,7 @@ class HarnessReadings:
         return result_named(self.metrics(), name)
 
     def _operator(self, named: str | None, *, keyed: bool) -> OperatorSpec:
-        """Return the operator whose state a test asks for."""
+        """Return the operator whose state a test reads."""
         specs = [
             spec
             for spec in self._program.operators()

@@ -1,6 +1,6 @@
 """Runs a planned program push by push: the levels, subtasks and frames of a live run.
 
-Every push is a micro-batch: it counts as a whole or, if a function fails, not at all.
+Every push is a micro-batch: it takes effect completely or, if a function fails, not at all.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ HAND_OVER = "handover"
 
 
 class _Outputs:
-    """What came out in one push."""
+    """The output of one push."""
 
     def __init__(self, channels: dict[int, int]) -> None:
         self._channels = channels
@@ -51,7 +51,7 @@ class _Outputs:
         self.report = Report()
 
     def add(self, rows: Iterable[Row], first_route: int) -> None:
-        """Take frames in order of writing; of control frames, those of one destination."""
+        """Add frames in order of writing; of control frames, those of one route."""
         for route, frame in rows:
             header = read_header(frame)
             if header.kind is FrameKind.STATE:
@@ -81,9 +81,9 @@ class HarnessRun:
 
     Attributes:
         now_ms: Processing time, in epoch milliseconds.
-        records: Index of an output to what it emitted.
-        watermarks: What the main output emitted, ascending.
-        metrics: Of all operators.
+        records: Index of an output to its emitted records.
+        watermarks: Emitted watermarks of the main output, ascending.
+        metrics: Metrics of all operators.
         levels: Subtasks of every level.
     """
 
@@ -98,13 +98,13 @@ class HarnessRun:
         """Open the user's functions.
 
         Args:
-            program: What to run.
+            program: The program.
             backend: `hashmap` or `lmdb`.
             now_ms: Processing time at the beginning.
-            snapshot: Where to go on from; None starts empty.
+            snapshot: Snapshot to restore; None starts empty.
 
         Raises:
-            PenstockError: A function cannot be shipped, or its `open` failed.
+            PenstockError: A function cannot be pickled, or its `open` failed.
         """
         handed = HandOver()
         if snapshot is not None:
@@ -156,12 +156,12 @@ class HarnessRun:
         """Run one micro-batch.
 
         Args:
-            feed: Gives records and watermarks to level 0.
-            everywhere: Run subtasks that nothing arrives at as well.
+            feed: Passes records and watermarks to level 0.
+            everywhere: Whether to run subtasks without input too.
             snapshots: Names of snapshots to take.
 
         Raises:
-            PenstockError: A function failed; the micro-batch has left nothing behind.
+            PenstockError: A function failed; the micro-batch has no effect.
         """
         outputs = _Outputs(self._channels)
         arriving: dict[int, dict[int, list[bytes]]] = {}
@@ -194,7 +194,7 @@ class HarnessRun:
         """Close all functions.
 
         Raises:
-            PenstockError: One of them failed; the others are closed all the same.
+            PenstockError: One of them failed; the others are closed too.
         """
         with ExitStack() as stack:
             if self._files is not None:
@@ -207,7 +207,9 @@ class HarnessRun:
         try:
             feed(self._zero)
         except BaseException:
-            self._zero = LevelZero(self._first, 0)  # what waits in its writers is not to count
+            self._zero = LevelZero(
+                self._first, 0
+            )  # its writers may have buffered records, which must not be sent
             raise
         return self._zero.take_output()
 

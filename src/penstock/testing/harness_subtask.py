@@ -1,4 +1,4 @@
-"""One subtask of a level under test: that of a job, with its log and access to its state."""
+"""One subtask of a level under test: a subtask of a job, with its log and access to its state."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _READ: dict[StateKind, Callable[[Any], Any]] = {
     StateKind.REDUCING: lambda handle: handle.get(),
     StateKind.AGGREGATING: lambda handle: handle.get(),
 }
-"""Kind of a state to what its content looks like to a test."""
+"""Kind of a state to the function that reads its content for a test."""
 
 
 class HarnessSubtask(LiveSubtask):
-    """A subtask that runs the very function objects of a program, if it is the only one.
+    """A subtask that uses the test's own function objects, if it is the only subtask.
 
     Attributes:
-        log: What was committed.
+        log: The committed log.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class HarnessSubtask(LiveSubtask):
             now_ms: Processing time.
 
         Raises:
-            UserCodeError: A function cannot be shipped to the workers of a job.
+            UserCodeError: A function cannot be pickled for the workers of a job.
         """
         shipped = user_code.dump(program)
         super().__init__(shipped, subtask, make_backend=make_backend, now_ms=now_ms)
@@ -78,14 +78,14 @@ class HarnessSubtask(LiveSubtask):
         return self._own.operators
 
     def owns(self, spec: OperatorSpec, key: Any) -> bool:
-        """Return whether the state of a key of an operator is here."""
+        """Return whether the subtask has the state of a key of an operator."""
         return self._owns_group(spec, self._group_of(immutable_key(key)))
 
     def read_state(self, spec: OperatorSpec, descriptor: Any, key: Any) -> Any:
-        """Return what is committed in the state of a key.
+        """Return the committed content of the state of a key.
 
         Raises:
-            PenstockError: As when a function asks for the state.
+            PenstockError: The descriptor is wrong; see `RuntimeContext`.
         """
         context = KeyContext()
         context.key = immutable_key(key)
@@ -95,10 +95,10 @@ class HarnessSubtask(LiveSubtask):
         return _READ[kind](handles.keyed(kind, descriptor))
 
     def read_broadcast_state(self, spec: OperatorSpec, descriptor: Any) -> dict[Any, Any]:
-        """Return what is committed in a broadcast state.
+        """Return the committed content of a broadcast state.
 
         Raises:
-            PenstockError: As when a function asks for the state.
+            PenstockError: The descriptor is wrong; see `RuntimeContext`.
         """
         return dict(self._handles(spec, KeyContext()).broadcast(descriptor).items())
 
@@ -135,7 +135,7 @@ class HarnessSubtask(LiveSubtask):
         return StateHandles(spec, KeyedScope(store, context, self._group_of, self._clock))
 
     def _committed(self, spec: OperatorSpec) -> HashBackend:
-        """Return a copy of an operator's state, which may be read without leaving a trace."""
+        """Return a copy of an operator's state; reading it does not change the state."""
         store = HashBackend()
         blobs = ChangeLog(self.log).all_blobs()
         store.load(blob for blob in blobs if operator_of(blob) == spec.uid)

@@ -1,4 +1,4 @@
-"""Values a test harness returns: emitted records, pending timers, snapshots."""
+"""The values that a test harness returns: emitted records, pending timers, snapshots."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class PendingTimer:
     """A timer that has not fired yet.
 
     Attributes:
-        timestamp: When it is due, in epoch milliseconds.
-        key: The key it belongs to.
+        timestamp: Its timestamp, in epoch milliseconds.
+        key: Its key.
         domain: Event time or processing time.
 
     Example:
@@ -51,13 +51,13 @@ class PendingTimer:
 class HarnessSnapshot:
     """All state, timers and watermarks of operators; can be pickled.
 
-    It has the form in which a job transfers its state to the next run, so a snapshot can be
-    restored with another parallelism or backend, and into an operator that changed meanwhile.
+    It has the form of a job's hand-over. So a snapshot can be restored with another parallelism or
+    backend, and into a changed operator.
 
     Attributes:
         state: State, one blob per operator and key group or more.
         watermarks: Channel to group to watermark.
-        memory: uid to what an operator remembers beside its state.
+        memory: uid to the `memory` of the operator.
         processing_time: The clock, in epoch milliseconds.
         max_parallelism: Number of key groups.
 

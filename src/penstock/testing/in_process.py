@@ -33,15 +33,15 @@ def run_in_process(
 ) -> Results:
     """Run a program in this process and return what its sinks received.
 
-    The same operators, frames, change logs and hand-overs run as on Spark, one subtask after the
-    other. Nothing is written: whatever the sinks are, their records are captured.
+    Operators, frames, change logs and hand-overs are those of a run on Spark; subtasks run one after the
+    other. Sinks write no output: the records of every sink are captured.
 
     Args:
         program: An environment whose streams were built but not executed, or its plan. Both
             can be run again.
         schedule: How to cut the input into micro-batches, and which failures to inject. None is
             large micro-batches without failures.
-        parameters: Global job parameters of a plan; an environment brings its own.
+        parameters: Global job parameters of a plan; an environment has its own.
 
     Returns:
         The records of every sink, in order of commit, and counts over the whole run.
@@ -64,13 +64,13 @@ def run_in_process(
 
 
 def collect(stream: DataStream[Any], schedule: Schedule | None = None) -> list[Any]:
-    """Run what leads to a stream in this process and return the stream's records.
+    """Run the operators that lead to a stream in this process, and return the stream's records.
 
-    The program itself does not change: its sinks are not run, and none is added.
+    The program does not change: its sinks do not run, and no sink is added.
 
     Args:
         stream: A stream of a program whose sources `run_in_process` can read.
-        schedule: As for `run_in_process`.
+        schedule: See `run_in_process`.
 
     Returns:
         The records in order of commit. With one subtask and the same schedule the order is the

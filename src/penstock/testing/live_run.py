@@ -30,14 +30,14 @@ Row = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _MicroBatch:
-    """What is special about one micro-batch.
+    """One micro-batch.
 
     Attributes:
-        number: Over all live runs of the job.
-        hand_over: It is the last one of a run that hands over.
-        failure: How the first attempts of every subtask fail, if they do.
-        starts: Every subtask is called, as the event `start` does it on Spark: it is the first one
-            of a run, which takes over all state and fires the timers that are due.
+        number: Number over all live runs of the job.
+        hand_over: Whether it is the last one of a run that hands over its state.
+        failure: The failure of the first attempts of every subtask, if they fail.
+        starts: Whether every subtask is called, as by the event `start` on Spark: it is the first one
+            of a run, which takes over all state and fires due timers.
     """
 
     number: int
@@ -47,7 +47,7 @@ class _MicroBatch:
 
 
 class _Sources:
-    """What is left to read, and which sources have ended."""
+    """The remaining input, and the sources that have ended."""
 
     def __init__(self, plan: PhysicalPlan, run: RunPlan) -> None:
         self._left = list(splits_of(plan, run))
@@ -57,12 +57,12 @@ class _Sources:
 
     @property
     def are_done(self) -> bool:
-        """Whether nothing is left to read or to say."""
+        """Whether all input is read, and all ends are sent."""
         return not self._left and self._ended == self._ends
 
     @property
     def never_end(self) -> bool:
-        """Whether some split never ends."""
+        """Whether a split is unbounded."""
         return bool(self._endless)
 
     def take(self, size: int) -> tuple[list[Piece], list[int]]:
@@ -87,7 +87,7 @@ class _Sources:
 
 
 class _Level:
-    """All subtasks of one level, with a log each and a copy per worker."""
+    """All subtasks of one level, each with a log, and with a copy per worker."""
 
     def __init__(
         self, program: LevelProgram, blobs: list[bytes], schedule: Schedule, files: ExitStack
@@ -95,10 +95,10 @@ class _Level:
         """Start the workers.
 
         Args:
-            program: Of the level.
+            program: Program of the level.
             blobs: State of all operators and subtasks.
-            schedule: How to disturb it.
-            files: Removes, however the run ends, what is kept in files.
+            schedule: The schedule of failures.
+            files: Removes the files at the end of the run.
         """
         settings = program.settings
         self._data = user_code.dump(program)
@@ -128,7 +128,7 @@ class _Level:
         self.lose_workers()
 
     def lose_workers(self) -> None:
-        """Start new workers; the old ones are gone, as if killed."""
+        """Start new workers, as if the old ones were killed."""
         self._workers = [
             [
                 LiveSubtask(
@@ -174,7 +174,7 @@ class _Level:
             return list(worker.process(frames, log, ["handover"] if batch.hand_over else ()))
 
         if batch.failure is not None:
-            # Without changes nothing is written; then the attempt ends, and is lost as well.
+            # Without changes it writes nothing; then the attempt ends without a failure, and is lost too.
             with (
                 suppress(AttemptFailed),
                 log.attempt(fail_on_write=batch.failure is Failure.WHILE_WRITING),
@@ -195,19 +195,19 @@ def run_live(
     state: list[bytes],
     first_batch: int,
 ) -> int:
-    """Run micro-batches until the sources have ended, or the schedule says so.
+    """Run micro-batches until the sources have ended, or the schedule stops the run.
 
     Args:
         plan: The job.
         run: The run.
-        programs: Its levels.
-        schedule: How to cut and disturb it.
-        sinks: Takes what leaves the last level.
-        state: State blobs of the run before.
+        programs: Programs of its levels.
+        schedule: The schedule of micro-batches and failures.
+        sinks: Receives the output of the last level.
+        state: State blobs of the previous run.
         first_batch: Number of the first micro-batch.
 
     Returns:
-        Number of the micro-batch behind the last.
+        Number of the micro-batch after the last.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
@@ -254,7 +254,7 @@ class _LevelZero:
         self._kept: dict[tuple[int, int], LevelZero] = {}
 
     def lose_workers(self) -> None:
-        """Start new workers; the old ones are gone, as if killed."""
+        """Start new workers, as if the old ones were killed."""
         self._kept.clear()
 
     def process(self, sources: _Sources, tasks: int, batch: _MicroBatch) -> list[Row]:

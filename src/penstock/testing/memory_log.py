@@ -1,4 +1,4 @@
-"""A transactional change log in memory: what Spark's state store is to a job."""
+"""A transactional change log in memory, in place of Spark's state store."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 
 class AttemptFailed(BaseException):
-    """Ends an attempt on purpose; not an `Exception`, so that nothing takes it for an error."""
+    """Ends an attempt on purpose; it is no `Exception`, so that no handler of errors catches it."""
 
 
 class MemoryLog:
-    """Implements `LogStorage`; what an attempt writes stays only if the attempt succeeds."""
+    """Implements `LogStorage`; the writes of an attempt stay only if it succeeds."""
 
     def __init__(self) -> None:
         self._head: bytes | None = None
@@ -20,7 +20,7 @@ class MemoryLog:
 
     @contextmanager
     def attempt(self, *, fail_on_write: bool = False) -> Iterator[None]:
-        """Undo everything written inside if the block raises.
+        """Undo all writes of the context if it raises.
 
         Args:
             fail_on_write: Raise `AttemptFailed` at the first entry that is written.
@@ -36,7 +36,7 @@ class MemoryLog:
             self._fails_on_write = False
 
     def is_new(self) -> bool:
-        """Return whether nothing was ever written."""
+        """Return whether the log has never been written."""
         return self._head is None
 
     def size(self) -> int:
@@ -59,12 +59,12 @@ class MemoryLog:
         """Add one entry.
 
         Raises:
-            AttemptFailed: The attempt is one that fails on writing.
+            AttemptFailed: The attempt must fail on writing.
         """
         if self._fails_on_write:
             raise AttemptFailed
         self._entries[number] = data
 
     def remove_entry(self, number: int) -> None:
-        """Drop one entry."""
+        """Remove one entry."""
         del self._entries[number]

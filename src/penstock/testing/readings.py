@@ -1,4 +1,4 @@
-"""Which positions of which splits a run reads."""
+"""The splits and positions that a run reads."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Piece:
     """Positions `[start, end)` of one split.
 
     Attributes:
-        source_id: The source of the plan.
-        part: What is read.
+        source_id: Id of the source in the plan.
+        part: The part of the source.
         split: Index of the split.
         start: First position.
-        end: Position behind the last; None never ends.
-        finished: The split has nothing behind `end`.
-        tasks: In how many tasks the source may be read; None is any number.
+        end: Position after the last; None is unbounded.
+        finished: Whether the split ends at `end`.
+        tasks: Greatest number of tasks that read the source; None is any number.
         part_number: Index of the part.
     """
 
@@ -37,7 +37,7 @@ class Piece:
     part_number: int = 0
 
     def feed(self, level: LevelZero, chunk: int) -> None:
-        """Read everything and feed it to level 0, `chunk` records at a time."""
+        """Read all records and feed them to level 0, `chunk` records at a time."""
         assert self.end is not None
         level.start_split(self.source_id, self.split)
         for at in range(self.start, self.end, chunk):
@@ -47,10 +47,10 @@ class Piece:
 
 
 def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
-    """Yield the splits a run reads, in order of source, part and split.
+    """Yield the splits that a run reads, in order of source, part and split.
 
     Raises:
-        SourceError: A source is read in another way than by splits.
+        SourceError: A source is not read by splits.
     """
     for reading in run.readings:
         source = plan.source(reading.source)
@@ -71,7 +71,7 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
 def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:
     """Return the pieces of each task: an even share of all positions, in order.
 
-    An empty split goes to the task whose share begins there.
+    The task whose share begins at an empty split gets that split.
     """
     sizes = [(piece.end or 0) - piece.start for piece in pieces]
     bounds = [sum(sizes) * (i + 1) // tasks for i in range(tasks)]

@@ -22,8 +22,7 @@ class Results:
         names: Names of the sinks, in order of their creation.
         records: One list per sink.
         report: Counts over all tasks and runs.
-        commits: How many records each sink held after each commit: of a batch run, or of a
-            micro-batch.
+        commits: Number of records of each sink after each commit of a batch run or micro-batch.
         micro_batches: Number of micro-batches over all live runs.
 
     Example:
@@ -63,20 +62,20 @@ class Results:
 
 
 class InProcessSinkStage:
-    """Takes the output of the last level of one run: records, state and reports.
+    """Receives the output of the last level of one run: records, state and reports.
 
     Attributes:
-        report: Of this run.
-        state: State blobs, transferred to the next run.
+        report: Merged report of this run.
+        state: State blobs for the next run.
     """
 
     def __init__(self, results: Results, sinks: dict[int, int], uids: Sequence[str]) -> None:
         """Start empty.
 
         Args:
-            results: Takes the records.
-            sinks: Channel to the sink it leads to.
-            uids: Of the sinks, in order.
+            results: Receives the records.
+            sinks: Channel to sink.
+            uids: uids of the sinks, in order.
         """
         self._uids = uids
         self._results = results
@@ -85,7 +84,7 @@ class InProcessSinkStage:
         self.state: list[bytes] = []
 
     def commit(self, frames: list[bytes]) -> None:
-        """Take the frames of a batch run or micro-batch, in order."""
+        """Add the frames of a batch run or micro-batch, in order."""
         for frame in frames:
             header = read_header(frame)
             assert header.target_level == SINK_LEVEL, header

@@ -1,4 +1,4 @@
-"""How the input of a run is cut into micro-batches, and which failures are injected."""
+"""The schedule of a run in this process: its micro-batches and injected failures."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from penstock.state.log.change_log import MIN_COMPACT_BYTES
 
 
 class Failure(Enum):
-    """When an attempt fails."""
+    """The step at which an attempt fails."""
 
     WHILE_WRITING = auto()
-    """Its state has changed, and the change is being written."""
+    """While it writes its changed state."""
 
     AFTER_IT_ENDED = auto()
-    """It wrote everything, but the micro-batch was not committed."""
+    """After all its writes, before the commit of the micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Micro-batches and failures of a run. None of it may change the results.
+    """The micro-batches and failures of a run. They must not change the results.
 
     Micro-batches are numbered from 0 over all live runs of a job.
 
     Attributes:
         tasks: Tasks per level of a batch run; None is the parallelism.
-        batch_sizes: Records that each split gives to micro-batch 0, 1, …; after the last number
-            the first follows. A 0 is a micro-batch in which no record arrives.
+        batch_sizes: Records of each split in micro-batch 0, 1, …; after the last number the first
+            one follows. A 0 is a micro-batch without records.
         frame_records: Records per frame.
-        restart_every: Number of micro-batches after which all workers are lost, and with them
-            the local copies of state.
+        restart_every: Number of micro-batches after which all workers are lost, with the local
+            copies of state.
         workers: Workers that take turns at each subtask, each with a local copy.
         fail_every: Number of micro-batches after which the first attempt of each subtask fails:
-            in turns while it writes its state, and after it ended.
-        compact_bytes: Changes that a state log may hold before it is compacted.
-        stop_after: Micro-batches after which a live run that never ends is stopped.
+            alternately while it writes its state, and after its end.
+        compact_bytes: Size of the changes in a state log at which it is compacted.
+        stop_after: Number of micro-batches after which an unbounded live run is stopped.
         backend: `state.backend.type`.
 
     Example:
@@ -84,7 +84,7 @@ class Schedule:
             )
 
     def batch_size(self, batch: int) -> int:
-        """Return the records that each split gives to a micro-batch.
+        """Return the number of records of each split in a micro-batch.
 
         Args:
             batch: Number of the micro-batch, from 0.
@@ -108,7 +108,7 @@ class Schedule:
         return self.restart_every is not None and batch > 0 and batch % self.restart_every == 0
 
     def fails_in(self, batch: int) -> Failure | None:
-        """Return how the first attempts of a micro-batch fail, None if they do not.
+        """Return the failure of the first attempts of a micro-batch, None if they do not fail.
 
         Args:
             batch: Number of the micro-batch, from 0.

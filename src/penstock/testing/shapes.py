@@ -1,16 +1,16 @@
-"""Stand-ins of records that are equal exactly if class and content are.
+"""Shapes of records: they are equal exactly if class and content of the records are equal.
 
-`==` would not do: for it 1, 1.0 and True are equal, 0.0 equals -0.0, NaN nothing; named tuples, dataclasses
-and `OrderedDict` compare what is in them by it, times ignore `fold`, and arrays give no truth value. So a value is taken apart
-down to its text or bytes, each part behind its class:
+`==` is not strict enough: for it 1, 1.0 and True are equal, 0.0 equals -0.0, and NaN does not equal itself. Named
+tuples, dataclasses and `OrderedDict` compare their components by it, times ignore `fold`, and arrays have no truth
+value. So the shape of a value consists of classes, texts and bytes, each component after its class:
 
     1, 1.0, True                (int, "1"), (float, "1.0"), (bool, "True")
     Point(x=1)                  (Point, (("x", (int, "1")),))
 
-How a value is taken apart is said by `penstock.types.values.kinds`, and for what no record in state has to be
-compared with, such as arrays, by `_CONTENT`. The class of a value decides by its nearest base; attributes of its own (of a subclass
-of `dict`, say) count as well. Two objects without a base there are equal if their attributes are; one that has none
-is compared by `==`.
+`penstock.types.values.kinds` defines the components of a value, and `_CONTENT` those of values that do not occur in
+state, such as arrays. The nearest base of its class in the tables applies; attributes of the instance (e.g. of a
+subclass of `dict`) count too. Objects without such a base are equal if their attributes are; an object without
+attributes is compared by `==`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from penstock.types.values.kinds import KINDS, Kind, slot_names
 
 
 def shape_of(value: Any) -> Any:
-    """Return a hashable stand-in of a value: equal exactly if class and content are."""
+    """Return the hashable shape of a value: equal exactly if class and content are."""
     return _Shapes().of(value)
 
 
 class _Shapes:
-    """Takes values apart; knows which it is in, so that one in itself comes to an end."""
+    """Makes shapes; it tracks the values around the current one, so that cycles end."""
 
     def __init__(self) -> None:
         self._open: list[int] = []
@@ -94,7 +94,7 @@ _Content = Callable[[_Shapes, Any], Any]
 
 
 class _Compared:
-    """An object about which nothing is known but `==`."""
+    """An object that is compared by `==`."""
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -107,12 +107,12 @@ class _Compared:
 
 
 def _in_zone(text: Callable[[Any], str]) -> _Content:
-    """Return the content of times: by the text of the base, as a subclass may print another one."""
+    """Return the content of times: the text of the base class, since a subclass may have another text."""
     return lambda shapes, value: (text(value), shapes.of(value.tzinfo))
 
 
 def _array(shapes: _Shapes, value: Any) -> Any:
-    # Nanoseconds and the like are integers; as objects they would lose digits or their class.
+    # Arrays of nanoseconds stay integers; as objects they would lose digits or their class.
     plain = value.view(np.int64) if value.dtype.kind in "mM" else value
     return value.dtype.str, value.dtype.names, value.shape, shapes.of(plain.tolist())
 
@@ -165,7 +165,7 @@ _CONTENT: dict[type, _Content] = {
     FunctionType: lambda _, value: (value.__module__, value.__qualname__, value.__code__),
     BuiltinFunctionType: _text,
 }
-"""Class to what says all there is about its instances."""
+"""Class to the function that returns the content of its instances."""
 
 _OF_PANDAS: dict[str, _Content] = {
     "NaTType": _text,
@@ -180,7 +180,7 @@ _OF_PANDAS: dict[str, _Content] = {
     "Series": _series,
     **dict.fromkeys(("Index", "RangeIndex", "DatetimeIndex", "MultiIndex"), _index),
 }
-"""The same by the name of the class: who has no values of pandas need not import it."""
+"""Name of a class of pandas to the function; so programs without pandas need not import it."""
 
 
 def _pandas_name(cls: type) -> str:
