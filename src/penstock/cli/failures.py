@@ -71,8 +71,8 @@ def _causes(error: PenstockError) -> str:
     If the error was raised in another thread, the causes contain its text too.
     """
     whole = "".join(traceback.format_exception(error))
-    told = "".join(traceback.format_exception_only(error))
-    frames = f"{error.details or ''}\n{whole.removesuffix(told)}"
+    shown = "".join(traceback.format_exception_only(error))
+    frames = f"{error.details or ''}\n{whole.removesuffix(shown)}"
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     return frames.replace(f"{name}: {error}\n", "").strip("\n")
 

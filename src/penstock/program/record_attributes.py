@@ -62,12 +62,12 @@ class RecordAttributesBuilder:
         return RecordAttributes(backlog)
 
 
-def combined_backlog(said: Iterable[bool | None]) -> bool | None:
+def combined_backlog(statuses: Iterable[bool | None]) -> bool | None:
     """Return the combined backlog of several senders; None is to wait (FLIP-327 §2.9).
 
     It is true if any sender is in backlog; otherwise it is None until all have sent their status.
     """
-    known = tuple(said)
+    known = tuple(statuses)
     if True in known:
         return True
     return None if None in known or not known else False

@@ -81,7 +81,7 @@ def ways(start: N, edges: Callable[[N], Iterable[N]]) -> Iterator[tuple[N, ...]]
     todo: list[tuple[N, ...]] = [(start,)]
     while todo:
         way = todo.pop()
-        behind = tuple(edges(way[-1]))
-        if not behind:
+        next_nodes = tuple(edges(way[-1]))
+        if not next_nodes:
             yield way
-        todo += [(*way, node) for node in reversed(behind)]
+        todo += [(*way, node) for node in reversed(next_nodes)]

@@ -159,10 +159,12 @@ def check_row(where: str, operator: str, key_group: int, blob: bytes) -> None:
     Raises:
         StateError: It is not so; names operator and key group.
     """
-    said = f"operator {operator!r}, key group {key_group}"
-    check_blob(f"{said}, {where}", blob)
+    row_owner = f"operator {operator!r}, key group {key_group}"
+    check_blob(f"{row_owner}, {where}", blob)
     if (operator_of(blob), key_group_of(blob)) != (operator, key_group & BROADCAST_GROUP):
-        raise StateError(f"a row of {said}, has the blob of {_owner(blob)}; {where}", hint=_RESTORE)
+        raise StateError(
+            f"a row of {row_owner}, has the blob of {_owner(blob)}; {where}", hint=_RESTORE
+        )
 
 
 def _owner(blob: bytes) -> str:

@@ -217,10 +217,10 @@ class OperatorHarness(HarnessReadings):
         """
         inputs = self._open_inputs() if input is None else [input]
         sources = [self._source(number) for number in inputs]
-        behind = {number: self._marks[number] for number in inputs}
-        if any(mark > timestamp for mark in behind.values()):
+        current = {number: self._marks[number] for number in inputs}
+        if any(mark > timestamp for mark in current.values()):
             raise ArgumentError.here(
-                f"the watermark cannot go back to {timestamp}; it is {max(behind.values())}",
+                f"the watermark cannot go back to {timestamp}; it is {max(current.values())}",
                 hint="Advance it in order of time.",
             )
 

@@ -70,7 +70,7 @@ class Row:
 
     Without names, `in` searches the values. Two named rows are equal if they have the
     same kind and the same value for every name, whatever the order of the names. A row is
-    mutable: it may be a key only while nobody changes it.
+    mutable: it may be a key only while it is not changed.
     """
 
     __slots__ = ("_fields", "_kind", "_values")

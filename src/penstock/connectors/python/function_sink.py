@@ -90,10 +90,10 @@ class _CallingWriter(SinkWriter):
         """
         call: Callable[[Any], Any] = self._function
         if self._is_object:
-            invoke, told = self._function.invoke, SinkInvocation()
+            invoke, invocation = self._function.invoke, SinkInvocation()
 
             def call(value: Any) -> Any:
-                return invoke(value, told)
+                return invoke(value, invocation)
 
         for value in values:
             try:

@@ -39,11 +39,11 @@ def declared_attributes(node: Node, function: Any) -> OperatorAttributes:
     Raises:
         GraphError: `get_operator_attributes` returned something else.
     """
-    said: Any = getattr(function, "get_operator_attributes", None)
-    if said is None or isinstance(function, type):
+    declare: Any = getattr(function, "get_operator_attributes", None)
+    if declare is None or isinstance(function, type):
         return _DEFAULTS
     with raises_node_error(node, "get_operator_attributes"):
-        found = said()
+        found = declare()
     if not isinstance(found, OperatorAttributes):
         raise GraphError(
             f"get_operator_attributes of {node.name!r} returned {short(found)}",

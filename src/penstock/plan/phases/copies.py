@@ -129,16 +129,16 @@ def _operator(plan: PhysicalPlan, spec: OperatorSpec, decisions: list[Decision])
     only_chained = spec.kind.keeps is Keeps.STATE
     main = _Readers(spec.chained_to, spec.channels, known)
     sides = [_Readers(s.chained_to, s.channels, _type_of(plan, spec, s)) for s in spec.side_outputs]
-    said = _traits(plan, node)
+    traits = _traits(plan, node)
     emitted = (
         any(readers.may_differ for readers in (main, *sides))
-        and said.attributes.is_output_stream_record_value_stored()
+        and traits.attributes.is_output_stream_record_value_stored()
     )
     if emitted:
         for readers in (main, *sides):
-            decisions += _forced(plan, spec.name, readers, said.reason)
+            decisions += _forced(plan, spec.name, readers, traits.reason)
     for readers in (main, *sides):
-        decisions += _shallow(plan, spec, readers, said)
+        decisions += _shallow(plan, spec, readers, traits)
     copies = _copies(plan, spec.name, main, decisions, at_emission=emitted)
     if emitted and only_chained:  # it does not change them, so channels may read the originals
         copies = replace(copies, at_emission=False, operators=spec.chained_to)
@@ -200,13 +200,13 @@ def _forced(plan: PhysicalPlan, name: str, readers: _Readers, reason: str) -> li
 
 
 def _shallow(
-    plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, said: OperatorTraits
+    plan: PhysicalPlan, spec: OperatorSpec, readers: _Readers, traits: OperatorTraits
 ) -> list[Decision]:
     found = []
     for key in readers.operators:
         target = plan.graph.node(key)
         of_target = _traits(plan, target).attributes
-        if action(False, said.attributes, of_target) is Action.SHALLOW_COPY:  # noqa: FBT003
+        if action(False, traits.attributes, of_target) is Action.SHALLOW_COPY:  # noqa: FBT003
             because = f"{target.name!r} lets records wait; the value is not copied"
             found.append(Decision(f"{spec.name!r} to {target.name!r}", "shallow copy", because))
     return found

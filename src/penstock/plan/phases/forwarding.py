@@ -20,11 +20,11 @@ def check_forwarding(plan: PhysicalPlan) -> PhysicalPlan:
             asked = edge.partitioning
             if asked is None or asked.partitioner is not StreamPartitioner.FORWARD:
                 continue
-            before, behind = (_subtasks(plan, end) for end in (edge.producer, node))
-            if before != behind:
+            n_senders, n_receivers = (_subtasks(plan, end) for end in (edge.producer, node))
+            if n_senders != n_receivers:
                 raise GraphError(
                     f"forward() does not change the parallelism, but {edge.producer.name!r} has "
-                    f"{before} and {node.name!r} has {behind}",
+                    f"{n_senders} and {node.name!r} has {n_receivers}",
                     hint="Use rebalance() or rescale(), or set one parallelism for both.",
                     origin=node.origin,
                 )

@@ -165,12 +165,12 @@ def _flow(plan: PhysicalPlan) -> _Flow:
     wanted: set[int] = set()
     in_order = any(run.kind is RunKind.BATCH for run in plan.runs)
     for op in reversed(operators):
-        behind = set(op.fed_operators) | {
+        readers = set(op.fed_operators) | {
             plan.channels[number].target_operator
             for number in op.fed_channels
             if plan.channels[number].target_level != SINK_LEVEL
         }
-        if _reads_time(op, in_order=in_order) or (_passes_on(op) and behind & wanted):
+        if _reads_time(op, in_order=in_order) or (_passes_on(op) and readers & wanted):
             wanted.add(op.id)
     return _Flow(frozenset(carried), frozenset(wanted))
 

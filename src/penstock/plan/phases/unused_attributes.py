@@ -56,9 +56,9 @@ def check_attributes(plan: PhysicalPlan) -> PhysicalPlan:
 
 def _set_attributes(node: Node, function: Any) -> list[str]:
     """Return the names of the attributes that differ from their defaults."""
-    said, default = declared_attributes(node, function), OperatorAttributes()
+    declared, default = declared_attributes(node, function), OperatorAttributes()
     names = [field.name for field in fields(OperatorAttributes)]
-    return [name for name in names if getattr(said, name) != getattr(default, name)]
+    return [name for name in names if getattr(declared, name) != getattr(default, name)]
 
 
 def _beside(node: Node) -> Iterator[Any]:

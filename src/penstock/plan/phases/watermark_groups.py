@@ -62,13 +62,13 @@ def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:
             own = specs[key].timestamps
             yield key, idle_ms if own is None else own.idle_ms
 
-    def behind(at: tuple[int, int | None]) -> Iterator[tuple[int, int | None]]:
+    def next_nodes(at: tuple[int, int | None]) -> Iterator[tuple[int, int | None]]:
         spec, written = specs[at[0]], (plan.channels[n] for n in specs[at[0]].fed_channels)
         local = [each.target_operator for each in written if each.is_local]
         return arriving([*spec.fed_operators, *local], at[1])
 
     begin = arriving(dict(plan.source_operators).get(source, ()), None)
-    passed = reachable(begin, behind)
+    passed = reachable(begin, next_nodes)
     found = [idle_ms for key, idle_ms in passed if channel in specs[key].fed_channels]
     times = [idle_ms for idle_ms in found if idle_ms is not None]
     return max(times) if times and len(times) == len(found) else None

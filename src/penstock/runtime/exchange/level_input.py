@@ -122,7 +122,9 @@ class LevelInput:
     def take_punctuation(self) -> list[tuple[int, BacklogStatus]]:
         """Return and remove the elements between the frames of a batch run."""
         frames, self._punctuation = self._punctuation, []
-        return [(header.channel, said) for header, frame in frames for said in load_payload(frame)]
+        return [
+            (header.channel, element) for header, frame in frames for element in load_payload(frame)
+        ]
 
     def punctuation(self) -> Iterator[list[tuple[int, ControlElement | BacklogStatus]]]:
         """Yield the (channel, element) pairs that take effect between records.

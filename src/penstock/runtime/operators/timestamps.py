@@ -157,16 +157,16 @@ class TimestampsOperator(Operator):
     def _generate(self, values: list[Any], timestamps: list[int] | None) -> None:
         """Pass every record to the generator; split the batch where it emits a watermark."""
         on_event = self._current_generator().on_event
-        said = self._generated
+        generated = self._generated
         stamps = repeat(MIN_TIMESTAMP) if timestamps is None else timestamps
         start = 0
         position = iter(values)
         for end, (value, stamp) in enumerate(zip(position, stamps, strict=False), 1):
             try:
-                on_event(value, stamp, said)
+                on_event(value, stamp, generated)
             except BaseException as cause:
                 raise self.failed(cause, values, position) from cause
-            if said.is_new and self.context.is_live:
+            if generated.is_new and self.context.is_live:
                 cut = None if timestamps is None else timestamps[start:end]
                 self.output.collect(values[start:end], cut)
                 start = end
@@ -178,16 +178,16 @@ class TimestampsOperator(Operator):
 
     def _pass_on(self) -> None:
         """Forward the output of the generator."""
-        said = self._generated
-        if not said.is_new:
+        generated = self._generated
+        if not generated.is_new:
             return
-        said.is_new = False
-        if said.idle is False:
+        generated.is_new = False
+        if generated.idle is False:
             self._forward_idle(idle=False)
-        if said.greatest != MIN_TIMESTAMP:
-            self._greatest = max(self._greatest, said.greatest)
-            super().advance_watermark(said.greatest)
-        if said.idle:
+        if generated.greatest != MIN_TIMESTAMP:
+            self._greatest = max(self._greatest, generated.greatest)
+            super().advance_watermark(generated.greatest)
+        if generated.idle:
             self._forward_idle(idle=True)
 
     def _forward_idle(self, *, idle: bool) -> None:

@@ -281,8 +281,8 @@ class BatchLevel:
         self._forward_backlog(self._backlog)
 
     def _forward_backlog(self, backlog: LevelBacklog) -> None:
-        for told in backlog.of_inputs():
-            self._chain.set_backlog(*told)
+        for status in backlog.of_inputs():
+            self._chain.set_backlog(*status)
 
     def _end_inputs(self) -> None:
         """Forward the end of backlog, then the ends of inputs, before the watermarks."""

@@ -370,8 +370,8 @@ def operators_behind(program: LevelProgram, start: Iterable[int]) -> set[int]:
     specs = {spec.id: spec for spec in program.operators}
     local = {spec.id: spec.target_operator for spec in program.local_channels}
 
-    def behind(key: int) -> list[int]:
+    def next_operators(key: int) -> list[int]:
         called, written = specs[key].fed_operators, specs[key].fed_channels
         return [*called, *(local[number] for number in written if number in local)]
 
-    return set(reachable(start, behind))
+    return set(reachable(start, next_operators))

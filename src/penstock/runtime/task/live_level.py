@@ -168,8 +168,8 @@ class LiveLevel:
         if self._backlog is None:
             return
         self._backlog.accept(statuses)
-        for told in self._backlog.of_inputs():
-            self._chain.set_backlog(*told)
+        for status in self._backlog.of_inputs():
+            self._chain.set_backlog(*status)
 
     def _keyed(self) -> Iterator[KeyedOperator]:
         operators = self._chain.operators.values()

@@ -36,7 +36,7 @@ class LevelBacklog:
         for spec in program.inputs:
             key = spec.target_operator, spec.target_input
             self._inputs.setdefault(key, []).append(spec)
-        self._said: dict[int, dict[int, bool | None]] = {
+        self._statuses: dict[int, dict[int, bool | None]] = {
             spec.id: {group: self._at_first(group, spec) for group in self._groups(spec)}
             for spec in program.inputs
         }
@@ -44,29 +44,29 @@ class LevelBacklog:
     def of_inputs(self) -> Iterator[Told]:
         """Yield the status of each input, without inputs whose status is still unknown."""
         for (operator, number), channels in self._inputs.items():
-            said = (value for spec in channels for value in self._said[spec.id].values())
-            backlog = combined_backlog(said)
+            statuses = (value for spec in channels for value in self._statuses[spec.id].values())
+            backlog = combined_backlog(statuses)
             if backlog is not None:
                 yield operator, number, backlog
 
     def accept(self, statuses: Iterable[tuple[int, BacklogStatus]]) -> None:
         """Receive statuses of subtasks, in order."""
         for channel, status in statuses:
-            self._said[channel][status.group] = status.backlog
+            self._statuses[channel][status.group] = status.backlog
 
     def remember(self) -> dict[int, dict[int, bool | None]]:
         """Return the value that `restore` needs in another worker."""
-        return {channel: dict(groups) for channel, groups in self._said.items()}
+        return {channel: dict(groups) for channel, groups in self._statuses.items()}
 
     def restore(self, memory: dict[int, dict[int, bool | None]]) -> None:
         """Restore the result of `remember`."""
         for channel, groups in memory.items():
-            self._said[channel].update(groups)
+            self._statuses[channel].update(groups)
 
     def notice(self, watermarks: LevelWatermarks, now_ms: int) -> None:
         """Update the status of sources from their watermarks at the end of a micro-batch (live run)."""
         threshold = self._settings.backlog_lag_ms
-        for channel, groups in self._said.items():
+        for channel, groups in self._statuses.items():
             if channel not in watermarks.from_sources:
                 continue
             for source, (mark, idle) in watermarks.of_groups(channel).items():
@@ -82,7 +82,7 @@ class LevelBacklog:
         for channels in self._inputs.values():
             for spec in channels:
                 if spec.source_level == 0:
-                    self._said[spec.id] = dict.fromkeys(spec.sources, False)
+                    self._statuses[spec.id] = dict.fromkeys(spec.sources, False)
 
     def _groups(self, spec: ChannelSpec) -> Iterable[int]:
         if spec.source_level == 0:

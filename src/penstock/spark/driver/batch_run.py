@@ -237,7 +237,7 @@ class _ProgressThread(threading.Thread):
         It logs a failure to read the progress once and continues, because it must still cancel the job.
         """
         context = self._job.session.sparkContext
-        told = False
+        logged = False
         while not self._finished.wait(_POLL_SECONDS):
             try:
                 # A worker with a final failure waits until the job has ended, not until now: Spark cancels
@@ -246,12 +246,12 @@ class _ProgressThread(threading.Thread):
                     context.cancelJobGroup(self._group)
                 self._publish(context.statusTracker())
             except Exception as cause:
-                if not told and not self._finished.is_set():
-                    said = java_causes(cause)[-1:]
-                    why = said[0].line if said else words_of(cause)
+                if not logged and not self._finished.is_set():
+                    causes = java_causes(cause)[-1:]
+                    why = causes[0].line if causes else words_of(cause)
                     _logger.warning("the progress of %s is not known: %s", self._group, why)
                     _logger.debug("because", exc_info=True)
-                told = True
+                logged = True
 
     def _publish(self, tracker: StatusTracker) -> None:
         done = total = 0

@@ -78,10 +78,10 @@ def is_final(error: PenstockError) -> bool:
 def report_to_driver(error: PenstockError) -> None:
     """Report a final failure to the driver, and wait until it has cancelled the job."""
     context = TaskContext.get()
-    told = None if context is None else context.getLocalProperty(PROPERTY)
-    if told is None or not is_final(error):
+    path_text = None if context is None else context.getLocalProperty(PROPERTY)
+    if path_text is None or not is_final(error):
         return
-    path = Path(told)
+    path = Path(path_text)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     # If the file cannot be written, Spark tries the task again, which is slower and fails too.
     with suppress(OSError):

@@ -57,7 +57,7 @@ class SavepointTaker:
         self._outline = outline
         self._requests = SavepointRequests(job.directory.path)
         self._begun: tuple[SavepointRequest, int] | None = None
-        self._has_told = False
+        self._has_reported = False
         self.has_stopped = False
 
     @property
@@ -135,9 +135,9 @@ class SavepointTaker:
             self.has_stopped = True
         unnamed = read_savepoint(target).unnamed_state
         seconds = time.monotonic() - started
-        told = () if self._has_told else unnamed
-        self._has_told = True
-        self._job.events.publish(SavepointTaken(str(target), seconds, request.stop, told))
+        unreported = () if self._has_reported else unnamed
+        self._has_reported = True
+        self._job.events.publish(SavepointTaken(str(target), seconds, request.stop, unreported))
         self._requests.succeed(request, target, unnamed)
 
     def _target(self, request: SavepointRequest) -> Path:

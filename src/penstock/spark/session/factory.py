@@ -87,14 +87,14 @@ def check_java() -> None:
     Raises:
         EnvironmentSetupError: There is none, or it is too old.
     """
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java_home = os.environ.get("JAVA_HOME")
+    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
     hint = (
         "Install one, on Debian with `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME "
         "to one."
     )
     if java is None or not Path(java).exists():
-        where = f"JAVA_HOME={home}" if home else "PATH"
+        where = f"JAVA_HOME={java_home}" if java_home else "PATH"
         raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=hint)
     ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
         [java, "-version"], capture_output=True, text=True, check=False

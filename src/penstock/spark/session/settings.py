@@ -36,10 +36,10 @@ def check_settings(session: SparkSession, configuration: Configuration) -> None:
         session.sparkContext.setLogLevel(level)
     late = sorted(key for key in wanted if not session.conf.isModifiable(key))
     if late:
-        told = ", ".join(f"{key}={wanted[key]} ({_known(session, key)})" for key in late)
+        listed = ", ".join(f"{key}={wanted[key]} ({_known(session, key)})" for key in late)
         raise ConfigError(
             f"the job runs in a session of Spark that is there already, and it is too late for "
-            f"{told}",
+            f"{listed}",
             hint="Say it where the session is made: in SparkSession.builder.config, or with "
             "--conf of spark-submit. Or let the job make the session.",
         )

@@ -207,9 +207,9 @@ def _head(session: SparkSession, uri: str) -> bytes:
 
 def _quotes(columns: FileColumns, uri: str) -> _Refused:
     local = local_file(uri)
-    said = {name.lower(): value for name, value in reader_options(columns.source).items()}
-    quote = said.get("quote", '"')
-    if local is None or local.suffix in _COMPRESSED or said.get("escape") != quote:
+    lower_case = {name.lower(): value for name, value in reader_options(columns.source).items()}
+    quote = lower_case.get("quote", '"')
+    if local is None or local.suffix in _COMPRESSED or lower_case.get("escape") != quote:
         return None
     with local.open("rb") as file:
         count = sum(part.count(quote.encode()) for part in iter(partial(file.read, 1 << 24), b""))

@@ -27,9 +27,9 @@ _DEFAULTS: Mapping[str, Mapping[str, str]] = {"json": _BOTH, "csv": _BOTH | _CSV
 def reader_options(source: FileSource) -> dict[str, str]:
     """Return the options of Spark's reader for the files of a source, in batch and live runs."""
     own = dict(source.options)
-    said = {name.lower(): value for name, value in own.items()}
+    lower_case = {name.lower(): value for name, value in own.items()}
     found = {**_LOUD, **_DEFAULTS.get(source.format, {})}
-    quote = said.get("quote", '"')
+    quote = lower_case.get("quote", '"')
     if source.format == "csv" and quote:
         found["escape"] = quote
-    return {name: v for name, v in found.items() if name.lower() not in said} | own
+    return {name: v for name, v in found.items() if name.lower() not in lower_case} | own

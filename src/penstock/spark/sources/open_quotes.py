@@ -51,36 +51,38 @@ def open_quote(
     pattern = _pattern(source)
     if pattern is None or not uris:
         return None
-    said = _said(source)
+    lower_case = _lower_case(source)
     reader = session.read.option("recursiveFileLookup", "true")  # without partition columns
-    if "linesep" in said:
-        reader = reader.option("lineSep", said["linesep"])
+    if "linesep" in lower_case:
+        reader = reader.option("lineSep", lower_case["linesep"])
     value = sf.col(column_name(0))
     lines = by_position(
         reader.text(list(map(load_path, uris))).select("value", "_metadata.file_path")
     )
-    found = lines.where(value.contains(said["quote"]) & value.rlike(pattern)).limit(1).collect()
+    found = (
+        lines.where(value.contains(lower_case["quote"]) & value.rlike(pattern)).limit(1).collect()
+    )
     if not found:
         return None
     text, path = found[0]
     uri = next((uri for uri in uris if plain(uri) == plain(path)), path)
     number = line_number(numbered_lines(reader, load_path(uri)), text)
-    cells = next(csv.reader([text], delimiter=said["sep"], quotechar=said["quote"]))
+    cells = next(csv.reader([text], delimiter=lower_case["sep"], quotechar=lower_case["quote"]))
     of_file = [item.name for item in schema.fields if f"/{item.name}=" not in uri]
     name = repr(of_file[len(cells) - 1]) if len(cells) <= len(of_file) else str(len(cells))
     at = uri if number is None else f"{uri}, line {number}"
     return (
-        f"{at}: field {name} has the value {shortened(repr(said['quote'] + cells[-1]))}, whose quote is "
+        f"{at}: field {name} has the value {shortened(repr(lower_case['quote'] + cells[-1]))}, whose quote is "
         "left open"
     )
 
 
-def _said(source: FileSource) -> dict[str, str]:
-    said = {name.lower(): value for name, value in reader_options(source).items()}
-    separator = said.get("sep", said.get("delimiter", ","))
+def _lower_case(source: FileSource) -> dict[str, str]:
+    lower_case = {name.lower(): value for name, value in reader_options(source).items()}
+    separator = lower_case.get("sep", lower_case.get("delimiter", ","))
     return (
         {"quote": '"', "escape": "\\", "encoding": "utf-8"}
-        | said
+        | lower_case
         | {"sep": separator.replace("\\t", "\t")}
     )
 
@@ -91,17 +93,22 @@ def _pattern(source: FileSource) -> str | None:
     A value begins with a quote or is not quoted; inside quotes an escaped quote is text. All repetitions
     are possessive: without backtracking Java's stack does not grow with the length of a value.
     """
-    said = _said(source)
-    marks = [said[name] for name in ("sep", "quote", "escape")]
-    if said["mode"].upper() != "FAILFAST" or said.get("multiline", "").lower() == "true":
+    lower_case = _lower_case(source)
+    marks = [lower_case[name] for name in ("sep", "quote", "escape")]
+    if (
+        lower_case["mode"].upper() != "FAILFAST"
+        or lower_case.get("multiline", "").lower() == "true"
+    ):
         return None
-    if any(len(mark) != 1 for mark in marks) or _WIDE.match(said.get("charset", said["encoding"])):
+    if any(len(mark) != 1 for mark in marks) or _WIDE.match(
+        lower_case.get("charset", lower_case["encoding"])
+    ):
         return None
     separator, quote, escape = map(re.escape, marks)
     pair = quote + quote if escape == quote else escape + "."
     begun = rf"{quote}[^{quote}{escape}]*+(?:{pair}[^{quote}{escape}]*+)*+"
-    if said.get("ignoreleadingwhitespace", "").lower() == "true":
+    if lower_case.get("ignoreleadingwhitespace", "").lower() == "true":
         begun = rf"[ \t]*+{begun}"
     value = rf"(?:{begun}{quote}[ \t]*+|[^{quote}{separator}][^{separator}]*+|)"
-    comment = rf"(?!{re.escape(said['comment'])})" if said.get("comment") else ""
+    comment = rf"(?!{re.escape(lower_case['comment'])})" if lower_case.get("comment") else ""
     return rf"^{comment}(?:{value}{separator})*+{begun}$"

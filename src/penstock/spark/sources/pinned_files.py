@@ -120,9 +120,9 @@ def facts_of(session: SparkSession, uri: str) -> tuple[int, int]:
         status = path.getFileSystem(conf).getFileStatus(path)
     except Py4JJavaError as cause:
         name = cause.java_exception.getClass().getSimpleName()
-        said = str(cause.java_exception.getMessage())
+        message = str(cause.java_exception.getMessage())
         made = FileNotFoundError if name == "FileNotFoundException" else OSError
-        raise made(said) from cause
+        raise made(message) from cause
     return int(status.getLen()), int(status.getModificationTime())
 
 

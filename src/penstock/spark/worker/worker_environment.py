@@ -45,7 +45,7 @@ class _Process:
 
     entered: WorkerEnvironment | None = None
     root: Path | None = None
-    home: str | None = None
+    original_directory: str | None = None
 
 
 _process = _Process()
@@ -62,7 +62,7 @@ def enter(environment: WorkerEnvironment | None) -> None:
     sys.path[:0] = environment.directories(root)
     importlib.invalidate_caches()
     if environment.has_archives:
-        _process.home = str(Path.cwd())
+        _process.original_directory = str(Path.cwd())
         os.chdir(root / "archives")
     _process.entered, _process.root = environment, root
 
@@ -74,9 +74,9 @@ def _leave() -> None:
         for name, module in list(sys.modules.items()):
             if _is_below(getattr(module, "__file__", None), root):
                 del sys.modules[name]
-    if _process.home is not None:
-        os.chdir(_process.home)
-    _process.entered = _process.root = _process.home = None
+    if _process.original_directory is not None:
+        os.chdir(_process.original_directory)
+    _process.entered = _process.root = _process.original_directory = None
 
 
 def _is_below(path: object, root: Path) -> bool:
