@@ -6,7 +6,7 @@ import pytest
 
 from penstock.api.environment import missed_settings
 from penstock.common import Configuration
-from penstock.config.accepted_options import ACCEPTED_PREFIXES, MISSED_PREFIXES
+from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
 
 REPORTER = {"metrics.reporter.prom.port": "9249", "metrics.reporters": "prom", "rest.port": "1"}
 
@@ -14,13 +14,13 @@ REPORTER = {"metrics.reporter.prom.port": "9249", "metrics.reporters": "prom", "
 def test_reporters_are_told_of_once(monkeypatch, caplog):
     monkeypatch.setattr(missed_settings, "_told", set())
     for _ in range(2):
-        missed_settings.tell_of_missed(Configuration.from_dict(REPORTER))
+        missed_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
     (record,) = caplog.records
     message = record.getMessage()
     assert message.startswith("metrics.reporter.prom.port, metrics.reporters: accepted, without")
     assert "rest.port" not in message
 
 
-@pytest.mark.parametrize("prefix", MISSED_PREFIXES)
+@pytest.mark.parametrize("prefix", IGNORED_PREFIXES)
 def test_each_of_them_says_what_holds_instead(prefix):
     assert prefix in ACCEPTED_PREFIXES

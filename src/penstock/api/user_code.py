@@ -31,7 +31,7 @@ def method_of(
         hints: Class of a function that belongs elsewhere to what to do with it.
 
     Raises:
-        ArgumentError: `function` is neither; says what was probably meant.
+        ArgumentError: `function` is neither; the hint names what was probably meant.
     """
     if isinstance(function, base):
         return method
@@ -111,11 +111,13 @@ def promises_of(operation: str, **promised: bool) -> Promises:
     Raises:
         ArgumentError: One of them is no bool.
     """
-    for law, said in promised.items():
-        if not isinstance(said, bool):
-            raise ArgumentError.here(f"{operation} got {law}={said!r}", hint="Pass True or False.")
+    for law, is_promised in promised.items():
+        if not isinstance(is_promised, bool):
+            raise ArgumentError.here(f"{operation} got {law}={is_promised!r}", hint="Pass True or False.")
     words = {
-        law: f"{operation} was called with {law}=True" for law, said in promised.items() if said
+        law: f"{operation} was called with {law}=True"
+        for law, is_promised in promised.items()
+        if is_promised
     }
     return Promises(**words)
 

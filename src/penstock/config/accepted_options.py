@@ -242,5 +242,5 @@ ACCEPTED_PREFIXES: dict[str, str] = {
 }
 """Prefix of Flink's keys that are accepted to a sentence about their effect."""
 
-MISSED_PREFIXES = ("metrics.reporter", "python.profile.")
+IGNORED_PREFIXES = ("metrics.reporter", "python.profile.")
 """Prefixes whose effect a user would expect: a job logs that it ignores such settings."""

@@ -68,7 +68,7 @@ class GraphBuilder:
         return any(node.kind == SINK for node in self._nodes.values())
 
     def whole_graph(self) -> LogicalGraph:
-        """Return the graph of all nodes, with a sink after each stream that nobody reads.
+        """Return the graph of all nodes, with a sink after each stream without readers.
 
         Raises:
             EmptyGraphError: There are no nodes.

@@ -59,7 +59,7 @@ class CompletableFuture(Generic[T]):
         __tracebackhide__ = True
         failure = self._future.exception()
         if failure is not None:
-            # Without the frames of the thread that failed: they say nothing to whom waits here.
+            # Without the frames of the thread that failed, which are not the caller's.
             raise failure.with_traceback(None)
         return self._future.result()
 

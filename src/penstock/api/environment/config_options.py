@@ -61,9 +61,9 @@ class ConfigOptions:
             self._parse = parse
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            """Return the option; `value` holds when nobody set the key."""
+            """Return the option; its value is `value` if the key is not set."""
             return ConfigOption(self._key, self._parse, value, "An option of the program.")
 
         def no_default_value(self) -> ConfigOption[T | None]:
-            """Return the option; None holds when nobody set the key."""
+            """Return the option; its value is None if the key is not set."""
             return ConfigOption(self._key, self._parse, None, "An option of the program.")

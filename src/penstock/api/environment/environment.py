@@ -7,8 +7,8 @@ from typing import Any, overload
 
 from penstock.api.environment.builder import GraphBuilder
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
+from penstock.api.environment.ignored_settings import log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
-from penstock.api.environment.missed_settings import tell_of_missed
 from penstock.api.environment.python_dependencies import PythonDependencies
 from penstock.api.functions.source_functions import SourceFunction, record
 from penstock.api.functions.watermark import WatermarkStrategy
@@ -236,7 +236,7 @@ class StreamExecutionEnvironment(PythonDependencies):
         if job_name is not None:
             self._configuration.set(JOB_NAME, job_name)
         fill_caches(self)
-        tell_of_missed(self._configuration)
+        log_ignored_settings(self._configuration)
         plan = self.plan()
         client = executor_for(self._configuration).submit(plan, self._configuration)
         self._graph.clear()

@@ -151,7 +151,7 @@ class JobClient(Protocol):
         """
 
     def trigger_savepoint(self, savepoint_directory: str | None = None) -> CompletableFuture[str]:
-        """Request a savepoint; the job goes on.
+        """Request a savepoint; the job continues.
 
         A batch run has none to give, so the future waits for the live run.
 

@@ -110,7 +110,7 @@ _ORDERED = _INTEGERS | _UNLIMITED | {repr(Types.STRING()), repr(Types.BOOLEAN())
 def associative_because(
     aggregation: Aggregation, position: int | str, records: TypeInformation
 ) -> str | None:
-    """Return why an aggregation is associative; None if its declared type does not tell.
+    """Return why an aggregation is associative; None if its declared type does not prove it.
 
     Sums of floats depend on the order of additions, and NaN is neither less nor greater. A number
     by itself is checked after every addition, so sums that may leave their range are left alone.
@@ -177,7 +177,7 @@ def aggregate_function(
     Args:
         aggregation: What to compute.
         position: Position or name of the field.
-        records: Type of the records. Only one with fields tells which fields there are.
+        records: Type of the records. Only a type with fields is checked.
 
     Raises:
         ArgumentError: `position` is neither an int nor a str, or negative, or the records have

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def add_cache(stream: DataStream[Any]) -> int:
-    """Add the node that reads what is kept of a stream, and return its id; see `DataStream.cache`.
+    """Add the node that reads a cached stream, and return its id; see `DataStream.cache`.
 
     Raises:
         GraphError: A source of the stream is unbounded.

@@ -85,7 +85,7 @@ class CloseableIterator(Iterator[T], Generic[T]):
             ...     n_records = len(list(records))
             ...     net_runtime_ms = records.job_result().get_net_runtime()
         """
-        assert self._client is not None, "the iterator is handed out with its job"
+        assert self._client is not None, "the iterator is returned with its job"
         return self._client.get_job_execution_result().result()
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class SessionWindowTimeGapExtractor(ABC):
 
 
 class _Session(TimedAssigner, MergingWindowAssigner[Any, TimeWindow]):
-    """A window from each record to the end of its gap; those that touch become one."""
+    """A window from each record to the end of its gap; windows that touch are merged."""
 
     merges_neighbours = True
 

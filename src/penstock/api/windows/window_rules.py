@@ -27,7 +27,7 @@ _REGULAR: dict[type, type] = {
     TumblingProcessingTimeWindows: ProcessingTimeTrigger,
     SlidingProcessingTimeWindows: ProcessingTimeTrigger,
 }
-"""Assigners of windows at regular distances, to the trigger that lets them be kept in panes."""
+"""Assigners of windows at regular distances to the trigger with which they may be stored in panes."""
 
 _BY_TIME = frozenset(
     {
@@ -191,9 +191,9 @@ class WindowRules:
 
 
 def _panes(assigner: Any, trigger: Any, contents: WindowContents) -> PaneShape | None:
-    """Return the shape of windows that may be kept in panes.
+    """Return the shape of windows that may be stored in panes.
 
-    Lists are kept so for tumbling windows only, so that elements stay in order of arrival.
+    Lists are stored in panes for tumbling windows only, so that elements stay in order of arrival.
     """
     if _REGULAR.get(type(assigner)) is not type(trigger):
         return None

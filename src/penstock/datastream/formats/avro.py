@@ -1,4 +1,4 @@
-"""PyFlink's `avro` format is not here; importing a name from it says what is."""
+"""PyFlink's `avro` format is missing; importing a name raises an error with the alternative."""
 
 from penstock.connectors.absent import absent
 
