@@ -100,7 +100,7 @@ class _PlainJob:
         self._label = ""
         self._next_line_at = 0.0
         self._held: MicroBatch | None = None
-        self._told: MicroBatch | None = None
+        self._written: MicroBatch | None = None
 
     def on_event(self, event: JobEvent, label: str) -> None:
         if isinstance(event, JobEnded):
@@ -117,10 +117,10 @@ class _PlainJob:
             return
         if isinstance(event, PendingInputMeasured):
             # The last line is out of date; `close` writes the corrected one.
-            self._held = _with_pending(self._held or self._told, event)
+            self._held = _with_pending(self._held or self._written, event)
             return
         self.close()
-        self._told = None
+        self._written = None
         if isinstance(event, RunStarted):
             self._run = event.name
             # A batch run that ends before its first line is due gets no line.
@@ -133,14 +133,14 @@ class _PlainJob:
     def close(self) -> None:
         if self._held is not None:
             self._write(self._held)
-            self._told, self._held = self._held, None
+            self._written, self._held = self._held, None
 
     def _throttle(self, event: BatchProgress | MicroBatch) -> None:
         now = self._clock()
         if now >= self._next_line_at:
             self._next_line_at = now + LINE_INTERVAL_SECONDS
             self._held = None
-            self._told = event if isinstance(event, MicroBatch) else None
+            self._written = event if isinstance(event, MicroBatch) else None
             self._write(event)
         elif isinstance(event, MicroBatch):
             self._held = event

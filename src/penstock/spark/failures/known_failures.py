@@ -78,7 +78,7 @@ class KnownFailure:
             return None if match is None else match[0].strip()
         fitting = [cause for cause in causes if self._fits(cause)]
         # the innermost cause is the most specific
-        return _told(fitting[-1], causes) if fitting else None
+        return _problem_of(fitting[-1], causes) if fitting else None
 
     def _fits(self, cause: JavaCause) -> bool:
         named = cause.condition.startswith(self.conditions) if cause.condition else False
@@ -98,7 +98,7 @@ def failed_file(causes: Sequence[JavaCause]) -> str | None:
     return next(filter(None, paths), None)
 
 
-def _told(cause: JavaCause, causes: Sequence[JavaCause]) -> str:
+def _problem_of(cause: JavaCause, causes: Sequence[JavaCause]) -> str:
     path = failed_file(causes)
     said = causes[-1].line if cause.condition in _ONLY_THE_FILE else cause.line
     return said if path is None or path in said else f"{path} cannot be read: {said}"

@@ -117,7 +117,7 @@ class LiveRun:
         self._is_started = threading.Event()
         self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
         self._lag_ms: int | None = None
-        self._told: tuple[int | None, int | None] | None = None
+        self._published: tuple[int | None, int | None] | None = None
         self.report = Report()
         self._columns: LiveColumns | None = None
         self._failure: BaseException | None = None
@@ -306,7 +306,7 @@ class LiveRun:
         self._lag_ms = lag
         total = self.report.records_read
         left = PendingInput() if self._pending is None else self._pending.current
-        self._told = left.records, left.files
+        self._published = left.records, left.files
         self._job.events.publish(
             MicroBatch(
                 number,
@@ -365,8 +365,8 @@ class LiveRun:
 
     def _publish_pending(self, left: PendingInput) -> None:
         """Publish the pending input, if it differs from that of the last event."""
-        if self._told not in {None, (left.records, left.files)}:
-            self._told = left.records, left.files
+        if self._published not in {None, (left.records, left.files)}:
+            self._published = left.records, left.files
             looked = PendingInputMeasured(left.records, left.files, left.seconds)
             self._job.events.publish(looked)
 

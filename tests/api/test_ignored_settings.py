@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.api.environment import missed_settings
+from penstock.api.environment import ignored_settings
 from penstock.common import Configuration
 from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
 
@@ -12,9 +12,9 @@ REPORTER = {"metrics.reporter.prom.port": "9249", "metrics.reporters": "prom", "
 
 
 def test_reporters_are_told_of_once(monkeypatch, caplog):
-    monkeypatch.setattr(missed_settings, "_told", set())
+    monkeypatch.setattr(ignored_settings, "_logged", set())
     for _ in range(2):
-        missed_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
+        ignored_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
     (record,) = caplog.records
     message = record.getMessage()
     assert message.startswith("metrics.reporter.prom.port, metrics.reporters: accepted, without")
