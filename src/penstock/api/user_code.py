@@ -113,7 +113,9 @@ def promises_of(operation: str, **promised: bool) -> Promises:
     """
     for law, is_promised in promised.items():
         if not isinstance(is_promised, bool):
-            raise ArgumentError.here(f"{operation} got {law}={is_promised!r}", hint="Pass True or False.")
+            raise ArgumentError.here(
+                f"{operation} got {law}={is_promised!r}", hint="Pass True or False."
+            )
     words = {
         law: f"{operation} was called with {law}=True"
         for law, is_promised in promised.items()
