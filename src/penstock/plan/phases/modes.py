@@ -147,8 +147,8 @@ def _bounded_region(plan: PhysicalPlan) -> tuple[RunPlan | None, PhysicalPlan]:
         final_results_only=False,
         hands_over=False,
     )
-    dams = ", ".join(repr(node.name) for node in end_of_stream_operators(plan.graph))
-    reason = f"{dams} answers only at the end of its input, which has one"
+    operators = ", ".join(repr(node.name) for node in end_of_stream_operators(plan.graph))
+    reason = f"{operators} answers only at the end of its input, which has one"
     decided = _decided(plan, Decision("run 0 (bounded)", "batch", reason))
     return run, replace(decided, runs=(run,))
 

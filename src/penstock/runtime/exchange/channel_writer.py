@@ -239,9 +239,9 @@ class ChannelWriter:
         self._emit(route, encode_payload(self._header(FrameKind.LATENCY, 1), payload))
 
     def _send_time(self, group: int, split: int, *, finished: bool, kind: FrameKind) -> None:
-        news = self.timeline.take_update(group, split, finished=finished)
-        if news:
-            self.send_control(news, kind)
+        updates = self.timeline.take_update(group, split, finished=finished)
+        if updates:
+            self.send_control(updates, kind)
 
     def _bucket(self, values: list[Any], timestamps: list[int] | None) -> None:
         try:

@@ -54,14 +54,14 @@ class ChannelTimeline:
             split: Index of the split of the source.
             finished: Whether the split has ended; then its watermark is always sent.
         """
-        news: list[ControlElement] = []
+        updates: list[ControlElement] = []
         if self._watermark != self._sent_watermark or finished:
-            news.append(Watermark(group, split, self._watermark, finished))
+            updates.append(Watermark(group, split, self._watermark, finished))
             self._sent_watermark = self._watermark
         if self._idle is not None and self._idle != self._sent_idle and not finished:
-            news.append(WatermarkStatus(group, split, self._idle))
+            updates.append(WatermarkStatus(group, split, self._idle))
             self._sent_idle = self._idle
-        return news
+        return updates
 
     def take_end(self, *, finished: bool) -> bool:
         """Return whether to send the end of input in a job without time, and record it as sent.
