@@ -23,7 +23,7 @@ from penstock.program.run_settings import RunKind
 from penstock.runtime.time.level_watermarks import LevelWatermarks
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, BacklogStatus
 
-Told = tuple[int, int, bool]
+InputBacklog = tuple[int, int, bool]
 """(operator, input, whether its records are backlog)."""
 
 
@@ -41,7 +41,7 @@ class LevelBacklog:
             for spec in program.inputs
         }
 
-    def of_inputs(self) -> Iterator[Told]:
+    def of_inputs(self) -> Iterator[InputBacklog]:
         """Yield the status of each input, without inputs whose status is still unknown."""
         for (operator, number), channels in self._inputs.items():
             statuses = (value for spec in channels for value in self._statuses[spec.id].values())
