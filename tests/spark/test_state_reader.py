@@ -207,7 +207,7 @@ def test_the_snapshot_of_a_batch_run_and_the_live_run_after_it(
 def test_a_damaged_snapshot_file_is_named(history: Path, spoil: str) -> None:
     path = next((history / "run-0" / "snapshot").glob("*.parquet"))
     data = bytearray(path.read_bytes())
-    data[data.index(b"PSS1") + 5] ^= 4  # in the checksum of a blob
+    data[data.index(b"PSS3") + 5] ^= 4  # in the checksum of a blob
     if spoil == "remove":
         path.unlink()
     else:

@@ -60,7 +60,7 @@ class Subtask:
         self.copies[worker] = self._copy(is_declared=is_declared)
 
     def _copy(self, *, is_declared: bool) -> KeyedStateBackend:
-        """Return a new copy; what is declared decides what may sleep when it is filled."""
+        """Return a new copy; what is declared decides what is deferred when it is filled."""
         copy: KeyedStateBackend = self._make()
         if is_declared:
             Tables(copy)
@@ -256,7 +256,7 @@ class BackendMachine(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 2), worker=st.integers(0, 2))
     def lose_host(self, which, worker):
-        """Lose what is kept between micro-batches: groups sleep again."""
+        """Lose what is kept between micro-batches: groups are deferred again."""
         subtask = self.subtasks[which % self.parallelism]
         for number in range(3):
             subtask.lose(number, politely=True, is_declared=number == worker)
@@ -298,7 +298,7 @@ class BackendMachine(RuleBasedStateMachine):
             copy = subtask.copies[some % 3]
             copy.catch_up(ChangeLog(subtask.log))
             tables, expected = Tables(copy), self.expected(subtask)
-            # One key or all: the other groups sleep on.
+            # One key or all: the other groups stay deferred.
             keys = subtask.keys[some // 2 % 4 :][:1] if some % 2 else subtask.keys
             of_keys = {a: v for a, v in expected.items() if a[1] in keys or a[1] is None}
             assert tables.content(keys) == of_keys, number

@@ -16,14 +16,48 @@ from penstock.state.log.blob import (
     key_group_of,
     operator_of,
 )
+from penstock.state.log.compression import Compression
+from penstock.state.replay import replay
+from tests.state.blobs_of_0_1_0 import old_blob
 
 SCHEMA = '{"kind":"value","subkey":null,"ttl":false,"value":"Long"}'
 EXAMPLE = Section("count", SCHEMA, ["a"], None, [3], ["b"])
+nested_sections = st.builds(
+    lambda puts, removed, cleared: Section(
+        "m",
+        SCHEMA,
+        [k for k, _, _ in puts],
+        [s for _, s, _ in puts],
+        [v for _, _, v in puts],
+        [k for k, _ in removed],
+        [s for _, s in removed],
+        cleared,
+    ),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.text(max_size=40)), max_size=30),
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=10),
+    st.lists(st.integers(0, 3), max_size=3),
+)
 
 
 def test_golden_bytes_of_a_blob():
     blob = encode_blob("agg", 7, [EXAMPLE])
     assert blob.hex() == (
+        "50535333"
+        "bed3403a"
+        "07000000"
+        "0300"
+        "616767"
+        "43000000"
+        "01397b226b696e64223a2276616c7565222c227375626b6579223a6e756c6c2c2274746c223a66616c73652c"
+        "2276616c7565223a224c6f6e67227d0105636f756e7400"
+        "00"
+        "8005951e000000000000005d94285d948c016194614e5d944b03615d948c016294614e5d947494612e"
+    )
+    assert decode_blob(blob) == [EXAMPLE]
+
+
+def test_golden_bytes_of_a_blob_without_a_directory():
+    blob = bytes.fromhex(
         "50535331"
         "21f52dbe"
         "07000000"
@@ -33,6 +67,8 @@ def test_golden_bytes_of_a_blob():
         "6b6579223a6e756c6c2c2274746c223a66616c73652c2276616c7565223a224c6f6e67227d945d948c016194"
         "614e5d944b03615d948c016294614e5d947494612e"
     )
+    assert decode_blob(blob) == [EXAMPLE]
+    assert old_blob("agg", 7, [EXAMPLE]) == blob
 
 
 def test_header_is_read_without_the_entries():
@@ -43,6 +79,21 @@ def test_header_is_read_without_the_entries():
 def test_sections_come_back():
     nested = Section("m", SCHEMA, ["k", "k"], [1, 2], ["x", "y"], ["k"], [3], ["old"])
     assert decode_blob(encode_blob("agg", 7, [EXAMPLE, nested])) == [EXAMPLE, nested]
+
+
+@pytest.mark.parametrize("compression", Compression)
+@given(sections=st.lists(nested_sections, max_size=4))
+def test_blobs_with_and_without_a_directory_are_equal_when_decoded(compression, sections):
+    old = old_blob("op", 1, sections, compression)
+    new = encode_blob("op", 1, sections, compression)
+    assert decode_blob(old) == decode_blob(new) == sections
+    assert (operator_of(old), key_group_of(old)) == (operator_of(new), key_group_of(new))
+    assert list(replay([("here", old)]).sections()) == list(replay([("here", new)]).sections())
+
+
+def test_equal_sections_make_equal_blobs():
+    again = Section("".join("count"), "".join(SCHEMA), ["a"], None, [3], ["b"])
+    assert encode_blob("agg", 7, [EXAMPLE]) == encode_blob("agg", 7, [again])
 
 
 @given(st.data(), st.integers(1, 255))
@@ -71,23 +122,6 @@ def apply(sections: list[Section], entries: dict[tuple[object, object], object])
         removed = section.removed_subkeys or [None] * len(section.removed)
         for address in zip(section.removed, removed, strict=True):
             entries.pop(address, None)
-
-
-nested_sections = st.builds(
-    lambda puts, removed, cleared: Section(
-        "m",
-        SCHEMA,
-        [k for k, _, _ in puts],
-        [s for _, s, _ in puts],
-        [v for _, _, v in puts],
-        [k for k, _ in removed],
-        [s for _, s in removed],
-        cleared,
-    ),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.text(max_size=40)), max_size=30),
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=10),
-    st.lists(st.integers(0, 3), max_size=3),
-)
 
 
 @given(

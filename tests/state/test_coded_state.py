@@ -279,7 +279,7 @@ def test_blobs_come_back(compression: Compression) -> None:
     blob = encode_blob("op", 3, [_SECTION], compression)
     assert decode_blob(blob) == [_SECTION]
     assert (operator_of(blob), key_group_of(blob)) == ("op", 3)
-    assert blob[:4] == (b"PSS1" if compression is Compression.NONE else b"PSS2")
+    assert blob[:4] == b"PSS3"
     check_blob("here", blob)
     assert list(replay([("here", blob)]).sections()) == [_SECTION]
     assert list(encode_blobs("op", 3, [_SECTION], compression)) == [blob]
@@ -311,6 +311,12 @@ def test_golden_compressed_blobs() -> None:
     golden = {
         path.stem: path.read_bytes() for path in (Path(__file__).parent / "golden").glob("*.bin")
     }
-    assert set(golden) == {"lz4", "zstd"}
+    assert set(golden) == {"lz4", "zstd", "directory-lz4", "directory-zstd"}
+    assert {name: blob[:4] for name, blob in golden.items()} == {
+        "lz4": b"PSS2",
+        "zstd": b"PSS2",
+        "directory-lz4": b"PSS3",
+        "directory-zstd": b"PSS3",
+    }
     for blob in golden.values():
         assert decode_blob(blob) == [_SECTION]

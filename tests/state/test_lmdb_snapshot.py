@@ -97,7 +97,7 @@ class TestSnapshots:
             worker.value[1].put(number, number)
         worker.end()
         worker.begin()
-        assert worker.value[1].get(7) == 7  # awake
+        assert worker.value[1].get(7) == 7  # restored
         blobs = list(worker.backend.snapshot_group(1))
         assert len(blobs) == 8
         assert sorted(value for _, value in content(blobs).values()) == list(range(50))

@@ -11,15 +11,15 @@ import pickle
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
-from zlib import crc32
 
 from penstock.errors import StateError
 from penstock.state.backends.hash.parts import HashNestedPart, HashSinglePart
 from penstock.state.log.blob import (
-    MAGICS,
     Section,
     body_of,
     decode_blob,
+    is_blob,
+    is_intact,
     key_group_of,
     operator_of,
 )
@@ -138,9 +138,9 @@ def check_blob(where: str, blob: bytes) -> None:
     Raises:
         StateError: It is not.
     """
-    if len(blob) < _UID_AT or blob[:4] not in MAGICS:
+    if not is_blob(blob):
         raise StateError(f"a state blob does not start like one; {where}", hint=_RESTORE)
-    if crc32(memoryview(blob)[8:]) != int.from_bytes(blob[4:8], "little"):
+    if not is_intact(blob):
         raise StateError(
             f"a state blob does not match its checksum; {_claimed_owner(blob)}, {where}",
             hint=_RESTORE,

@@ -3,20 +3,27 @@
 Layout, little-endian:
 
     offset  size  field
-    0       4     magic "PSS1"
-    4       4     CRC-32 of everything behind it
+    0       4     magic "PSS3"
+    4       4     CRC-32 of the magic and of everything behind this field
     8       4     key group; 0xFFFFFFFF for broadcast state
     12      2     length of the operator's uid
     14      n     the uid, UTF-8
-    14+n    …     pickle (protocol 5) of a list of sections
+    14+n    4     length of the directory
+    18+n    …     directory of the sections (`penstock.state.log.directory`)
+            1     number of the compression (`penstock.state.log.compression`), 0 for none
+            4     size of the pickle; only of a compressed one
+            …     pickle (protocol 5) of a list with the columns of each section
 
-A compressed blob has the magic "PSS2", and behind the uid one byte, the number of the compression
-(`penstock.state.log.compression`), four bytes, the size of the pickle, and the compressed pickle.
+The columns of a section are the fields of `Section` behind its schema, with subkeys and values
+packed if they are byte strings (`penstock.state.log.packed`). Values are plain
+(`penstock.state.schema.plain`): what they mean is in the schema text, so a blob can be read without
+the job that wrote it. There is one pickle, because states of an operator share their keys: pickle writes
+those of the second state as references.
 
-A section is the tuple of the fields of `Section`, with subkeys and values packed if they are byte
-strings (`penstock.state.log.packed`). Values are plain (`penstock.state.schema.plain`):
-what they mean is in the schema text, which every section carries, so a blob can be read without
-the job that wrote it.
+Blobs of 0.1.0 are read as well. They have no directory, and their pickle is of tuples of all fields of
+`Section`: "PSS1" has the pickle behind the uid, "PSS2" there one byte, the number of the
+compression, four bytes, the size of the pickle, and the compressed pickle. Their magic is not in
+the CRC-32.
 
 A blob is applied section by section: keys that were cleared, then entries, then entries that
 were removed. A snapshot is blobs that only have entries; a change log is blobs in the order they
@@ -32,20 +39,28 @@ from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
 
-from penstock.errors import StateError
+from penstock.errors import DecodeError, StateError
 from penstock.state.log.compression import Compression, compress, decompress
+from penstock.state.log.directory import Directory, decode_directory, encode_directory
 from penstock.state.log.packed import pack, unpack
 from penstock.user_failure import raise_interrupt, words_of
 
-MAGIC = b"PSS1"
-COMPRESSED_MAGIC = b"PSS2"
-MAGICS = frozenset({MAGIC, COMPRESSED_MAGIC})
+MAGIC = b"PSS3"
+_PLAIN_WITHOUT_DIRECTORY = b"PSS1"
+_COMPRESSED_WITHOUT_DIRECTORY = b"PSS2"
+_CHECKSUM_OF_MAGIC = {
+    MAGIC: crc32(MAGIC),  # one bit makes another magic of it
+    _PLAIN_WITHOUT_DIRECTORY: 0,
+    _COMPRESSED_WITHOUT_DIRECTORY: 0,
+}
 BLOB_BYTES = 4 << 20
 """Size that blobs stay below, unless a single entry is larger."""
 
 _HEAD = struct.Struct("<4sI")
 _OWNER = struct.Struct("<IH")
+_LENGTH = struct.Struct("<I")
 _COMPRESSED = struct.Struct("<BI")
+_NOT_COMPRESSED = b"\0"
 _ENTRIES_PER_BLOB = 20_000
 
 
@@ -77,11 +92,9 @@ class Section:
     def __len__(self) -> int:
         return len(self.keys) + len(self.removed) + len(self.cleared)
 
-    def plain(self) -> tuple[Any, ...]:
-        """Return the fields as they are pickled."""
+    def columns(self) -> tuple[Any, ...]:
+        """Return the fields behind the schema, as they are pickled."""
         return (
-            self.state,
-            self.schema,
             self.keys,
             pack(self.subkeys),
             pack(self.values),
@@ -125,7 +138,7 @@ def encode_blob(
     """
     uid = operator.encode()
     try:
-        body = pickle.dumps([section.plain() for section in sections], 5)
+        body = pickle.dumps([section.columns() for section in sections], 5)
     except BaseException as cause:  # whatever a user's __reduce__ raises
         raise_interrupt(cause)
         names = ", ".join(sorted({f"{operator}/{section.state}" for section in sections}))
@@ -133,13 +146,16 @@ def encode_blob(
             f"a value of state {names} cannot be stored: {words_of(cause)}",
             hint="Keep plain data in state; make connections and locks in open().",
         ) from cause
-    magic = MAGIC
+    kind = _NOT_COMPRESSED
     if compression is not Compression.NONE:
         number, small = compress(body, compression)
         if _COMPRESSED.size + len(small) < len(body):
-            magic, body = COMPRESSED_MAGIC, _COMPRESSED.pack(number, len(body)) + small
-    covered = _OWNER.pack(key_group, len(uid)) + uid + body
-    return _HEAD.pack(magic, crc32(covered)) + covered
+            kind, body = _COMPRESSED.pack(number, len(body)), small
+    directory = encode_directory(tuple([(section.state, section.schema) for section in sections]))
+    owner = _OWNER.pack(key_group, len(uid))
+    head = b"".join((owner, uid, _LENGTH.pack(len(directory)), directory, kind))
+    checksum = crc32(body, crc32(head, _CHECKSUM_OF_MAGIC[MAGIC]))
+    return b"".join((_HEAD.pack(MAGIC, checksum), head, body))
 
 
 def encode_blobs(
@@ -202,15 +218,26 @@ def operator_of(blob: bytes) -> str:
     return blob[start : start + length].decode()
 
 
+def is_blob(data: bytes) -> bool:
+    """Return whether bytes start like a blob."""
+    return len(data) >= _HEAD.size + _OWNER.size and data[:4] in _CHECKSUM_OF_MAGIC
+
+
+def is_intact(blob: bytes) -> bool:
+    """Return whether a blob is what was written."""
+    before = _CHECKSUM_OF_MAGIC[blob[:4]]
+    return bool(crc32(memoryview(blob)[_HEAD.size :], before) == _HEAD.unpack_from(blob)[1])
+
+
 def checked(blob: bytes) -> bytes:
     """Return `blob` itself.
 
     Raises:
         StateError: The bytes are not a blob, or not the bytes that were written.
     """
-    if len(blob) < _HEAD.size + _OWNER.size or blob[:4] not in MAGICS:
+    if not is_blob(blob):
         raise _damaged("does not start like one")
-    if crc32(memoryview(blob)[_HEAD.size :]) != _HEAD.unpack_from(blob)[1]:
+    if not is_intact(blob):
         raise _damaged("does not match its checksum")
     return blob
 
@@ -221,9 +248,9 @@ def decode_blob(blob: bytes) -> list[Section]:
     Raises:
         StateError: The bytes are not a blob, or not the bytes that were written.
     """
-    body = body_of(checked(blob))
+    directory, body = _opened(checked(blob))
     try:
-        plain = pickle.loads(body)
+        pickled = pickle.loads(body)
     except BaseException as cause:  # a class of the user's program is gone or renamed
         raise_interrupt(cause)
         raise StateError(
@@ -231,7 +258,26 @@ def decode_blob(blob: bytes) -> list[Section]:
             f"read: {words_of(cause)}",
             hint="Keep the classes of stored values importable under their old names.",
         ) from cause
-    return [Section(*map(unpack, section)) for section in plain]
+    if directory is None:
+        return [Section(*map(unpack, fields)) for fields in pickled]
+    if len(pickled) != len(directory):
+        raise _damaged("has other sections than its directory says")
+    return [
+        Section(state, schema, *map(unpack, columns))
+        for (state, schema), columns in zip(directory, pickled, strict=True)
+    ]
+
+
+def directory_of(blob: bytes) -> Directory | None:
+    """Return what a blob has, without decoding its entries; None for one of 0.1.0.
+
+    Args:
+        blob: Its checksum is right.
+
+    Raises:
+        StateError: The directory is not one.
+    """
+    return None if blob[:4] != MAGIC else _directory(blob, _end_of_uid(blob))[0]
 
 
 def body_of(blob: bytes) -> memoryview:
@@ -240,10 +286,35 @@ def body_of(blob: bytes) -> memoryview:
     Raises:
         StateError: It cannot be decompressed.
     """
-    _, length = _OWNER.unpack_from(blob, _HEAD.size)
-    body = memoryview(blob)[_HEAD.size + _OWNER.size + length :]
-    if blob[:4] == MAGIC:
-        return body
+    return _opened(blob)[1]
+
+
+def _opened(blob: bytes) -> tuple[Directory | None, memoryview]:
+    """Return directory and pickle of a blob of any version."""
+    magic, at = blob[:4], _end_of_uid(blob)
+    if magic == MAGIC:
+        directory, at = _directory(blob, at)
+        body = memoryview(blob)[at:]
+        return directory, body[1:] if body[:1] == _NOT_COMPRESSED else _decompressed(body)
+    body = memoryview(blob)[at:]
+    return None, body if magic == _PLAIN_WITHOUT_DIRECTORY else _decompressed(body)
+
+
+def _end_of_uid(blob: bytes) -> int:
+    return _HEAD.size + _OWNER.size + int(_OWNER.unpack_from(blob, _HEAD.size)[1])
+
+
+def _directory(blob: bytes, at: int) -> tuple[Directory, int]:
+    """Return the directory behind the uid, and where what follows begins."""
+    try:
+        start = at + _LENGTH.size
+        end = start + _LENGTH.unpack_from(blob, at)[0]
+        return decode_directory(blob[start:end]), end
+    except (DecodeError, struct.error) as cause:
+        raise _damaged(f"has no directory that can be read: {cause}") from cause
+
+
+def _decompressed(body: memoryview) -> memoryview:
     if len(body) < _COMPRESSED.size:
         raise _damaged("ends before its body")
     number, size = _COMPRESSED.unpack_from(body)

@@ -2,7 +2,7 @@
 
 Tables are partitioned by key group, because that is how state is written, compacted and moved:
 draining costs in proportion to the keys touched, and a snapshot of one group to the group. Of a copy
-that is built from the log, groups nobody has touched stay encoded (`sleeping_groups`).
+that is built from the log, key groups are decoded at their first access (`deferred_groups`).
 
 The copy lives in one process. Another worker of the same subtask has a copy of its own and
 applies what it missed. A copy of a failed attempt is half changed and is dropped.
@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from penstock.state.backends.base import TIMERS_SCHEMA, CopyUse
+from penstock.state.backends.deferred_groups import DeferredGroups, may_defer
 from penstock.state.backends.hash.parts import HashTable
 from penstock.state.backends.hash.timers import HashTimers
-from penstock.state.backends.sleeping_groups import SleepingGroups, may_sleep
 from penstock.state.log.blob import (
     Section,
     checked,
@@ -47,7 +47,7 @@ class HashBackend:
         self.format = StateFormat()
         self._tables: dict[Address, HashTable] = {}
         self._timers: dict[Address, HashTimers] = {}
-        self._sleeping: dict[str, SleepingGroups] = {}
+        self._deferred: dict[str, DeferredGroups] = {}
         self._position: Position | None = None
 
     def table(self, operator: str, state: str, schema: StateSchema) -> HashTable:
@@ -59,11 +59,11 @@ class HashBackend:
         schema = self.format.of(schema)
         found = self._tables.get((operator, state))
         if found is None or not found.is_claimed or found.schema.text() != schema.text():
-            self._sleeping_of(operator).wake_all()
+            self._deferred_of(operator).restore_all()
             found = self._tables.get((operator, state))
         if found is None:
-            sleeping = self._sleeping_of(operator)
-            found = self._tables[operator, state] = HashTable(schema, sleeping, is_claimed=True)
+            deferred = self._deferred_of(operator)
+            found = self._tables[operator, state] = HashTable(schema, deferred, is_claimed=True)
         elif not found.is_claimed or found.schema.text() != schema.text():
             found.adopt(schema, _migration(found.schema, schema, operator, state))
             found.is_claimed = True
@@ -108,12 +108,12 @@ class HashBackend:
         """
         for blob in blobs:
             operator, group = operator_of(blob), key_group_of(blob)
-            sleeping = self._sleeping_of(operator)
-            is_needed = group == BROADCAST_GROUP or sleeping.is_awake(group)
-            if is_needed or not may_sleep(checked(blob), self._declared(operator)):
+            deferred = self._deferred_of(operator)
+            is_needed = group == BROADCAST_GROUP or deferred.is_restored(group)
+            if is_needed or not may_defer(checked(blob), self._declared(operator)):
                 self._apply_now(operator, group, decode_blob(blob))
             else:
-                sleeping.keep(group, blob)
+                deferred.defer(group, blob)
 
     def drain(self) -> list[bytes]:
         """Return the changes since the last call, blobs of each touched key group in order."""
@@ -144,8 +144,8 @@ class HashBackend:
 
     def forget_keys(self) -> None:
         """Empty every table but broadcast state: the next key group of a batch run begins."""
-        for sleeping in self._sleeping.values():
-            sleeping.forget()
+        for deferred in self._deferred.values():
+            deferred.forget()
         for table in self._tables.values():
             for group, part in table.parts():
                 if group != BROADCAST_GROUP:
@@ -155,9 +155,9 @@ class HashBackend:
 
     def snapshot_group(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of one key group."""
-        for sleeping in self._sleeping.values():
-            sleeping.wake(key_group)
-        # Timers have blobs of their own, because those of other states may sleep.
+        for deferred in self._deferred.values():
+            deferred.restore(key_group)
+        # Timers have blobs of their own, because those of other states may be deferred.
         sections: dict[tuple[str, bool], list[Section]] = {}
         for (operator, state), table in self._tables.items():
             part = table[key_group]
@@ -177,21 +177,21 @@ class HashBackend:
     def groups(self) -> list[int]:
         """Return the key groups that have entries, ascending."""
         found = {group for table in self._tables.values() for group in table.groups()}
-        return sorted(found.union(*(each.groups() for each in self._sleeping.values())))
+        return sorted(found.union(*(each.groups() for each in self._deferred.values())))
 
     def close(self) -> None:
         """Forget everything."""
         self.discard()
 
-    def _sleeping_of(self, operator: str) -> SleepingGroups:
-        found = self._sleeping.get(operator)
+    def _deferred_of(self, operator: str) -> DeferredGroups:
+        found = self._deferred.get(operator)
         if found is None:
 
             def decode(key_group: int, blob: bytes) -> None:
                 for section in decode_blob(blob):
                     self._apply(operator, key_group, section)
 
-            found = self._sleeping[operator] = SleepingGroups(decode)
+            found = self._deferred[operator] = DeferredGroups(decode)
         return found
 
     def _declared(self, operator: str) -> dict[str, StateSchema]:
@@ -204,7 +204,7 @@ class HashBackend:
     def _apply_now(self, operator: str, key_group: int, sections: list[Section]) -> None:
         schemas = (StateSchema.parse(section.schema) for section in sections)
         if any(schema.kind is not StateKind.TIMERS for schema in schemas):
-            self._sleeping_of(operator).wake(key_group)
+            self._deferred_of(operator).restore(key_group)
         for section in sections:
             self._apply(operator, key_group, section)
 
@@ -212,7 +212,7 @@ class HashBackend:
         table = self._tables.get((operator, section.state))
         stored = StateSchema.parse(section.schema)
         if table is None:
-            table = HashTable(stored, self._sleeping_of(operator), is_claimed=False)
+            table = HashTable(stored, self._deferred_of(operator), is_claimed=False)
             self._tables[operator, section.state] = table
         values = section.values
         if section.schema != table.schema.text():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import Any
 
-from penstock.state.backends.sleeping_groups import SleepingGroups
+from penstock.state.backends.deferred_groups import DeferredGroups
 from penstock.state.log.blob import Section
 from penstock.state.schema.coded_change import Migration
 from penstock.state.schema.entry_schema import StateSchema
@@ -241,19 +241,19 @@ class HashTable:
         is_claimed: An operator asked for it; else the schema is the stored one.
     """
 
-    def __init__(self, schema: StateSchema, sleeping: SleepingGroups, *, is_claimed: bool) -> None:
+    def __init__(self, schema: StateSchema, deferred: DeferredGroups, *, is_claimed: bool) -> None:
         self.is_claimed = is_claimed
-        self._sleeping = sleeping
+        self._deferred = deferred
         self._parts: dict[int, Any] = {}
         self._make = HashNestedPart if schema.kind.is_nested else HashSinglePart
         self._use(schema)
 
     def __getitem__(self, key_group: int) -> Any:
-        """Return the part of a key group, which wakes the group."""
+        """Return the part of a key group, which restores the group."""
         part = self._parts.get(key_group)
         if part is None:
             part = self.quiet_part(key_group)
-            self._sleeping.wake(key_group)
+            self._deferred.restore(key_group)
         return part
 
     def quiet_part(self, key_group: int) -> Any:
@@ -266,7 +266,7 @@ class HashTable:
     def groups(self) -> list[int]:
         """Return the key groups that may have entries, ascending."""
         found = {group for group, part in self._parts.items() if part.has_entries()}
-        return sorted(found.union(self._sleeping.groups()))
+        return sorted(found.union(self._deferred.groups()))
 
     def parts(self) -> list[tuple[int, Any]]:
         """Return (key group, part) of all parts that were decoded."""

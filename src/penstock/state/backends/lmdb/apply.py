@@ -9,7 +9,7 @@ memory until it is committed. While there are several, the header has a `target`
 in the case of a rebuild, so a copy left like that is continued or thrown away. To continue is
 right because entries say what is, not what to add: applying some of them again changes nothing.
 
-A copy that is built anew lets key groups sleep (`lmdb_sleepers`). To wake one changes how the
+A copy that is built anew defers key groups (`deferred.py`). To restore one changes how the
 file holds what it holds, not what that is, so the position stays, and it may be done whenever the
 file is where the micro-batch began.
 """
@@ -95,7 +95,7 @@ def rewrite(
                     raise
                 except lmdb.Error as cause:
                     raise _full(directory, cause) from cause
-                failpoint("lmdb-in-waking")
+                failpoint("lmdb-in-restore")
             file.settle()
         return file.begin()
 
@@ -180,7 +180,7 @@ def _apply(
     final: Header,
     declared: Declared | None,
 ) -> None:
-    """Apply blobs, or let them sleep if the file is new and it is known what is declared.
+    """Apply blobs, or defer them if the file is new and it is known what is declared.
 
     The last transaction, often the only one, writes `final`.
     """

@@ -6,7 +6,7 @@ does not matter which of them Spark hands a subtask to.
 
 A micro-batch changes memory only. The file follows when a later micro-batch finds the changes in
 the log: see `lmdb_apply`. Of a copy that is built anew, key groups nobody has touched stay encoded
-(`lmdb_sleepers`).
+(`deferred.py`).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ class LmdbBackend:
 
     def _stored_groups(self) -> set[int]:
         view = self._current_view()
-        return view.sleeping_groups().union(view.groups())
+        return view.deferred_groups().union(view.groups())
 
     def _schemas_of(self, operator: str) -> dict[str, StateSchema]:
         return {
@@ -202,8 +202,8 @@ class LmdbBackend:
 
     def _snapshot_of(self, key_group: int, changes: Iterable[bytes]) -> Iterator[bytes]:
         view, compression = self._current_view(), self.format.compression
-        # What sleeps is laid over what is stored, without waking it.
-        overlay = Overlay(self._coders, chain(view.sleeping_blobs(key_group), changes))
+        # What is deferred is laid over what is stored, and stays deferred.
+        overlay = Overlay(self._coders, chain(view.deferred_blobs(key_group), changes))
         return snapshot_group(view, key_group, self._declared, overlay, self._coders, compression)
 
     def _addresses(self) -> str:

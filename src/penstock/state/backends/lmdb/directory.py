@@ -30,9 +30,9 @@ from weakref import WeakValueDictionary
 import lmdb
 
 from penstock.errors import StateError
+from penstock.state.backends.lmdb.deferred import DeferredBlobs
 from penstock.state.backends.lmdb.file import EMPTY, Header, LocalFile
 from penstock.state.backends.lmdb.format import Catalog
-from penstock.state.backends.lmdb.sleepers import Sleepers
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -96,7 +96,7 @@ class CopyDirectory:
                 header = file.header(txn)
                 # Everything that is not an entry; entries have checksums.
                 Catalog(file.catalog_bytes(txn))
-                Sleepers(file.sleepers_bytes(txn))
+                DeferredBlobs(file.deferred_bytes(txn))
         except (lmdb.Error, StateError, ValueError, TypeError):
             return self.recreate()
         if not file.is_whole() or header is None or header.owner != self.owner:

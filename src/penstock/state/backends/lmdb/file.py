@@ -19,8 +19,8 @@ from typing import TypeAlias
 import lmdb
 
 from penstock.errors import StateError
+from penstock.state.backends.lmdb.deferred import DeferredBlobs
 from penstock.state.backends.lmdb.format import Catalog
-from penstock.state.backends.lmdb.sleepers import Sleepers
 from penstock.state.log.change_log import Position
 
 EMPTY: Position = (-1, "")
@@ -33,7 +33,7 @@ _MAX_READERS = 512
 _MAX_MAP_BYTES = 1 << 42
 _HEADER = b"header"
 _CATALOG = b"catalog"
-_SLEEPERS = b"sleepers"
+_DEFERRED = b"sleepers"
 _FILES = ("data.mdb", "lock.mdb")
 
 Identity: TypeAlias = tuple[tuple[int, int], ...]
@@ -79,7 +79,7 @@ class LocalFile:
         path: Its directory.
         entries: Database of entries.
         timers: Database of the order of timers.
-        sleeping: Database of blobs that are applied when they are needed.
+        deferred: Database of blobs that are applied when they are needed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,7 +111,7 @@ class LocalFile:
         self._meta = self._env.open_db(b"meta")
         self.entries = self._env.open_db(b"entries")
         self.timers = self._env.open_db(b"timers")
-        self.sleeping = self._env.open_db(b"sleeping")
+        self.deferred = self._env.open_db(b"sleeping")
 
     def begin(self, *, write: bool = False) -> Transaction:
         """Begin a transaction, on `entries` unless told otherwise."""
@@ -134,13 +134,13 @@ class LocalFile:
         """Replace the catalog."""
         txn.put(_CATALOG, catalog.encode(), db=self._meta)
 
-    def sleepers_bytes(self, txn: Transaction) -> bytes | None:
-        """Return the stored list of what sleeps."""
-        return txn.get(_SLEEPERS, None, self._meta)
+    def deferred_bytes(self, txn: Transaction) -> bytes | None:
+        """Return the stored list of deferred blobs."""
+        return txn.get(_DEFERRED, None, self._meta)
 
-    def write_sleepers(self, txn: Transaction, sleepers: Sleepers) -> None:
-        """Replace the list of what sleeps."""
-        txn.put(_SLEEPERS, sleepers.encode(), db=self._meta)
+    def write_deferred(self, txn: Transaction, deferred: DeferredBlobs) -> None:
+        """Replace the list of deferred blobs."""
+        txn.put(_DEFERRED, deferred.encode(), db=self._meta)
 
     def is_whole(self) -> bool:
         """Return whether the files at the path are still these, and not cut short."""

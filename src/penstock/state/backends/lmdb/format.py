@@ -5,11 +5,13 @@ Four databases:
     meta      b"header"   JSON: format, owner, position and target (see `lmdb_file`)
               b"catalog"  JSON: operator, state and schema texts of every table; a table's id is its
                           place in the list, a schema's number its place among the table's
-              b"sleepers" what sleeps (see `lmdb_sleepers`)
+              b"sleepers" list of deferred blobs (see `deferred.py`)
     entries   u32 key group | u16 table id | key                                 single kinds
               u32 key group | u16 table id | u8 length of key | key | subkey     nested kinds
     timers    u16 table id | timestamp | u32 key group | key | u8 length of key: the order of timers
-    sleeping  u16 operator | u32 key group | u32 number: a state blob that is still to be applied
+    sleeping  u16 operator | u32 key group | u32 number: a deferred state blob
+
+The names on disk of what is deferred stay as they are: other ones would make every copy be built again.
 
 Integers in keys are big-endian, so the entries of a key group are one range, those of a table in
 it a range within, those of a key with subkeys a range within that, and timers of a table sort by

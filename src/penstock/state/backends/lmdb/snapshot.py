@@ -122,7 +122,7 @@ def snapshot_group(
 ) -> Iterator[bytes]:
     """Yield the entries of one key group as blobs.
 
-    Timers have blobs of their own, because those of other states may sleep when they are loaded.
+    Timers have blobs of their own, because those of other states may be deferred when they are loaded.
 
     Raises:
         StateError: The copy is damaged.

@@ -57,7 +57,7 @@ class LmdbTable:
         self._parts: dict[int, Any] = {}
         self._id = _NO_TABLE
         self._view: View | None = None
-        self._asleep: set[bytes] = set()
+        self._deferred: set[bytes] = set()
         self._get: Callable[[bytes], bytes | None] = self._outside
         self._decoders: list[Column | None] = []
         self._use(schema)
@@ -74,7 +74,7 @@ class LmdbTable:
         own = {group for group, part in self._parts.items() if part.has_entries()}
         if self._view is not None and self._id != _NO_TABLE:
             own.update(self._view.groups_of(self._id))
-        own.update(map(group_of, self._asleep))
+        own.update(map(group_of, self._deferred))
         return sorted(own)
 
     def parts(self) -> list[tuple[int, Any]]:
@@ -103,20 +103,20 @@ class LmdbTable:
         self._id = view.catalog.ids.get((self.operator, self.state), _NO_TABLE)
         self._forget()
         self._get = _nothing
-        # Timers never sleep.
+        # Timers are never deferred.
         is_timers = self.schema.kind is StateKind.TIMERS
-        self._asleep = set() if is_timers else view.asleep(self.operator)
+        self._deferred = set() if is_timers else view.deferred_prefixes(self.operator)
         if self._id != _NO_TABLE:
             texts = view.catalog.tables[self._id].schemas
             self.migrations = [self._migration(number, text) for number, text in enumerate(texts)]
             self._decoders = list(map(self._decoder, self.migrations))
-            self._get = view.get if view.is_settled else self._get_awake
+            self._get = view.get if view.is_settled else self._get_restored
 
     def end(self) -> None:
         """The micro-batch ended: forget everything it read and changed."""
         self._view = None
         self._get = self._outside
-        self._asleep = set()
+        self._deferred = set()
         self._forget()
 
     def _forget(self) -> None:
@@ -219,7 +219,7 @@ class LmdbTable:
         """Yield the stored keys of a table with subkeys, each once."""
         if self._id == _NO_TABLE:
             return
-        self._wake(prefix)
+        self._restore(prefix)
         view = self._in_view
         start = PREFIX_BYTES + 1
         for raw in view.first_of_each(prefix, lambda raw: start + raw[PREFIX_BYTES]):
@@ -234,18 +234,18 @@ class LmdbTable:
         if self._id == _NO_TABLE:
             return
         is_nested = self.schema.kind.is_nested
-        self._wake(prefix)
+        self._restore(prefix)
         for raw, stored in self._in_view.scan(prefix):
             yield unpack_entry(raw, stored, self.coders, is_nested=is_nested)
 
-    def _get_awake(self, raw: bytes) -> bytes | None:
-        self._wake(raw)
+    def _get_restored(self, raw: bytes) -> bytes | None:
+        self._restore(raw)
         return self._in_view.get(raw)
 
-    def _wake(self, raw: bytes) -> None:
-        """Wake the key group of an entry, if it sleeps."""
-        if raw[:GROUP_BYTES] in self._asleep:
-            self._in_view.wake(self.operator, group_of(raw))
+    def _restore(self, raw: bytes) -> None:
+        """Restore the key group of an entry, if it is deferred."""
+        if raw[:GROUP_BYTES] in self._deferred:
+            self._in_view.restore(self.operator, group_of(raw))
 
     @property
     def _in_view(self) -> View:

@@ -1,6 +1,6 @@
 """What one micro-batch sees of an LMDB copy: one read transaction, whatever others do.
 
-Waking a key group that sleeps goes on to a later transaction, in which the file holds the same in
+Restoring a deferred key group goes on to a later transaction, in which the file holds the same in
 another way. What was read, or is being read, from an earlier one stays right.
 
 Entries and timers have checksums over key and value, but a damaged key is not found in the first
@@ -19,6 +19,7 @@ import lmdb
 
 from penstock.errors import StateError
 from penstock.state.backends.lmdb.apply import rewrite
+from penstock.state.backends.lmdb.deferred import DeferredBlobs
 from penstock.state.backends.lmdb.directory import CopyDirectory
 from penstock.state.backends.lmdb.file import LocalFile, Transaction
 from penstock.state.backends.lmdb.format import (
@@ -31,7 +32,6 @@ from penstock.state.backends.lmdb.format import (
     place_of,
     timers_prefix,
 )
-from penstock.state.backends.lmdb.sleepers import Sleepers
 from penstock.state.backends.lmdb.writer import CodersOf, EntryWriter
 from penstock.state.schema.entry_schema import StateSchema
 
@@ -47,9 +47,9 @@ class View:
 
     Attributes:
         catalog: The tables of the copy.
-        get: Returns the stored value of an entry, None if there is none; another one behind `wake`
+        get: Returns the stored value of an entry, None if there is none; another one behind `restore`
             and `declare`, which do nothing if the view is settled.
-        is_settled: Nothing sleeps.
+        is_settled: Nothing is deferred.
     """
 
     def __init__(
@@ -63,52 +63,52 @@ class View:
         assert header is not None, "a copy was found to be where the micro-batch begins"
         self._header = header
         self._first = txn
-        self._asleep: dict[str, set[bytes]] = {}
+        self._prefixes: dict[str, set[bytes]] = {}
         self._see(txn)
-        self.is_settled = not any(self._asleep.values())
+        self.is_settled = not any(self._prefixes.values())
 
     def close(self) -> None:
         """End the transactions, so that the pages they saw can be used again."""
         self._txn.abort()
         self._first.abort()
 
-    def asleep(self, operator: str) -> set[bytes]:
-        """Return `group_prefix` of the key groups of an operator that sleep; it follows `wake`."""
-        return self._asleep.setdefault(operator, set())
+    def deferred_prefixes(self, operator: str) -> set[bytes]:
+        """Return `group_prefix` of an operator's deferred key groups; it follows `restore`."""
+        return self._prefixes.setdefault(operator, set())
 
-    def sleeping_groups(self) -> set[int]:
-        """Return the key groups of which something sleeps."""
-        return {group for one in self._sleepers.all() for group in one.groups}
+    def deferred_groups(self) -> set[int]:
+        """Return the key groups of which something is deferred."""
+        return {group for one in self._deferred.all() for group in one.groups}
 
-    def sleeping_blobs(self, key_group: int) -> Iterator[bytes]:
+    def deferred_blobs(self, key_group: int) -> Iterator[bytes]:
         """Yield the blobs of a key group that are still to be applied, in order.
 
         Raises:
             StateError: The copy is damaged.
         """
-        for one in self._sleepers.all():
+        for one in self._deferred.all():
             for key in one.keys(key_group):
-                blob = self._txn.get(key, None, self._file.sleeping)
+                blob = self._txn.get(key, None, self._file.deferred)
                 if blob is None or not one.is_intact(key_group, blob):
                     self.damaged(f"blob {key.hex()} does not match its checksum or place")
                 yield blob
 
-    def wake(self, operator: str, key_group: int) -> None:
-        """Apply what sleeps of a key group, before anything of it is read.
+    def restore(self, operator: str, key_group: int) -> None:
+        """Apply what is deferred of a key group, before anything of it is read.
 
         Raises:
-            StateError: What sleeps cannot be decoded, the disk cannot be used, the copy is
+            StateError: A blob cannot be decoded, the disk cannot be used, the copy is
                 damaged, or another attempt has gone on with it.
         """
-        self._rewrite(lambda writer: writer.wake(operator, key_group))
+        self._rewrite(lambda writer: writer.restore(operator, key_group))
 
     def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> None:
-        """Wake what may not sleep: it holds entries of these states that are of other schemas.
+        """Restore what may not be deferred: it has entries of these states under other schemas.
 
         Raises:
-            StateError: As for `wake`.
+            StateError: As for `restore`.
         """
-        found = self._sleepers.of(operator)
+        found = self._deferred.of(operator)
         if found is None:
             return
         texts = {state: schema.text() for state, schema in declared.items()}
@@ -207,13 +207,13 @@ class View:
         self.catalog = Catalog(self._file.catalog_bytes(txn))
         self._probe = txn.cursor()
         try:
-            self._sleepers = Sleepers(self._file.sleepers_bytes(txn))
+            self._deferred = DeferredBlobs(self._file.deferred_bytes(txn))
         except ValueError as cause:
             self.damaged(str(cause))
-        for operator in self._asleep:
-            self._asleep[operator].clear()
-        for one in self._sleepers.all():
-            self.asleep(one.operator).update(map(group_prefix, one.groups))
+        for operator in self._prefixes:
+            self._prefixes[operator].clear()
+        for one in self._deferred.all():
+            self.deferred_prefixes(one.operator).update(map(group_prefix, one.groups))
 
     def _range(self, prefix: bytes, database: object, intact: Intact) -> Iterator[Stored]:
         try:

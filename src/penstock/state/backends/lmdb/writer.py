@@ -1,8 +1,8 @@
 """Writing blobs into an LMDB copy within one write transaction: entry by entry, or as they are.
 
-Blobs of a key group that sleeps are laid behind those that wait already, or they follow them:
-what waits is applied first. Timers are always applied, at once: they fire though their key
-sleeps, and no other state shares entries with them.
+Blobs of a deferred key group are laid behind those that wait already, or they follow them:
+what waits is applied first. Timers are always applied, at once: they fire though nobody
+asks for their key, and no other state shares entries with them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 
 import lmdb
 
+from penstock.state.backends.deferred_groups import may_defer
+from penstock.state.backends.lmdb.deferred import DeferredBlobs, OperatorBlobs
 from penstock.state.backends.lmdb.file import LocalFile, Transaction
 from penstock.state.backends.lmdb.format import (
     Catalog,
@@ -23,8 +25,6 @@ from penstock.state.backends.lmdb.format import (
     pack_timer,
     timer_order,
 )
-from penstock.state.backends.lmdb.sleepers import OperatorSleepers, Sleepers
-from penstock.state.backends.sleeping_groups import may_sleep
 from penstock.state.log.blob import Section, checked, decode_blob, key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind, StateSchema
 from penstock.state.schema.key_coder import Coders
@@ -60,14 +60,14 @@ class EntryWriter:
             file: Where to write.
             txn: The transaction.
             coders_of: How addresses are written.
-            declared: What operators have declared; None to let no more blobs sleep.
+            declared: What operators have declared; None to defer no more blobs.
         """
         self._file = file
         self._txn = txn
         self._coders_of = coders_of
         self._declared = declared
         self._catalog = Catalog(file.catalog_bytes(txn))
-        self._sleepers = Sleepers(file.sleepers_bytes(txn))
+        self._deferred = DeferredBlobs(file.deferred_bytes(txn))
         self._n_entries = self._n_bytes = 0
 
     @property
@@ -78,18 +78,18 @@ class EntryWriter:
         )
 
     def finish(self) -> None:
-        """Write what was learned about tables, and what sleeps."""
+        """Write what was learned about tables, and what is deferred."""
         if self._catalog.is_changed:
             self._file.write_catalog(self._txn, self._catalog)
-        if self._sleepers.is_changed:
-            self._file.write_sleepers(self._txn, self._sleepers)
+        if self._deferred.is_changed:
+            self._file.write_deferred(self._txn, self._deferred)
 
     def apply_some(self, blobs: Iterator[bytes]) -> tuple[Iterator[bytes], bool]:
         """Take blobs until the transaction is full; return those left and whether there are none.
 
         Raises:
             StateError: A blob is damaged.
-            lmdb.CorruptedError: One that sleeps is.
+            lmdb.CorruptedError: A deferred one is.
         """
         for blob in blobs:
             if not self._take(blob):
@@ -98,42 +98,42 @@ class EntryWriter:
                 return blobs, False
         return blobs, True
 
-    def wake(self, operator: str, key_group: int) -> bool:
-        """Apply what sleeps of a key group until the transaction is full; return whether all is.
+    def restore(self, operator: str, key_group: int) -> bool:
+        """Apply what is deferred of a key group until the transaction is full; return whether all is.
 
         Raises:
             StateError: What a blob holds cannot be decoded.
             lmdb.CorruptedError: A blob is damaged.
         """
-        found = self._sleepers.of(operator)
+        found = self._deferred.of(operator)
         if found is None:
             return True
         for key in found.keys(key_group):
             if self.is_full:
                 return False
             blob = self._blob(found, key_group, key)
-            self._txn.delete(key, db=self._file.sleeping)
+            self._txn.delete(key, db=self._file.deferred)
             found.drop_first(key_group)
-            self._sleepers.is_changed = True
+            self._deferred.is_changed = True
             self._apply(operator, key_group, blob, decode_blob(blob))
         return True
 
     def declare(self, operator: str, declared: Mapping[str, StateSchema]) -> bool:
-        """Wake the key groups of an operator that may not sleep, now that more is declared.
+        """Restore the key groups of an operator that may not be deferred, now that more is declared.
 
         Returns:
-            Whether all are awake; if not, the transaction is full.
+            Whether all are restored; if not, the transaction is full.
 
         Raises:
             StateError: What a blob holds cannot be decoded.
             lmdb.CorruptedError: A blob is damaged.
         """
-        found = self._sleepers.of(operator)
+        found = self._deferred.of(operator)
         if found is None:
             return True
         for key_group in list(found.groups):
             blobs = (self._blob(found, key_group, key) for key in found.keys(key_group))
-            if not all(may_sleep(blob, declared) for blob in blobs) and not self.wake(
+            if not all(may_defer(blob, declared) for blob in blobs) and not self.restore(
                 operator, key_group
             ):
                 return False
@@ -141,34 +141,34 @@ class EntryWriter:
         return True
 
     def _take(self, blob: bytes) -> bool:
-        """Apply a blob or let it sleep; False if others come first and there is no room."""
+        """Apply a blob or defer it; False if others come first and there is no room."""
         operator, group = operator_of(blob), key_group_of(blob)
         if self._declared is not None and group != BROADCAST_GROUP:
             declared = self._declared(operator)
-            if may_sleep(checked(blob), declared):
+            if may_defer(checked(blob), declared):
                 texts = {state: schema.text() for state, schema in declared.items()}
-                own = self._sleepers.to_add(operator, texts)
+                own = self._deferred.to_add(operator, texts)
                 self._claim(own, declared)
-                self._txn.put(own.next_key(group), blob, db=self._file.sleeping)
+                self._txn.put(own.next_key(group), blob, db=self._file.deferred)
                 self._n_entries += 1
                 self._n_bytes += len(blob)
                 return True
         sections = decode_blob(blob)
         kinds = {StateSchema.parse(section.schema).kind for section in sections}
-        if kinds != {StateKind.TIMERS} and not self.wake(operator, group):
+        if kinds != {StateKind.TIMERS} and not self.restore(operator, group):
             return False
         self._apply(operator, group, blob, sections)
         return True
 
-    def _claim(self, own: OperatorSleepers, declared: Mapping[str, StateSchema]) -> None:
+    def _claim(self, own: OperatorBlobs, declared: Mapping[str, StateSchema]) -> None:
         """Give states their place in the file, which they need before their entries have one."""
         for state, schema in declared.items():
             self._catalog.claim(own.operator, state, schema.text())
             own.declared[state] = schema.text()
-        self._sleepers.is_changed = True
+        self._deferred.is_changed = True
 
-    def _blob(self, own: OperatorSleepers, key_group: int, key: bytes) -> bytes:
-        blob = self._txn.get(key, None, self._file.sleeping)
+    def _blob(self, own: OperatorBlobs, key_group: int, key: bytes) -> bytes:
+        blob = self._txn.get(key, None, self._file.deferred)
         if blob is None or not own.is_intact(key_group, blob):
             raise lmdb.CorruptedError(f"blob {key.hex()} does not match its checksum or place")
         return blob

@@ -1,4 +1,4 @@
-"""Key groups that stay encoded until they are needed. `test_backends` has the law; here is what
+"""Key groups whose blobs are decoded at their first access. `test_backends` has the law; here is what
 shows only from outside: what is decoded, when, and what is refused although nobody asked for it."""
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import pytest
 
 from penstock.errors import StateError, StateMigrationError
 from penstock.state.backends.base import TIMERS_SCHEMA
+from penstock.state.backends.deferred_groups import may_defer
 from penstock.state.backends.hash import backend as hash_backend
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.backends.sleeping_groups import may_sleep
-from penstock.state.log.blob import decode_blob, key_group_of
+from penstock.state.log.blob import decode_blob, encode_blob, key_group_of
 from penstock.state.log.compression import Compression
 from penstock.state.log.state_format import StateFormat
 from penstock.state.schema.entry_schema import StateKind, StateSchema
 from penstock.types import Types
+from tests.state.blobs_of_0_1_0 import old_blob
 
 LONGS = StateSchema(StateKind.VALUE, Types.LONG())
 TEXTS = StateSchema(StateKind.VALUE, Types.STRING())
@@ -68,12 +69,12 @@ def test_only_the_groups_that_are_asked_for_are_decoded(decoded, schemas, compre
     assert decoded == {3: 1, 5: 1}
 
 
-def test_timers_of_groups_that_sleep_fire_and_wake_nothing(decoded):
+def test_timers_of_deferred_groups_fire_and_restore_nothing(decoded):
     backend = HashBackend()
     table, timers = backend.table("op", "s0", TEXTS), backend.timers("op", "timers")
     backend.load(filled(TEXTS, timers=True))
     eager = dict(decoded)
-    assert eager == dict.fromkeys(GROUPS, 1)  # the timers; the blobs of values sleep
+    assert eager == dict.fromkeys(GROUPS, 1)  # the timers; the blobs of values are deferred
     assert timers.next_due() == 0
     assert timers.pop_due(1) == (0, 0, "key 0")
     assert dict(decoded) == eager
@@ -82,7 +83,7 @@ def test_timers_of_groups_that_sleep_fire_and_wake_nothing(decoded):
     assert [blob for blob in backend.drain() if key_group_of(blob)] == []
 
 
-def test_changes_of_a_group_that_sleeps_are_applied_behind_its_snapshot():
+def test_changes_of_a_deferred_group_are_applied_behind_its_snapshot():
     blobs = filled(LONGS)
     other = HashBackend()
     table = other.table("op", "s0", LONGS)
@@ -97,7 +98,7 @@ def test_changes_of_a_group_that_sleeps_are_applied_behind_its_snapshot():
     assert [table[group].get(f"key {group}") for group in (0, 1, 2)] == [0, 100, None]
 
 
-def test_a_snapshot_holds_what_sleeps():
+def test_a_snapshot_holds_what_is_deferred():
     blobs = filled(LONGS)
     backend = HashBackend()
     backend.table("op", "s0", LONGS)
@@ -137,21 +138,34 @@ def test_what_was_forgotten_does_not_come_back():
 
 
 @pytest.mark.parametrize(
-    ("stored", "declared", "sleeps"),
+    ("stored", "declared", "is_deferred"),
     [
         ([LONGS], [LONGS], True),
         ([LONGS], [TEXTS], False),
         ([LONGS, LONGS], [LONGS, LONGS], True),
         ([LONGS, LONGS], [LONGS, TEXTS], False),
-        # The text of the third is written as a reference, and it is not known to which.
-        ([LONGS, TEXTS, LONGS], [LONGS, TEXTS, LONGS], False),
+        ([LONGS, TEXTS, LONGS], [LONGS, TEXTS, LONGS], True),
         ([LONGS, TEXTS, LONGS], [LONGS, TEXTS, TEXTS], False),
         ([LONGS], [LONGS, TEXTS], True),
         ([], [LONGS], True),
     ],
 )
-def test_which_blobs_may_sleep(stored, declared, sleeps):
-    blobs = filled(*stored) or filled(TEXTS)[:0] or [b"PSS1" + bytes(20)]
+def test_which_blobs_are_deferred(stored, declared, is_deferred):
+    blobs = filled(*stored) or [encode_blob("op", 1, [])]
     names = {f"s{number}": schema for number, schema in enumerate(declared)}
-    assert may_sleep(blobs[0], names) is sleeps
-    assert not may_sleep(filled(TEXTS, timers=True)[1], {"timers": TIMERS_SCHEMA})
+    assert may_defer(blobs[0], names) is is_deferred
+    assert not may_defer(filled(TEXTS, timers=True)[1], {"timers": TIMERS_SCHEMA})
+
+
+@pytest.mark.parametrize("compression", list(Compression))
+def test_blobs_of_0_1_0_are_applied_at_once(decoded, compression):
+    blobs = [
+        old_blob("op", key_group_of(blob), decode_blob(blob), compression)
+        for blob in filled(LONGS, TEXTS)
+    ]
+    backend = HashBackend()
+    tables = [backend.table("op", f"s{i}", each) for i, each in enumerate((LONGS, TEXTS))]
+    backend.load(blobs)
+    assert decoded == dict.fromkeys(GROUPS, 1)
+    assert [tables[0][group].get(f"key {group}") for group in GROUPS] == list(GROUPS)
+    assert list(backend.snapshot()) == filled(LONGS, TEXTS)

@@ -1,4 +1,4 @@
-"""Key groups of an LMDB copy that stay encoded until they are needed. `test_backends` has the law;
+"""Key groups of an LMDB copy whose blobs are applied at their first access. `test_backends` has the law;
 here is what shows only from outside: what is applied, when, and what happens in between."""
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class Lmdb:
         assert due is not None
         return due[:2]
 
-    def asleep(self):
-        """Return the key groups that sleep, of which a snapshot wakes none."""
-        return self.backend._current_view().sleeping_groups()
+    def deferred(self):
+        """Return the deferred key groups, of which a snapshot restores none."""
+        return self.backend._current_view().deferred_groups()
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_only_the_groups_that_are_asked_for_are_applied(directory, applied):
     assert applied == {3: 1, 5: 1}
 
 
-def test_what_is_written_without_being_read_wakes_nothing_before_it_is_committed(
+def test_what_is_written_without_being_read_restores_nothing_before_it_is_committed(
     directory, applied
 ):
     worker = Lmdb(directory, seeded(LONGS))
@@ -117,44 +117,44 @@ def test_what_is_written_without_being_read_wakes_nothing_before_it_is_committed
     worker.end()
     assert not applied
     worker.begin()
-    assert applied == {4: 2}  # what slept, then the change
+    assert applied == {4: 2}  # what was deferred, then the change
     assert worker.table[4].get("new") == 40
     assert worker.get(4) == 4
 
 
-def test_another_worker_finds_what_is_awake_and_what_sleeps(directory, applied):
+def test_another_worker_finds_what_is_restored_and_what_is_deferred(directory, applied):
     log = seeded(LONGS)
     one, two = Lmdb(directory, log), Lmdb(directory, log)
     one.begin()
     assert one.get(1) == 1
     two.begin()
-    assert two.asleep() == set(GROUPS) - {1}
-    # Both saw group 2 asleep: whoever comes second finds the work done.
+    assert two.deferred() == set(GROUPS) - {1}
+    # Both saw group 2 deferred: whoever comes second finds the work done.
     assert one.get(2) == two.get(2) == 2
     assert applied == {1: 1, 2: 1}
     one.end()
     two.backend.discard()
     assert two.begin() is CopyUse.HIT
-    assert two.asleep() == set(GROUPS) - {1, 2}
+    assert two.deferred() == set(GROUPS) - {1, 2}
 
 
-def test_timers_of_groups_that_sleep_fire_and_wake_nothing(directory, applied):
+def test_timers_of_deferred_groups_fire_and_restore_nothing(directory, applied):
     worker = Lmdb(directory, seeded(LONGS, timers=True))
     worker.begin()
     assert dict(applied) == dict.fromkeys(GROUPS, 1)
     assert worker.timers.next_due() == 0
     assert [worker.pop_due(0) for _ in range(N_KEYS)] == [(0, 0)] * N_KEYS
     assert worker.timers.pop_due(0) is None
-    assert worker.asleep() == set(GROUPS)
+    assert worker.deferred() == set(GROUPS)
     assert worker.timers.of_key(1, "key 1 0") == [1]
     assert worker.get(0) == 0
-    assert worker.asleep() == set(GROUPS) - {0}
-    # The order of timers goes on although the group of the next one is awake since.
+    assert worker.deferred() == set(GROUPS) - {0}
+    # The order of timers goes on although the group of the next one was restored since.
     assert worker.get(1) == 1
     assert worker.pop_due(1) == (1, 1)
 
 
-def test_snapshots_hold_what_sleeps_and_let_it_sleep(directory):
+def test_snapshots_hold_what_is_deferred_and_leave_it_so(directory):
     log = seeded(LONGS, TEXTS, timers=True)
     worker = Lmdb(directory, log)
     worker.begin()
@@ -164,7 +164,7 @@ def test_snapshots_hold_what_sleeps_and_let_it_sleep(directory):
     worker.table[6].put("key 6 0", 60)
     changes = worker.backend.drain()
     whole = content(worker.backend.snapshot())
-    assert worker.asleep() == set(GROUPS) - {2}
+    assert worker.deferred() == set(GROUPS) - {2}
     worker.backend.written(ChangeLog(log).append(changes, b"").position)
     other = HashBackend()
     other.catch_up(ChangeLog(log))
@@ -180,17 +180,17 @@ def test_values_and_timers_leave_in_blobs_of_their_own(directory, tmp_path):
     ChangeLog(log).seed(worker.backend.snapshot())
     again = Lmdb(tmp_path / "again", log)
     again.begin()
-    assert again.asleep() == set(GROUPS)
+    assert again.deferred() == set(GROUPS)
     assert again.timers.next_due() == 0
 
 
-def test_compaction_goes_round_groups_that_sleep(directory):
+def test_compaction_goes_round_deferred_groups(directory):
     log = seeded(LONGS)
     worker = Lmdb(directory, log)
     n_batches = 0
     while ChangeLog(log).head.first == 0:  # what was seeded is there still
         worker.begin()
-        assert worker.asleep() == set(GROUPS) - ({1} if n_batches else set())
+        assert worker.deferred() == set(GROUPS) - ({1} if n_batches else set())
         worker.table[1].put("key 1 0", n_batches)
         worker.end(min_compact_bytes=1)
         n_batches += 1
@@ -198,7 +198,7 @@ def test_compaction_goes_round_groups_that_sleep(directory):
     worker.begin()
     assert [worker.get(group, 1) for group in GROUPS] == list(GROUPS)
     assert worker.get(1) == n_batches - 1
-    assert worker.asleep() == set()  # the snapshot of a group wakes it, as a change would
+    assert worker.deferred() == set()  # the snapshot of a group restores it, as a change would
     other = HashBackend()
     table = other.table("op", "s0", LONGS)
     other.catch_up(ChangeLog(log))
@@ -210,7 +210,7 @@ def test_a_state_that_is_declared_late_has_its_entries(directory):
     worker = Lmdb(directory, seeded(LONGS, TEXTS, timers=True))
     worker.begin()
     late = worker.backend.table("op", "s1", TEXTS)
-    assert worker.asleep() == set(GROUPS)
+    assert worker.deferred() == set(GROUPS)
     assert [late[group].get(f"key {group} 4") for group in GROUPS] == [
         f"key {group} 4" * 3 for group in GROUPS
     ]
@@ -235,7 +235,7 @@ def test_what_cannot_be_read_is_refused_though_nobody_asks_for_it(directory, tmp
         late.table("op", "s0", LONGS)
 
 
-def test_a_group_is_woken_in_bounded_transactions(directory, monkeypatch):
+def test_a_group_is_restored_in_bounded_transactions(directory, monkeypatch):
     monkeypatch.setattr("penstock.state.log.blob._ENTRIES_PER_BLOB", 2)
     log = seeded(LONGS)
     monkeypatch.setattr(lmdb_writer, "_ENTRIES_PER_TRANSACTION", 2)
@@ -259,7 +259,7 @@ import pickle, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
 from penstock.state.backends.lmdb import writer as lmdb_writer
-from tests.state.test_lmdb_sleepers import Lmdb
+from tests.state.test_lmdb_deferred import Lmdb
 lmdb_writer._ENTRIES_PER_TRANSACTION = 2
 worker = Lmdb(Path(sys.argv[1]), pickle.loads(Path(sys.argv[2]).read_bytes()))
 worker.begin()
@@ -268,7 +268,7 @@ print(worker.get(3))
 
 
 @pytest.mark.parametrize("nth", [1, 2, 3])
-def test_a_process_killed_while_it_wakes_a_group_does_no_harm(
+def test_a_process_killed_while_it_restores_a_group_does_no_harm(
     directory, tmp_path, monkeypatch, nth
 ):
     monkeypatch.setattr("penstock.state.log.blob._ENTRIES_PER_BLOB", 2)
@@ -276,7 +276,7 @@ def test_a_process_killed_while_it_wakes_a_group_does_no_harm(
     (tmp_path / "log").write_bytes(pickle.dumps(log))
     marker = tmp_path / "marker"
     source = Path(penstock.__file__).parent.parent
-    failpoint = f"lmdb-in-waking:{nth}:kill"
+    failpoint = f"lmdb-in-restore:{nth}:kill"
     root = Path(__file__).parents[2]
     ended = subprocess.run(
         [sys.executable, "-c", KILLED, str(directory), str(tmp_path / "log"), str(root)],
@@ -294,7 +294,7 @@ def test_a_process_killed_while_it_wakes_a_group_does_no_harm(
     assert marker.read_text().startswith(failpoint)
     worker = Lmdb(directory, log)
     assert worker.begin() is CopyUse.HIT
-    assert worker.asleep() == set(GROUPS)  # the last of group 3, too
+    assert worker.deferred() == set(GROUPS)  # the last of group 3, too
     before = content(worker.backend.snapshot())
     assert [worker.get(3, number) for number in range(N_KEYS)] == [3] * N_KEYS
     assert content(worker.backend.snapshot()) == before
@@ -322,7 +322,7 @@ def test_a_blob_that_was_damaged_is_found_and_the_copy_thrown_away(directory):
     assert worker.get(3, 2) == 3
 
 
-def test_a_damaged_list_of_what_sleeps_is_found(directory):
+def test_a_damaged_list_of_deferred_blobs_is_found(directory):
     log = seeded(LONGS)
     worker = Lmdb(directory, log)
     worker.begin()
@@ -337,7 +337,7 @@ def test_a_damaged_list_of_what_sleeps_is_found(directory):
     assert [worker.get(group) for group in GROUPS] == list(GROUPS)
 
 
-def test_an_attempt_that_another_one_has_overtaken_does_not_wake_its_groups(directory):
+def test_an_attempt_that_another_one_has_overtaken_does_not_restore_its_groups(directory):
     log = seeded(LONGS)
     slow, fast = Lmdb(directory, log), Lmdb(directory, log)
     slow.log = copy_of(log)
@@ -356,7 +356,7 @@ def test_an_attempt_that_another_one_has_overtaken_does_not_wake_its_groups(dire
     assert fast.get(3) == 3
 
 
-def test_a_disk_that_is_full_when_a_group_wakes_is_named(directory, monkeypatch):
+def test_a_disk_that_is_full_when_a_group_is_restored_is_named(directory, monkeypatch):
     monkeypatch.setattr(lmdb_file, "_MAX_MAP_BYTES", 128 << 10)
     made = HashBackend()
     table = made.table("op", "s0", LONGS)

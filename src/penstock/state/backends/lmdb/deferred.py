@@ -1,12 +1,12 @@
-"""Key groups of an LMDB copy that nobody has touched: their blobs, stored as they are.
+"""Key groups of an LMDB copy whose blobs are applied at their first access, and stored until then.
 
 To apply an entry to a file costs a hundred times what it costs to copy its bytes. So a copy that
 is built anew keeps the blobs of a key group until something of the group is asked for. The state
 of such a group is its stored entries with the blobs applied to them in the order of their
 numbers: whoever applies the first of them and removes it changes nothing, so a group may be left
-half awake, and may be woken by any process that has the copy.
+half restored, and the rest be restored by any process that has the copy.
 
-The list of what sleeps is stored as a CRC-32 and JSON: per operator its uid, the schema texts its
+The list of these blobs is stored as a CRC-32 and JSON: per operator its uid, the schema texts its
 blobs were checked for, and the numbers of each key group's blobs. An operator's number is its
 place in the list.
 """
@@ -27,8 +27,8 @@ _KEY = struct.Struct(">HII")
 
 
 @dataclass(slots=True)
-class OperatorSleepers:
-    """What sleeps of one operator.
+class OperatorBlobs:
+    """The deferred blobs of one operator.
 
     Attributes:
         number: Of the operator.
@@ -71,8 +71,8 @@ class OperatorSleepers:
             self.groups[key_group] = first + 1, end
 
 
-class Sleepers:
-    """What sleeps in a file.
+class DeferredBlobs:
+    """The deferred blobs of a file.
 
     Attributes:
         is_changed: Set by whoever changes something of it.
@@ -85,15 +85,15 @@ class Sleepers:
             ValueError: It is not what was written.
         """
         self.is_changed = False
-        self._operators: dict[str, OperatorSleepers] = {}
+        self._operators: dict[str, OperatorBlobs] = {}
         if data is None:
             return
         body = data[_CHECK.size :]
         if data[: _CHECK.size] != _CHECK.pack(crc32(body)):
-            raise ValueError("the list of key groups that sleep does not match its checksum")
+            raise ValueError("the list of deferred blobs does not match its checksum")
         for number, (operator, declared, groups) in enumerate(json.loads(body)):
             ranges = {group: (first, end) for group, first, end in groups}
-            self._operators[operator] = OperatorSleepers(number, operator, declared, ranges)
+            self._operators[operator] = OperatorBlobs(number, operator, declared, ranges)
 
     def encode(self) -> bytes:
         """Return the stored form."""
@@ -104,20 +104,20 @@ class Sleepers:
         body = json.dumps(known).encode()
         return _CHECK.pack(crc32(body)) + body
 
-    def of(self, operator: str) -> OperatorSleepers | None:
-        """Return what sleeps of an operator, None if nothing does."""
+    def of(self, operator: str) -> OperatorBlobs | None:
+        """Return the deferred blobs of an operator, None if there are none."""
         found = self._operators.get(operator)
         return found if found is not None and found.groups else None
 
-    def all(self) -> Iterable[OperatorSleepers]:
-        """Return the operators of which something sleeps."""
+    def all(self) -> Iterable[OperatorBlobs]:
+        """Return the operators that have deferred blobs."""
         return [one for one in self._operators.values() if one.groups]
 
-    def to_add(self, operator: str, declared: Mapping[str, str]) -> OperatorSleepers:
+    def to_add(self, operator: str, declared: Mapping[str, str]) -> OperatorBlobs:
         """Return where blobs of an operator are added that were checked for `declared`."""
         found = self._operators.get(operator)
         if found is None:
-            found = OperatorSleepers(len(self._operators), operator)
+            found = OperatorBlobs(len(self._operators), operator)
             self._operators[operator] = found
         if not found.groups:
             found.declared = dict(declared)

@@ -1,0 +1,91 @@
+"""Key groups whose blobs are decoded at their first access.
+
+To decode an entry costs about ten times what it costs to copy its bytes, and a run that takes over
+ten million keys answers its first record long before it has needed most of them. So the hash-map
+backend decodes a key group of an operator when a part of it is first asked for:
+
+    blob of a group that was asked for     applied at once
+    blob with timers                       applied at once: they fire though nobody asks for their key
+    blob of another schema                 applied at once: what cannot be read is refused at once
+    blob without a directory               applied at once: only its entries say what it has
+    every other blob                       deferred, its checksum verified, behind those before it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from penstock.state.log.blob import directory_of
+from penstock.state.schema.entry_schema import StateKind, StateSchema
+
+
+class DeferredGroups:
+    """The deferred blobs of one operator, by key group.
+
+    A group that was restored stays so: handles keep its parts.
+    """
+
+    def __init__(self, decode: Callable[[int, bytes], None]) -> None:
+        """Begin without blobs.
+
+        Args:
+            decode: Applies a blob to the tables of the operator; called with its key group.
+        """
+        self._decode = decode
+        self._blobs: dict[int, list[bytes]] = {}
+        self._restored: set[int] = set()
+
+    def is_restored(self, key_group: int) -> bool:
+        """Return whether something of a key group was asked for."""
+        return key_group in self._restored
+
+    def defer(self, key_group: int, blob: bytes) -> None:
+        """Take a blob of a group that nobody asked for, behind its others."""
+        self._blobs.setdefault(key_group, []).append(blob)
+
+    def restore(self, key_group: int) -> None:
+        """Decode what was deferred of a key group.
+
+        Raises:
+            StateError: An entry cannot be decoded.
+        """
+        self._restored.add(key_group)
+        for blob in self._blobs.pop(key_group, ()):
+            self._decode(key_group, blob)
+
+    def restore_all(self) -> None:
+        """Decode everything there is, as when a state is declared late.
+
+        Raises:
+            StateError: An entry cannot be decoded.
+        """
+        for key_group in list(self._blobs):
+            self.restore(key_group)
+
+    def groups(self) -> Iterable[int]:
+        """Return the key groups that are deferred."""
+        return self._blobs.keys()
+
+    def forget(self) -> None:
+        """Drop all blobs."""
+        self._blobs.clear()
+
+
+def may_defer(blob: bytes, declared: Mapping[str, StateSchema]) -> bool:
+    """Return whether a blob can wait: it has no timers, and its entries are of their declared schemas.
+
+    Args:
+        blob: Of one operator; its checksum is right.
+        declared: The states the operator has declared. Of others nothing is asked before they are.
+
+    Raises:
+        StateError: The directory of the blob is not one.
+    """
+    directory = directory_of(blob)
+    if directory is None:
+        return False
+    for state, text in directory:
+        schema = declared.get(state)
+        if schema is not None and (schema.kind is StateKind.TIMERS or schema.text() != text):
+            return False
+    return True
