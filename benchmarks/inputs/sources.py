@@ -22,6 +22,24 @@ class _From:
     def __call__(self, index: int) -> Any:
         return self.make(self.first + index)
 
+    def is_output_value_stored(self) -> bool:
+        """Return False, as of `make`."""
+        return False
+
+
+def storing_nothing(make: Callable[[int], Any]) -> Callable[[int], Any]:
+    """Return a function of an index with the promise that it stores no record it made.
+
+    A promise of a plain function is an attribute: a class with a method is called more slowly, and
+    without one every record is looked at to see whether it has to be copied.
+    """
+    make.is_output_value_stored = _never  # type: ignore[attr-defined]
+    return make
+
+
+def _never() -> bool:
+    return False
+
 
 def generated(
     env: StreamExecutionEnvironment,
@@ -30,12 +48,12 @@ def generated(
     strategy: WatermarkStrategy | None = None,
     name: str = "records",
 ) -> DataStream[Any]:
-    """Return the stream of `make(0)`, `make(1)`, ….
+    """Return the stream of `make(0)`, `make(1)`, …, which make every record anew.
 
     In the mode MIXED the first `shape.records` of them are history and the others follow as live
     records of a hybrid source; otherwise there is one source that ends.
     """
-    source: Source = DataGeneratorSource(make, shape.records)
+    source: Source = DataGeneratorSource(storing_nothing(make), shape.records)
     if shape.mode == MIXED:
         live = DataGeneratorSource(_From(make, shape.records), shape.live)
         source = HybridSource.builder(source).add_source(live).build()

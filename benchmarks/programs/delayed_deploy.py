@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.answers.aggregate_records import combine, key_of, record_maker
+from benchmarks.inputs.sources import storing_nothing
 from benchmarks.model.digest import as_text, digest_of
 from benchmarks.model.program import Outputs, Point
 from benchmarks.model.shape import MIXED, STREAMING, Shape
@@ -62,14 +63,14 @@ def build(env: StreamExecutionEnvironment, shape: Shape) -> DataStream[Any]:
     """Return a row per live record."""
     keys, count = shape.keys, shape.parameters[STREAM_RECORDS]
     no_time = WatermarkStrategy.no_watermarks()
-    history = DataGeneratorSource(record_maker(keys), shape.records)
+    history = DataGeneratorSource(storing_nothing(record_maker(keys)), shape.records)
     sums = (
         env.from_source(history, no_time, "history")
         .key_by(key_of)
         .window(EndOfStreamWindows.get())
         .reduce(combine)
     )
-    stream = DataGeneratorSource(lambda i: (i % keys, i), count)
+    stream = DataGeneratorSource(storing_nothing(lambda i: (i % keys, i)), count)
     live = env.from_source(stream, no_time, "live")
     return sums.connect(live).key_by(key_of, key_of).process(WithSum())
 

@@ -13,7 +13,7 @@ import pytest
 from penstock.api.functions import source_functions
 from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
-from penstock.datastream.connectors import IteratorSource, SplitSource
+from penstock.datastream.connectors import DataGeneratorSource, IteratorSource, SplitSource
 from penstock.datastream.functions import KeyedProcessFunction, ProcessFunction, SourceFunction
 from penstock.errors import ArgumentError, PenstockError, SourceError
 from penstock.testing import Schedule, run_in_process
@@ -165,6 +165,21 @@ def test_a_generator_may_give_its_objects_again(objects: int, chunk: int) -> Non
 
     source = IteratorSource.of_generator(again)
     reads = [source.read(0, start, start + chunk) for start in range(0, 12, chunk)]
+    assert [value for read in reads for value in read] == [[n] for n in range(12)]
+
+
+@pytest.mark.parametrize("objects", [1, 2, 3])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 12])
+def test_the_function_of_a_generator_may_give_its_objects_again(objects: int, chunk: int) -> None:
+    buffers: list[list[int]] = [[] for _ in range(objects)]
+
+    def again(index: int) -> list[int]:
+        buffers[index % objects][:] = [index]
+        return buffers[index % objects]
+
+    source = DataGeneratorSource(again, 12)
+    # A batch is copied before the next one is read.
+    reads = [list(map(list, source.read(0, start, start + chunk))) for start in range(0, 12, chunk)]
     assert [value for read in reads for value in read] == [[n] for n in range(12)]
 
 

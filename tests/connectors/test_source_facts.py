@@ -22,7 +22,7 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
 from penstock.graph.endpoints import Source, SplitSource
 from penstock.graph.hybrid import HybridSource
-from penstock.plan.phases.operator_traits import kept_by_source
+from penstock.plan.phases.operator_traits import stored_output_of_source
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
 
@@ -109,16 +109,16 @@ KEPT = [[1], [2], [3]]
 
 
 def test_the_promise_of_new_records_ends_with_another_way_of_reading():
-    assert kept_by_source(Remembered(1, 3)).stored
-    assert not kept_by_source(Renamed(1, 3)).stored
-    assert not kept_by_source(Promising(1, 3)).stored
+    assert stored_output_of_source(Remembered(1, 3)).is_stored
+    assert not stored_output_of_source(Renamed(1, 3)).is_stored
+    assert not stored_output_of_source(Promising(1, 3)).is_stored
 
 
 def test_a_part_keeps_what_its_source_keeps_and_its_reason_names_the_source():
     end = BacklogEnd(positions=(1,))
-    assert not kept_by_source(SplitSourcePart(NUMBERS, end, is_backlog=True)).stored
+    assert not stored_output_of_source(SplitSourcePart(NUMBERS, end, is_backlog=True)).is_stored
     held = CollectionSource((1,), INT)
-    kept = kept_by_source(SplitSourcePart(held, end, is_backlog=False))
+    kept = stored_output_of_source(SplitSourcePart(held, end, is_backlog=False))
     assert kept.reason == "a collection of 1 may give a record again"
 
 

@@ -28,6 +28,11 @@ class TimeUse(Enum):
     """It reads them, and assigns other timestamps to its results. Example: KEYED_WINDOW."""
 
 
+PROMISE = "is_output_value_stored"
+"""The method by which a function says whether it stores what it returned (FLIP-329); of a plain function, an
+attribute."""
+
+
 class Keeps(Enum):
     """Whether an operator stores the values that it has emitted (FLIP-329)."""
 

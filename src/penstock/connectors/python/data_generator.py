@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 from penstock.connectors.python.number_sequence import even_splits
 from penstock.errors import ArgumentError, PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
+from penstock.program.operator_kind import PROMISE
 from penstock.types import TypeInformation, Types
+from penstock.types.values.copying import copy_value, gives_one_object_again
 from penstock.user_failure import failure_as
 
 
@@ -19,7 +21,9 @@ class DataGeneratorSource(SplitSource):
     """Reads `generator(0)`, `generator(1)`, … as records.
 
     Attributes:
-        generator: Index to record; must return the same record for an index at every call.
+        generator: Index to record; must return the same record for an index at every call. Records that
+            can be changed are copied, unless it promises in `is_output_value_stored`, a method or an
+            attribute of it, that it stores none of them.
         count: Number of records; None never ends.
         records_per_second: Rate limit in a live run, over all subtasks; None is as fast as
             possible. A batch run ignores it.
@@ -86,7 +90,10 @@ class DataGeneratorSource(SplitSource):
         """
         generator, consumed = self.generator, iter(range(start, end))
         try:
-            return [generator(index) for index in consumed]
+            found = [generator(index) for index in consumed]
+            if _may_store(generator) and gives_one_object_again(found):
+                consumed = iter(range(start, end))
+                found = [copy_value(generator(index)) for index in consumed]
         except PenstockError:
             raise
         except BaseException as cause:
@@ -98,9 +105,16 @@ class DataGeneratorSource(SplitSource):
                 None,
                 hint="Correct the generator function.",
             ) from cause
+        return found
 
     def describe(self) -> str:
         """Return count and rate."""
         count = "endless" if self.count is None else str(self.count)
         rate = f", {self.records_per_second}/s" if self.records_per_second else ""
         return f"{count} generated records{rate}"
+
+
+def _may_store(generator: Any) -> bool:
+    """Return whether a function may fill an object again that it returned."""
+    promise = None if isinstance(generator, type) else getattr(generator, PROMISE, None)
+    return promise is None or bool(promise())

@@ -25,10 +25,11 @@ from enum import Enum, auto
 
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes
+from penstock.plan.phases.attributes import raises_node_error
 from penstock.plan.phases.bounded_region import end_of_stream_operators
-from penstock.plan.phases.operator_traits import OperatorTraits, kept_by_source, traits_of
+from penstock.plan.phases.operator_traits import OperatorTraits, stored_output_of_source, traits_of
 from penstock.plan.physical import Decision, LevelPlan, PhysicalPlan, SourcePlan
-from penstock.program.operator_kind import Keeps
+from penstock.program.operator_kind import PROMISE, Keeps
 from penstock.program.operator_spec import Copies, OperatorSpec, SideOutput
 from penstock.program.partitioning import StreamPartitioner
 from penstock.types.information import TypeInformation
@@ -156,10 +157,11 @@ def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -
     chained = dict(plan.source_operators).get(source.id, ())
     channels = dict(plan.source_channels).get(source.id, ())
     readers = _Readers(chained, channels, source.type_info)
-    kept = [kept for part in source.parts if (kept := kept_by_source(part)).stored]
-    emitted = bool(kept) and readers.may_differ
+    with raises_node_error(plan.graph.node(source.id), PROMISE):
+        stored = [each for each in map(stored_output_of_source, source.parts) if each.is_stored]
+    emitted = bool(stored) and readers.may_differ
     if emitted:
-        decisions += _forced(plan, source.name, readers, kept[0].reason)
+        decisions += _forced(plan, source.name, readers, stored[0].reason)
     return _copies(plan, source.name, readers, decisions, at_emission=emitted)
 
 

@@ -1,6 +1,6 @@
 """Whether an operator stores the records that it reads or emits (FLIP-329): one table of kinds.
 
-A user function decides whether it stores its outputs (`plan.phases.kept_values`). The operator decides
+A user function decides whether it stores its outputs (`plan.phases.stored_output`). The operator decides
 in two cases:
 
 * A function with several results per call may return one object several times, or change it between
@@ -24,8 +24,8 @@ from penstock.graph.endpoints import Source
 from penstock.graph.logical import Node
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
 from penstock.plan.phases.attributes import attributes_of, raises_node_error
-from penstock.plan.phases.kept_values import PROMISE, Kept, kept_by, kept_by_generator
-from penstock.program.operator_kind import Keeps
+from penstock.plan.phases.stored_output import StoredOutput, stored_output
+from penstock.program.operator_kind import PROMISE, Keeps
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ def traits_of(node: Node, *, is_at_end: bool = False) -> OperatorTraits:
         reason = f"get_operator_attributes of {type(node.function).__name__} says so"
         return OperatorTraits(attributes_of(node), reason)
     keeps = (kind.keeps_at_end if is_at_end else None) or kind.keeps
-    with raises_node_error(node, "is_output_value_stored"):
-        answers = [_KEPT[keeps](function) for function in _functions(node)]
-    kept = max(answers, key=lambda answer: answer.stored)
+    with raises_node_error(node, PROMISE):
+        answers = [_STORED[keeps](function) for function in _functions(node)]
+    found = max(answers, key=lambda answer: answer.is_stored)
     attributes = (
         OperatorAttributesBuilder()
-        .set_output_stream_record_value_stored(kept.stored)
+        .set_output_stream_record_value_stored(found.is_stored)
         .set_input_stream_record_stored(kind.holds_input)
         .build()
     )
-    return OperatorTraits(attributes, kept.reason)
+    return OperatorTraits(attributes, found.reason)
 
 
 def _functions(node: Node) -> list[Any]:
@@ -75,30 +75,30 @@ def _functions(node: Node) -> list[Any]:
     return [node.function] if fold is None or fold is node.function else [fold, node.function]
 
 
-def _nothing(_: Any) -> Kept:
-    return Kept(stored=False, reason="it passes records on as they are")
+def _nothing(_: Any) -> StoredOutput:
+    return StoredOutput(is_stored=False, reason="it passes records on as they are")
 
 
-def _results(_: Any) -> Kept:
-    return Kept(stored=True, reason="it keeps in its state what it emits")
+def _results(_: Any) -> StoredOutput:
+    return StoredOutput(is_stored=True, reason="it keeps in its state what it emits")
 
 
-def _as_object(function: Any) -> Kept:
+def _as_object(function: Any) -> StoredOutput:
     if hasattr(function, PROMISE):
-        return kept_by(function)
-    return Kept(stored=True, reason="one call may give the same object several times")
+        return stored_output(function)
+    return StoredOutput(is_stored=True, reason="one call may give the same object several times")
 
 
-_KEPT: dict[Keeps, Callable[[Any], Kept]] = {
+_STORED: dict[Keeps, Callable[[Any], StoredOutput]] = {
     Keeps.NOTHING: _nothing,
-    Keeps.AS_FUNCTION: kept_by,
+    Keeps.AS_FUNCTION: stored_output,
     Keeps.AS_OBJECT: _as_object,
     Keeps.RESULTS: _results,
     Keeps.STATE: _results,
 }
 
 
-def kept_by_source(part: Source) -> Kept:
+def stored_output_of_source(part: Source) -> StoredOutput:
     """Return whether a source may store the records that it returns.
 
     A source that makes a new object per record does not; for a generator its function decides. Any
@@ -107,7 +107,7 @@ def kept_by_source(part: Source) -> Kept:
     cut = as_split_part(part)
     whole = part if cut is None else cut.source
     if whole.makes_records_anew:
-        return Kept(stored=False, reason="it makes every record anew")
+        return StoredOutput(is_stored=False, reason="it makes every record anew")
     if whole.record_function is not None:
-        return kept_by_generator(whole.record_function)
-    return Kept(stored=True, reason=f"{whole.describe()} may give a record again")
+        return stored_output(whole.record_function)
+    return StoredOutput(is_stored=True, reason=f"{whole.describe()} may give a record again")
