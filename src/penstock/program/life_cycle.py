@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _OURS = "penstock.api."
+"""Where the base classes of functions are."""
 
 
 def has_life_cycle(function: Any) -> bool:
@@ -12,8 +13,14 @@ def has_life_cycle(function: Any) -> bool:
 
     A plain callable has neither, and those of our base classes do nothing.
     """
-    return any(_is_own(getattr(function, name, None)) for name in ("open", "close"))
+    return has_open(function) or _is_own(function, "close")
 
 
-def _is_own(method: Any) -> bool:
+def has_open(function: Any) -> bool:
+    """Return whether a function has an `open` of its own, in which it may ask for state."""
+    return _is_own(function, "open")
+
+
+def _is_own(function: Any, name: str) -> bool:
+    method = getattr(function, name, None)
     return method is not None and not str(getattr(method, "__module__", "")).startswith(_OURS)

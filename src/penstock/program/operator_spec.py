@@ -11,7 +11,8 @@ from penstock.errors import CallSite
 from penstock.program.async_io import AsyncSpec
 from penstock.program.folding.fold import FoldPlan
 from penstock.program.join import IntervalSpec, JoinSpec
-from penstock.program.operator_kind import OperatorKind
+from penstock.program.life_cycle import has_open
+from penstock.program.operator_kind import OperatorKind, StateUse
 from penstock.program.timestamps import TimestampSpec
 from penstock.program.window_operation import WindowSpec
 from penstock.types import TypeInformation
@@ -121,6 +122,13 @@ class OperatorSpec:
     def takes_keys(self) -> bool:
         """Whether its input is (key, value) pairs, which may be folded before the exchange."""
         return self.folding is not None and self.folding.takes_keys
+
+    @property
+    def may_have_state(self) -> bool:
+        """Whether it has state that outlives a micro-batch, as far as that is known before it runs."""
+        if self.kind.state is StateUse.IF_OPENED:
+            return self.method is not None and has_open(self.function)
+        return self.kind.state is StateUse.ALWAYS
 
     @property
     def fed_operators(self) -> tuple[int, ...]:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from penstock.plan.physical import PhysicalPlan
-from penstock.program.operator_kind import StateUse
 from penstock.program.operator_spec import OperatorSpec
-
-_FUNCTIONS = "penstock.api."
-"""Where the base classes of functions are, whose `open` does nothing."""
 
 
 def unnamed_state(plan: PhysicalPlan) -> tuple[OperatorSpec, ...]:
@@ -19,7 +13,7 @@ def unnamed_state(plan: PhysicalPlan) -> tuple[OperatorSpec, ...]:
         op
         for level in plan.levels
         for op in level.operators
-        if op.id not in named and _holds_state(op)
+        if op.id not in named and op.may_have_state
     )
 
 
@@ -38,14 +32,3 @@ def describe_unnamed_state(plan: PhysicalPlan) -> str | None:
             '  fix: Call .uid("…") behind each, with a name that stays.',
         ]
     )
-
-
-def _holds_state(operator: OperatorSpec) -> bool:
-    if operator.kind.state is StateUse.IF_OPENED:
-        return operator.method is not None and _is_opened(operator.function)
-    return operator.kind.state is StateUse.ALWAYS
-
-
-def _is_opened(function: Any) -> bool:
-    owner = next((kind for kind in type(function).__mro__ if "open" in vars(kind)), None)
-    return owner is not None and not owner.__module__.startswith(_FUNCTIONS)
