@@ -32,8 +32,8 @@ from penstock.program.operator_spec import OperatorSpec
 _WORDS = {
     Place.SOURCE_SQL: "by Spark SQL",
     Place.SENDER: "before they are sent",
-    Place.RECEIVER_FRAME: "frame by frame",
-    Place.RECEIVER_GROUP: "key group by key group",
+    Place.RECEIVER_FRAME: "by frame",
+    Place.RECEIVER_GROUP: "by key group",
     Place.STATE: "in state",
 }
 """Place to its name in plans, in the order in which records pass them."""
@@ -162,7 +162,7 @@ def _decisions(
     promised = filter(None, (folding.promises.associative, folding.promises.commutative))
     yield Decision(
         f"records of {op.name!r} in run {run.index} ({run.name})",
-        ("kept " if fold is None else "folded ") + ", then ".join(words),
+        ("kept " if fold is None else "folded ") + ", ".join(words),
         refused[Place.SENDER] if Place.SENDER in refused else "; ".join(dict.fromkeys(promised)),
     )
 
