@@ -6,7 +6,7 @@ Every phase is a pure function from plan to plan. A field is empty before the ph
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import CallSite
@@ -234,6 +234,11 @@ class PhysicalPlan:
     source_copies: tuple[tuple[int, Copies], ...] = ()
     folds: tuple[PlannedFold, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    _sources_by_id: dict[int, SourcePlan] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Have sources at hand by their ids."""
+        object.__setattr__(self, "_sources_by_id", {each.id: each for each in self.sources})
 
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:
         """Return the sources that process backlog while a run reads them (FLIP-309).
@@ -273,4 +278,4 @@ class PhysicalPlan:
 
     def source(self, source_id: int) -> SourcePlan:
         """Return one source."""
-        return next(source for source in self.sources if source.id == source_id)
+        return self._sources_by_id[source_id]
