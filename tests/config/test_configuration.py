@@ -55,6 +55,12 @@ def test_removed_key_is_gone(values, key):
     assert conf.remove_config(key) is False
 
 
+def test_a_dict_is_no_configuration():
+    with pytest.raises(ConfigError, match="got a dict") as caught:
+        Configuration({"parallelism.default": 4})  # type: ignore[arg-type]
+    assert "Configuration.from_dict" in caught.value.hint
+
+
 def test_setters_return_the_configuration_and_getters_read_back():
     conf = Configuration()
     assert conf.set_string("s", "x").set_integer("i", 4).set_boolean("b", True) is conf

@@ -69,7 +69,16 @@ class Configuration:
     """
 
     def __init__(self, other: Configuration | None = None) -> None:
-        """Create an empty configuration, or an independent copy of `other`."""
+        """Create an empty configuration, or an independent copy of `other`.
+
+        Raises:
+            ConfigError: `other` is no configuration.
+        """
+        if other is not None and not isinstance(other, Configuration):
+            raise ConfigError.here(
+                f"a configuration is copied from another one; got a {type(other).__name__}",
+                hint="Use Configuration.from_dict({...}) for settings in a dict.",
+            )
         self._program: dict[str, str] = {}
         self._given: dict[str, object] = {}  # what was set, where that was no text
         self._upper: tuple[tuple[str, dict[str, str]], ...] = ()
