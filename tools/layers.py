@@ -73,7 +73,6 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "atomic_file": frozenset(),
         "elements": frozenset(),
         "user_code": frozenset(),
-        "frame_file": frozenset(),
         "record_segments": frozenset(),
         "row_columns": frozenset(),
         "coded_rows": frozenset(),
@@ -160,7 +159,7 @@ CROWDED: frozenset[str] = frozenset()
 
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
-    "lmdb": frozenset({"state"}),
+    "lmdb": frozenset({"runtime", "state"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),
@@ -190,6 +189,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "command": _MODEL | {"catalog", "measuring", "reporting"},
     "batch_cost": _MODEL | {"programs"},
     "hop_cost": frozenset(),
+    "spill_cost": frozenset(),
     "scale_plan": _MODEL | {"answers", "programs", "reporting"},
     "__main__": frozenset({"command"}),
 }

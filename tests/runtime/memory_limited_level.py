@@ -3,8 +3,9 @@
     python -m tests.runtime.memory_limited_level JOB KEYS RECORDS SORTED_INPUTS_BYTES HEADROOM_BYTES
 
 The level reads records (key, time, text, number) that are made while it reads them, all of one
-key group, and its output is only counted. The limit is on the address space (RLIMIT_AS), so
-memory that is missing is a `MemoryError`, which this reports with exit code 3.
+key group, and its output is only counted. The limit is on memory of its own (RLIMIT_DATA): maps of files
+are not part of it, as the kernel takes their pages back when it needs them. Memory that is
+missing is a `MemoryError`, which this reports with exit code 3.
 """
 
 from __future__ import annotations
@@ -141,18 +142,19 @@ def rows(channels: list[int], keys: int, records: int) -> Iterator[tuple[int, by
         yield 0, encode_records(header, values, [value[1] for value in values])
 
 
-def limit_address_space(headroom: int) -> None:
+def limit_memory(headroom: int) -> None:
     """Let the process grow by `headroom` bytes from here."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    limit = pages * resource.getpagesize() + headroom
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    (kilobytes,) = (int(line.split()[1]) for line in lines if line.startswith("VmData:"))
+    limit = kilobytes * 1024 + headroom
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 def main(job: str, keys: int, records: int, sorted_inputs_bytes: int, headroom: int) -> None:
     """Run the level and print how many results there are, and what they add up to."""
     wanted = program(job, sorted_inputs_bytes)
     level = BatchLevel(wanted, 0)
-    limit_address_space(headroom)
+    limit_memory(headroom)
     results = total = 0
     in_order = True
     last: dict[int, int] = {}

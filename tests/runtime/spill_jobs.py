@@ -17,6 +17,8 @@ from penstock.datastream import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     MapStateDescriptor,
+    OneInputStreamOperator,
+    OperatorAttributesBuilder,
     OutputTag,
     ProcessWindowFunction,
     ValueStateDescriptor,
@@ -107,6 +109,24 @@ class WithRules(KeyedBroadcastProcessFunction):
         ctx.get_broadcast_state(RULES).put(value[3], value[2])
 
 
+class AsItComes(OneInputStreamOperator):
+    """Numbers the records of a key; may have said that it sorts them itself."""
+
+    def __init__(self, *, sorts_itself):
+        self.sorts_itself = sorts_itself
+
+    def get_operator_attributes(self):
+        return OperatorAttributesBuilder().set_internal_sorter_supported(self.sorts_itself).build()
+
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count"))
+
+    def process_element(self, value, ctx):
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        self.output.collect((value[0], value[3], count))
+
+
 class AddRules(BroadcastProcessFunction):
     def process_element(self, value, ctx):
         yield value
@@ -179,6 +199,8 @@ JOBS: dict[str, Any] = {
     "co_process": lambda s: two(s).process(Both()),
     "co_map": lambda s: two(s).map(BothMapped()),
     "broadcast": lambda s: s.key_by(key_of).connect(half(s).broadcast(RULES)).process(WithRules()),
+    "own": lambda s: s.key_by(key_of).transform("own", None, AsItComes(sorts_itself=False)),
+    "own sorter": lambda s: s.key_by(key_of).transform("own", None, AsItComes(sorts_itself=True)),
     "whole": lambda s: windowed(s, EndOfStreamWindows.get()).process(Contents()),
     "whole reduced": lambda s: windowed(s, EndOfStreamWindows.get()).reduce(folded).map(tagged),
     "tumbling": lambda s: windowed(s, TumblingEventTimeWindows.of(ms(10))).process(Contents()),

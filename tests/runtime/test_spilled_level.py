@@ -72,12 +72,12 @@ def test_each_key_gives_the_same_in_the_same_order(name, found, memory, mode, fr
 
 
 @pytest.mark.parametrize("name", ["reduce", "process", "co_process", "whole", "co_group"])
-def test_portions_of_portions(name):
-    # 300 keys in 3 key groups: 16 portions, then 16 of each of them, then a few more.
+def test_many_runs(name):
+    # 300 keys in 3 key groups, each with 300 records in 7 frames at least: a run per frame.
     found = [(n * 7 % 300, n * 13 % 1000, n % 20, n) for n in range(900)]
     wanted, got = run(name, found, PLENTY), run(name, found, 1, frames=50)
     assert per_key(got.of()) == per_key(wanted.of())
-    assert spilled(got, SPILL_DEPTH) >= 3
+    assert spilled(got, SPILL_DEPTH) >= 7
 
 
 @pytest.mark.parametrize("name", sorted(JOBS))
@@ -85,7 +85,7 @@ def test_one_large_key_beside_small_ones(name):
     found = [(n % 9 if n % 10 == 0 else 4, n * 13 % 100, n % 20, n) for n in range(1200)]
     wanted, got = run(name, found, PLENTY), run(name, found, 40_000, frames=50)
     assert per_key(got.of()) == per_key(wanted.of())
-    assert spilled(got, SPILLED_FILES) > 3
+    assert spilled(got, SPILL_DEPTH) > 3
 
 
 def test_keys_of_one_hash_are_told_apart():
@@ -94,7 +94,7 @@ def test_keys_of_one_hash_are_told_apart():
     found = [(same[n % 6], n * 13 % 100, n % 20, n) for n in range(120)]
     wanted, got = run("process", found, PLENTY), run("process", found, 1)
     assert per_key(got.of()) == per_key(wanted.of())
-    assert spilled(got, SPILL_DEPTH) > 8
+    assert spilled(got, SPILLED_FILES) > 0
 
 
 def colliding_strings(count: int) -> list[str]:

@@ -74,7 +74,7 @@ def test_truncated_file_is_named(space, tmp_path):
     values = SpilledValues(space, SpillCounts())
     values.extend(range(10_000))
     list(values)
-    (file,) = tmp_path.glob("*/*.frames")
+    (file,) = tmp_path.glob("*/*.mdb")
     os.truncate(file, file.stat().st_size - 1)
     with pytest.raises(SpillError, match=str(file)):
         list(values)

@@ -1,14 +1,16 @@
-"""The pieces of spilling: portions by key, one large key in order, sizes, failures."""
+"""The pieces of spilling: keys whole and in order, one large key in parts, sizes, failures."""
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import stat
-from collections import Counter
+from collections import deque
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,139 +22,176 @@ from penstock.errors import PenstockError, SpillError
 from penstock.program.operators import CATALOGUE
 from penstock.runtime.operators import operator_class
 from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.spill import spill_store
 from penstock.runtime.spill.record_size import bytes_per_record
-from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
-from penstock.runtime.task.spilling.key_portions import FAN_OUT, KeyPortions
-from penstock.runtime.task.spilling.large_key import FAN_IN, LargeKey
-from penstock.runtime.task.spilling.spilled_portions import Input, Portion, numbered
+from penstock.runtime.spill.spill_space import SpillSpace
+from penstock.runtime.task.spilling.key_portions import KeyPortions
+from penstock.runtime.task.spilling.sorted_runs import RunWriter
 from penstock.testing import run_in_process
 from penstock.types import Row
-from penstock.wire.frame import FrameHeader, FrameKind
-from penstock.wire.frame_file import FrameFile
+from penstock.wire.elements import MIN_TIMESTAMP
+from penstock.wire.frame import FrameHeader, FrameKind, encode_records, read_header
 from tests.runtime.jobs import BATCH, by_time, environment
 
-keys = st.one_of(st.integers(), st.text(max_size=3), st.tuples(st.integers(0, 3), st.booleans()))
+EQUAL_KEYS = [1, 1.0, True, Decimal(1), 2, "a", "b", "ab", ("a", 1), ("a", True), None, -1, -2]
+"""Some are equal, some have one hash in Python, some begin alike."""
 
 
-@given(found=st.lists(keys, max_size=80), depth=st.integers(1, 10))
-def test_equal_keys_have_one_portion_and_others_are_known(found, depth):
-    portions = KeyPortions(depth, found)
-    of_key = {key: portions[key] for key in found}
-    assert all(portions[key] == number for key, number in of_key.items())
-    in_portion = Counter(of_key.values())
-    assert portions.several == {number for number, keys in in_portion.items() if keys > 1}
+class Operator:
+    """What spilling asks of an operator; records are (key, time or None, input, number)."""
+
+    def __init__(self, *, in_parts: bool = True, by_time: bool = True) -> None:
+        self.takes_keys_in_parts = in_parts
+        self.wants_parts_by_time = by_time
+        self.spec = SimpleNamespace(id=3)
+
+    def keys_of(self, number, values):
+        assert all(record[2] == number for record in values)
+        return [record[0] for record in values]
 
 
-def test_equal_numbers_are_one_key():
-    portions = KeyPortions(1)
-    assert portions[1] == portions[1.0] == portions[True] == portions[Decimal(1)]
-    assert not portions.several
+def swept(operator, records, memory, per_frame, per_run, space):
+    """Spill records, run by run; return the portions and how many records fit in memory."""
+    store = space.new_store()
+    store.put([(bytes((0, 0, 0, n)) + b"other", b"") for n in (2, 4)])  # of other operators
+    writer = RunWriter(operator, store, memory)
+    of_input = [[r for r in records if r[2] == n] for n in (0, 1)]
+    frames = [
+        (number, some[at : at + per_frame])
+        for number, some in enumerate(of_input)
+        for at in range(0, len(some), per_frame)
+    ]
+    frames.sort(key=lambda frame: frame[1][0][3])
+    for n, (number, some) in enumerate(frames):
+        stamps = [record[1] for record in some]
+        frame = encode_records(HEADER, some, None if None in stamps else stamps)
+        writer.add(number, read_header(frame), frame)
+        if n % per_run == 0:
+            writer.write_run()
+    writer.write_run()
+    return [
+        (portion.in_parts, list(portion.batches))
+        for portion in KeyPortions(writer, store).portions()
+    ], writer
 
 
-def test_depths_are_independent():
-    # Keys that meet at one depth are spread evenly over the portions of the next.
-    first = KeyPortions(1)
-    together = [key for key in range(40_000) if first[key] == 3]
-    spread = Counter(map(KeyPortions(2).__getitem__, together))
-    assert len(spread) == FAN_OUT
-    assert max(spread.values()) < 1.4 * min(spread.values())
+def operator() -> Any:
+    """Return an operator that takes keys in parts, by time."""
+    return Operator()
 
 
-def test_forgotten_keys_keep_their_portion():
-    portions = KeyPortions(1)
-    before = [portions[key] for key in range(50_000)]
-    assert [portions[key] for key in range(50_000)] == before
-    assert len(portions) <= 20_000
+HEADER = FrameHeader(5, 9, 40, 1, FrameKind.RECORDS, 0)
 
 
-def test_a_key_with_many_records_has_a_portion_of_its_own():
-    found = ["often"] * 100 + [str(n) for n in range(300)]
-    portions = KeyPortions(1, found)
-    others = {portions[str(n)] for n in range(300)}
-    assert portions["often"] not in others
-    assert portions["often"] not in portions.several
-
-
-def source_header(channel: int) -> FrameHeader:
-    return FrameHeader(5, 9, channel, 1, FrameKind.RECORDS, 0)
-
-
-def portion_of(space: SpillSpace, inputs, per_frame: int) -> Portion:
-    """Return a portion of one key: `inputs` has a list of (time or None, record) per input."""
-    portion = Portion(space.new_file(), 1, {}, set(), is_one_key=True)
-    for number, records in enumerate(inputs):
-        target, header = (0, True, number), source_header(number + 40)
-        for at in range(0, len(records), per_frame):
-            times, values = zip(*records[at : at + per_frame], strict=True)
-            portion.inputs[header.channel] = Input(target, header)
-            stamps = None if None in times else list(times)
-            if stamps is not None:
-                portion.stamped.add(target)
-            portion.file.add(numbered(header, portion.file.frames, list(values), stamps))
-            portion.records += len(values)
-    portion.memory_bytes = 400 * portion.records
-    return portion
-
-
-@settings(max_examples=60)
+@settings(max_examples=300)
 @given(
-    times=st.lists(st.lists(st.integers(-5, 5), max_size=60), min_size=1, max_size=2),
-    unstamped=st.sampled_from([set(), {0}, {1}, {0, 1}]),
-    memory=st.sampled_from([1, 5_000, 1 << 30]),
+    found=st.lists(
+        st.tuples(st.sampled_from(EQUAL_KEYS), st.integers(-3, 3), st.integers(0, 1)), max_size=60
+    ),
+    unstamped=st.sets(st.integers(0, 1)),
+    memory=st.sampled_from([1, 3_000, 10_000, 1 << 30]),
     per_frame=st.integers(1, 30),
+    per_run=st.integers(1, 5),
+    in_parts=st.booleans(),
+    by_time=st.booleans(),
 )
-def test_one_key_comes_in_order(times, unstamped, memory, per_frame):
+def test_keys_come_whole_and_in_order(
+    *, found, unstamped, memory, per_frame, per_run, in_parts, by_time
+):
+    records = [
+        (key, None if number in unstamped else time, number, at)
+        for at, (key, time, number) in enumerate(found)
+    ]
     space = SpillSpace(memory)
-    inputs = [
-        [(None if n in unstamped else time, (n, at)) for at, time in enumerate(of_input)]
-        for n, of_input in enumerate(times)
-    ]
-    if not any(inputs):
-        return
-    counts = SpillCounts()
-    large = LargeKey(portion_of(space, inputs, per_frame), space, counts)
-    first = next(n for n, of_input in enumerate(inputs) if of_input)
-    assert large.first_record() == (first, (first, 0))
-    got = [
-        (number, stamps[at] if stamps is not None else None, value)
-        for number, values, stamps in large.batches(by_time=True)
-        for at, value in enumerate(values)
-    ]
-    entries = [(n, time, value) for n, of in enumerate(inputs) for time, value in of]
-    wanted = sorted(entries, key=lambda entry: -(2**63) if entry[1] is None else entry[1])
-    assert got == wanted
-    arrived = [value for _, values, _ in large.batches(by_time=False) for value in values]
-    assert arrived == [value for _, _, value in entries]
+    operator = Operator(in_parts=in_parts, by_time=by_time)
+    portions, writer = swept(operator, records, memory, per_frame, per_run, space)
+    space.close()
+    seen: list[Any] = []
+    for is_large, batches in portions:
+        rows = [row for _, values, _ in batches for row in values]
+        keys = {row[0] for row in rows}
+        assert not keys & set(seen)
+        seen += keys
+        if is_large:
+            assert in_parts
+            assert len(keys) == 1
+        for number, values, stamps in batches:
+            assert {row[2] for row in values} == {number}
+            assert stamps == (None if number in unstamped else [row[1] for row in values])
+        sort = by_time and (is_large or in_parts)
+        for key in keys:
+            wanted = [r for n in (0, 1) for r in records if r[2] == n and r[0] == key]
+            got = [row for row in rows if row[0] == key]
+            if sort:  # what is not in parts is put in order by its operator
+                wanted.sort(key=_time)
+                got.sort(key=_time)
+            assert got == wanted
+        if is_large and sort:
+            assert rows == sorted(rows, key=_time)
+    assert set(seen) == {record[0] for record in records}
+    if memory == 1 << 30:
+        assert len(portions) <= 1
+    assert writer.records == len(records)
+
+
+def _time(record):
+    return MIN_TIMESTAMP if record[1] is None else record[1]
+
+
+@pytest.mark.parametrize("times", [1, 50, 5000])
+def test_parts_of_a_key_are_few_and_memory_is_bounded(times, tmp_path):
+    space = SpillSpace(1 << 20, tmp_path)
+    records = [("key", n * 7919 % times, 0, n) for n in range(20_000)]
+    portions, writer = swept(Operator(), records, 1 << 20, 500, 1000, space)
+    ((is_large, batches),) = portions
+    assert is_large
+    assert [row for _, rows, _ in batches for row in rows] == sorted(records, key=_time)
+    assert max(len(rows) for _, rows, _ in batches) <= writer.memory_records
+    assert len(batches) < 100
     space.close()
 
 
-def test_many_runs_are_merged_in_passes(tmp_path, monkeypatch):
-    # Time goes back, so each run has the records of one time; these keep their order.
-    open_files = []
-    add = FrameFile.add
+class Counted(tuple[Any, ...]):  # noqa: SLOT001 - the base has what equality needs
+    """A record that is counted as long as there is one."""
 
-    def counting(self, frame):
-        add(self, frame)
-        open_files.append(len(list(Path("/proc/self/fd").iterdir())))
+    alive = most = 0
 
-    monkeypatch.setattr(FrameFile, "add", counting)
-    space = SpillSpace(1, tmp_path)
-    inputs = [[(1000 - n // 3, n) for n in range(3000)]]
-    counts = SpillCounts()
-    large = LargeKey(portion_of(space, inputs, 100), space, counts)
-    got = [value for _, values, _ in large.batches(by_time=True) for value in values]
-    assert got == [value for _, value in sorted(inputs[0], key=lambda record: record[0])]
-    assert counts.files == 1000 + 32  # runs, and runs of runs
-    assert max(open_files) - open_files[0] <= FAN_IN
+    def __new__(cls, fields):
+        Counted.alive += 1
+        Counted.most = max(Counted.most, Counted.alive)
+        return super().__new__(cls, fields)
+
+    def __del__(self):
+        Counted.alive -= 1
+
+
+@pytest.mark.parametrize("keys", [1, 5000])
+def test_one_portion_is_in_memory_at_a_time(keys, tmp_path):
+    space = SpillSpace(1 << 18, tmp_path)
+    store = space.new_store()
+    writer = RunWriter(operator(), store, 1 << 18)
+    for at in range(0, 10_000, 200):
+        some = [Counted((n * 7919 % keys, None, 0, n)) for n in range(at, at + 200)]
+        frame = encode_records(HEADER, some, None)
+        writer.add(0, read_header(frame), frame)
+        writer.write_run()
+    del some
+    assert not Counted.alive
+    Counted.most = Counted.alive
+    for portion in KeyPortions(writer, store).portions():
+        deque(portion.batches, maxlen=0)
+    # The last part of a key is there when the next is read.
+    assert Counted.most <= 1.3 * writer.memory_records
+    assert writer.memory_records < 1000
     space.close()
 
 
-def test_records_in_order_of_time_are_one_run(tmp_path):
+def test_missing_rows_are_noticed(tmp_path):
     space = SpillSpace(1, tmp_path)
-    counts = SpillCounts()
-    large = LargeKey(portion_of(space, [[(n, n) for n in range(500)]], 50), space, counts)
-    assert sum(len(values) for _, values, _ in large.batches(by_time=True)) == 500
-    assert counts.files == 1
+    writer = RunWriter(operator(), space.new_store(), 1)
+    writer.rows = 1
+    with pytest.raises(SpillError, match="is damaged: it has 0 rows of 1"):
+        list(KeyPortions(writer, space.new_store()).portions())
     space.close()
 
 
@@ -219,7 +258,7 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def looking(_):
-        return [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("penstock-*/*.frames")]
+        return [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("penstock-*/*.mdb")]
 
     seen = run_in_process(spilling(lambda keyed: keyed.map(looking))).of()
     assert {mode for modes in seen for mode in modes} == {0o600}
@@ -242,7 +281,7 @@ def test_a_spill_file_that_lost_its_end_fails_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     def cutting(record):
-        for path in tmp_path.glob("penstock-spill-*/*.frames"):
+        for path in tmp_path.glob("penstock-spill-*/*.mdb"):
             os.truncate(path, path.stat().st_size - 1)
         return record
 
@@ -255,14 +294,11 @@ def test_a_spill_file_that_lost_its_end_fails_the_run(tmp_path, monkeypatch):
 
 def test_a_full_disk_fails_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    add = FrameFile.add
 
-    def full(self, frame):
-        if self.frames == 1:
-            raise self._failed("written", OSError(28, "No space left on device"))
-        add(self, frame)
+    def full(name):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
 
-    monkeypatch.setattr(FrameFile, "add", full)
+    monkeypatch.setattr(spill_store, "failpoint", full)
     with pytest.raises(SpillError, match="No space left on device") as caught:
         run_in_process(spilling(lambda keyed: keyed.map(lambda r: r)))
     assert "Free space there" in caught.value.hint
@@ -273,7 +309,7 @@ def test_no_local_directory(tmp_path):
     (tmp_path / "file").write_text("")
     space = SpillSpace(1, tmp_path / "file" / "below")
     with pytest.raises(SpillError, match="no directory for spill files"):
-        space.new_file()
+        space.new_store()
 
 
 def test_large_keys_need_a_space():

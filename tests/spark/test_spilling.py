@@ -22,7 +22,7 @@ class SpillDirectories(ProcessWindowFunction):
         from pathlib import Path  # noqa: PLC0415
 
         local = Path(os.environ["SPARK_LOCAL_DIRS"].split(",")[0])
-        is_spilling = any(local.glob("penstock-spill-*/*.frames"))
+        is_spilling = any(local.glob("penstock-spill-*/*.mdb"))
         yield key, sum(number for _, number in elements), len(elements), is_spilling
 
 

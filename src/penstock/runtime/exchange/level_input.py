@@ -37,15 +37,13 @@ class LevelInput:
         held_bytes: Size of all frames of records that were buffered, also of those taken since.
     """
 
-    def __init__(self, program: LevelProgram, stamped: Container[InputTarget] = ()) -> None:
+    def __init__(self, program: LevelProgram) -> None:
         """Start empty.
 
         Args:
             program: Program of the level.
-            stamped: Inputs whose records have timestamps, even if the arrived frames have none.
         """
         self.held_bytes = 0
-        self._stamped = stamped
         self._level = program.level
         self._targets = {
             spec.id: (
@@ -178,31 +176,13 @@ class LevelInput:
         if all(header.has_columns for header, _ in frames):
             parts = [decode_columns(header, frame) for header, frame in frames]
             if all(part.schema == parts[0].schema for part in parts):
-                values = rows_of_columns(parts, self._selectors.get(target), self._settings)
-                return values, [MIN_TIMESTAMP] * len(values) if target in self._stamped else None
+                return rows_of_columns(parts, self._selectors.get(target), self._settings), None
         if all(header.has_keys for header, _ in frames):
             pairs = [decode_pairs(header, frame) for header, frame in frames]
             keys = list(chain.from_iterable(some for some, _, _ in pairs))
-            values, stamps = self._joined(target, [batch for _, *batch in pairs])
+            values, stamps = _joined([batch for _, *batch in pairs])
             return KeyedRows(values, keys), stamps
-        return self._joined(target, [decode_records(header, frame) for header, frame in frames])
-
-    def _joined(
-        self, target: InputTarget, batches: Sequence[Sequence[Any]]
-    ) -> tuple[list[Any], list[int] | None]:
-        """Return the values and timestamps of several batches as one."""
-        is_stamped = target in self._stamped or any(stamps is not None for _, stamps in batches)
-        if len(batches) == 1 and not (is_stamped and batches[0][1] is None):
-            values, stamps = batches[0]
-            return values, stamps
-        values = list(chain.from_iterable(values for values, _ in batches))
-        if not is_stamped:
-            return values, None
-        filled = (
-            repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps
-            for batch, stamps in batches
-        )
-        return values, list(chain.from_iterable(filled))
+        return _joined([decode_records(header, frame) for header, frame in frames])
 
     def _target(self, header: FrameHeader) -> InputTarget:
         target = self._targets.get(header.channel)
@@ -217,3 +197,17 @@ class LevelInput:
 
 def _header(item: tuple[FrameHeader, bytes]) -> FrameHeader:
     return item[0]
+
+
+def _joined(batches: Sequence[Sequence[Any]]) -> tuple[list[Any], list[int] | None]:
+    """Return the values and timestamps of several batches as one."""
+    if len(batches) == 1:
+        values, stamps = batches[0]
+        return values, stamps
+    values = list(chain.from_iterable(values for values, _ in batches))
+    if all(stamps is None for _, stamps in batches):
+        return values, None
+    filled = (
+        repeat(MIN_TIMESTAMP, len(batch)) if stamps is None else stamps for batch, stamps in batches
+    )
+    return values, list(chain.from_iterable(filled))

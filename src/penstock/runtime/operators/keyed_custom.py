@@ -108,6 +108,11 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             self._process_entries(key, [entry])
         self.flush()
 
+    @property
+    def wants_parts_by_time(self) -> bool:
+        """Parts of a key come as they arrived, if the operator sorts them itself."""
+        return not self.spec.sorts_itself
+
     def start_key(self, key: Any) -> None:
         """Begin with a key whose records come in parts."""
         if not self._is_open:
@@ -246,6 +251,10 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             self._timers.fire_processing_time(MAX_WATERMARK, self._fire)
             self._context.domain = TimeDomain.EVENT_TIME
         self._timers.watermark = MIN_TIMESTAMP
+
+    def _in_order(self, entries: list[Entry]) -> None:
+        if not self.spec.sorts_itself:
+            super()._in_order(entries)
 
     def _process_entries(self, key: Any, entries: list[Entry]) -> None:
         self._in_order(entries)

@@ -1,7 +1,7 @@
 """Where a task of a batch run spills to, and how much of it each operator did.
 
     <local directory>/penstock-spill-<random>/     mode 0700, made at the first spill
-        7.frames                                   mode 0600, removed when it has been read
+        7.mdb                                      mode 0600, removed when it has been read
 
 The directory is removed when the task ends, however it ends; after a SIGKILL it goes with the
 local directories of the executor.
@@ -18,7 +18,7 @@ from weakref import WeakSet
 
 from penstock.errors import SpillError
 from penstock.metrics.values import CounterValue, DistributionValue, MetricValue
-from penstock.wire.frame_file import FrameFile
+from penstock.runtime.spill.spill_store import SpillStore
 
 SPILLED_FILES = "numFilesSpilled"
 SPILLED_BYTES = "numBytesSpilled"
@@ -30,22 +30,22 @@ class SpillCounts:
     """What one operator spilled since it was last asked.
 
     Attributes:
-        files: Files that were finished.
+        files: Files that had records of it; those of one key group are one file.
         bytes: Bytes written to them.
-        depths: How deep the partitions were nested that were written, from 1.
+        depths: In how many sorted runs, which lie over each other, key groups were written.
     """
 
     files: int = 0
     bytes: int = 0
     depths: DistributionValue = field(default_factory=DistributionValue)
 
-    def add(self, file: FrameFile) -> None:
-        """Count a finished file."""
+    def add(self, size_bytes: int) -> None:
+        """Count a file."""
         self.files += 1
-        self.bytes += file.size_bytes
+        self.bytes += size_bytes
 
     def add_depth(self, depth: int) -> None:
-        """Count a partitioning."""
+        """Count a key group."""
         self.depths = self.depths.merged(DistributionValue(1, depth, depth, depth))
 
     def take(self, uid: str) -> dict[str, MetricValue]:
@@ -80,24 +80,24 @@ class SpillSpace:
         self._local = local_directory
         self._directory: Path | None = None
         self._numbers = count()
-        self._files: WeakSet[FrameFile] = WeakSet()
+        self._stores: WeakSet[SpillStore] = WeakSet()
 
-    def new_file(self) -> FrameFile:
-        """Return an empty file.
+    def new_store(self) -> SpillStore:
+        """Return an empty store.
 
         Raises:
             SpillError: The directory cannot be created.
         """
         if self._directory is None:
             self._directory = self._create()
-        file = FrameFile(self._directory / f"{next(self._numbers)}.frames")
-        self._files.add(file)
-        return file
+        store = SpillStore(self._directory / f"{next(self._numbers)}.mdb")
+        self._stores.add(store)
+        return store
 
     def close(self) -> None:
         """Remove all files. Never raises; a later spill begins anew."""
-        for file in list(self._files):
-            file.remove()
+        for store in list(self._stores):
+            store.remove()
         directory, self._directory = self._directory, None
         if directory is not None:
             shutil.rmtree(directory, ignore_errors=True)

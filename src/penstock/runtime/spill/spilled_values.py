@@ -15,18 +15,20 @@ lists, for keys whose records do not fit in memory.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from penstock.errors import SpillError
 from penstock.runtime.spill.record_size import bytes_per_record
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
+from penstock.runtime.spill.spill_store import Row, SpillStore
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_records, read_header
-from penstock.wire.frame_file import FrameFile
 
 _FRAME_RECORDS = 4096
 _FIRST_LOOK = 64
 _PLACE_BYTES = 16  # in a list that grows
+_ADDRESS = struct.Struct(">Q")  # the number of the first record
 _HEADER = FrameHeader(0, 0, 0, 0, FrameKind.RECORDS, 0)
 
 
@@ -47,8 +49,8 @@ class SpilledValues:
         self._space = space
         self._counts = counts
         self._tail: list[Any] = []
-        self._file: FrameFile | None = None
-        self._in_file = 0
+        self._store: SpillStore | None = None
+        self._in_store = 0
         self._is_closed = False
         self._look_at = _FIRST_LOOK
         self._record_bytes = 0
@@ -81,7 +83,7 @@ class SpilledValues:
             self._look_at = min(2 * len(self._tail), fits + 1)
 
     def __len__(self) -> int:
-        return self._in_file + len(self._tail)
+        return self._in_store + len(self._tail)
 
     def __iter__(self) -> Iterator[Any]:
         """Read all records from the first.
@@ -90,31 +92,35 @@ class SpilledValues:
             SpillError: It was closed, or the file cannot be read.
         """
         self._check_open()
-        if self._file is not None:
-            for frame in self._file:
+        if self._store is not None:
+            for _, frame in self._store.read():
                 yield from decode_records(read_header(frame), frame)[0]
                 self._check_open()
         yield from self._tail
 
     def __repr__(self) -> str:
-        return f"<{len(self)} records, {self._in_file} of them on disk>"
+        return f"<{len(self)} records, {self._in_store} of them on disk>"
 
     def close(self) -> None:
         """Forget all records and remove the file. Never raises."""
         self._is_closed = True
         self._tail = []
-        if self._file is not None:
-            self._counts.add(self._file)
-            self._file.remove()
-            self._file = None
+        if self._store is not None:
+            self._counts.add(self._store.size_bytes)
+            self._store.remove()
+            self._store = None
 
     def _spill(self) -> None:
-        if self._file is None:
-            self._file = self._space.new_file()
-        for at in range(0, len(self._tail), _FRAME_RECORDS):
-            self._file.add(encode_records(_HEADER, self._tail[at : at + _FRAME_RECORDS], None))
-        self._in_file += len(self._tail)
+        if self._store is None:
+            self._store = self._space.new_store()
+        self._store.put(self._rows())
+        self._in_store += len(self._tail)
         self._tail = []
+
+    def _rows(self) -> Iterator[Row]:
+        for at in range(0, len(self._tail), _FRAME_RECORDS):
+            some = self._tail[at : at + _FRAME_RECORDS]
+            yield _ADDRESS.pack(self._in_store + at), encode_records(_HEADER, some, None)
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,13 @@ from penstock.metrics.task_clock import DECODE, OTHER, TaskClock, level_place
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.runtime.exchange.frame_sequence import FrameSequence
-from penstock.runtime.exchange.level_input import LevelInput
+from penstock.runtime.exchange.level_input import Batch, LevelInput
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.chain import OperatorChain
 from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.spilling.held_memory import HeldMemory
-from penstock.runtime.task.spilling.large_key import LargeKey
 from penstock.runtime.task.spilling.spilled_group import SpilledGroup
-from penstock.runtime.task.spilling.spilled_portions import Portion
 from penstock.runtime.task.subtask_program import of_subtask
 from penstock.runtime.time.level_backlog import LevelBacklog
 from penstock.runtime.time.level_watermarks import LevelWatermarks
@@ -202,23 +200,21 @@ class BatchLevel:
 
     def _process_spilled(self, spilled: SpilledGroup, route: int) -> Iterator[list[Row]]:
         for operator, portion in spilled.portions():
-            fits = portion.memory_bytes <= self._space.memory_bytes
-            if fits or not operator.takes_keys_in_parts:
-                arrived = LevelInput(self._program, portion.stamped)
-                for frame in portion.file:
-                    arrived.add(frame)
-                self._feed(arrived, operator.spec.id)
+            if portion.in_parts:
+                yield from self._process_parts(operator, portion.batches)
             else:
-                yield from self._process_in_parts(operator, portion)
+                self._chain.feed(operator.spec.id, portion.batches)
             self._end_keys(route)
             yield self._take()
 
-    def _process_in_parts(self, operator: KeyedOperator, portion: Portion) -> Iterator[list[Row]]:
-        large = LargeKey(portion, self._space, operator.spilled)
-        number, record = large.first_record()
-        (key,) = operator.keys_of(number, [record])
+    def _process_parts(
+        self, operator: KeyedOperator, batches: Iterator[Batch]
+    ) -> Iterator[list[Row]]:
+        first = next(batches)
+        number, values, _ = first
+        (key,) = operator.keys_of(number, values[:1])
         operator.start_key(key)
-        for batch in large.batches(by_time=operator.wants_parts_by_time):
+        for batch in chain((first,), batches):
             with self._chain.timing(operator.spec.id):
                 operator.continue_key(*batch)
             if len(self._out) >= _YIELD_FRAMES:

@@ -8,8 +8,7 @@ twice as much.
 from __future__ import annotations
 
 from penstock.runtime.exchange.level_input import InputTarget, LevelInput
-from penstock.runtime.spill.record_size import bytes_per_record
-from penstock.runtime.task.spilling.spilled_portions import record_overhead
+from penstock.runtime.spill.record_size import bytes_per_record, record_overhead
 from penstock.wire.frame import FrameHeader, decode_records
 
 _LARGEST_GROWTH = 512  # bytes in memory per byte of a frame: beyond what any records need

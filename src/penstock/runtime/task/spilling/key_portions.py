@@ -1,77 +1,197 @@
-"""Splits the records of an operator's keys into portions, each with all records of its keys.
+"""Reads the sorted runs of an operator: keys in order, as many as fit in memory at a time.
 
-    key ──stable hash──▶ mixed with the depth ──▶ one of 16 portions      depth 1, 2, …, 8
-        ──order of first appearance────────────▶ one of 16 portions       deeper
-        ──many records of the first frame──────▶ a portion of its own
+Blocks come in order of what they begin with. So once the next one begins with a key, all records of
+lesser keys are there; what blocks have beyond that is held. A key that does not fit is read likewise,
+by time: once the next block begins with a time, all earlier records are there.
 
-The hash that chose the key group says nothing about a key any more: all keys of the group have
-it in common. So it is mixed with the depth by a function whose every output bit depends on every
-input bit; two keys that meet at one depth part at the next with probability 15/16. What is still
-together at depth 8 has one stable hash, such as strings of equal CRC-32, and is told apart by
-being remembered.
+    held    a a a b │ a b c c    next block  c…    whole keys  a, b    still held  c c
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, groupby, islice, repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from penstock.wire.canonical.key_encodings import stable_hash
+from penstock.runtime.exchange.level_input import Batch
+from penstock.runtime.spill.spill_store import SpillStore
+from penstock.runtime.task.spilling.sorted_runs import OPERATOR, PLACE, RunWriter
+from penstock.wire.elements import MIN_TIMESTAMP
+from penstock.wire.frame import decode_pairs, read_header
 
-FAN_OUT = 16
-"""Portions by hash; keys with many records have portions beside them."""
+PART_RECORDS = 4096
+"""Records per part of a key, at most."""
 
-_HASHED_DEPTHS = 8
-_REMEMBERED_KEYS = 20_000
-_HEAVY_SHARE = 8  # a key with more than 1/8 of the records looked at is heavy
-_LEAST_HEAVY = 64
-
-_MASK = (1 << 64) - 1
-_GOLDEN = 0x9E3779B97F4A7C15
-_M1 = 0xFF51AFD7ED558CCD
-_M2 = 0xC4CEB9FE1A85EC53
+_PART_SHARE = 4  # of the memory: functions that get parts keep some of what they were given
 
 
-class KeyPortions(dict[Any, int]):
-    """Key to the number of its portion, remembered.
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """Some keys with all their records, or one key.
 
     Attributes:
-        several: Numbers of the portions that have more than one key.
+        batches: One per input, or parts in the order in which they are processed. To be read
+            once, before the next portion; nothing else refers to the records.
+        in_parts: It is one key, in parts.
     """
 
-    def __init__(self, depth: int, first_keys: Iterable[Any] = ()) -> None:
-        """Look for heavy keys.
+    batches: Iterator[Batch]
+    in_parts: bool
+
+
+@dataclass(slots=True)
+class _Block:
+    """Records in order of key.
+
+    Attributes:
+        place: (input, run, block): their place in order of arrival.
+        time: Of the first one, if parts are wanted by time.
+        keys: Key of each, as written.
+        values: The records.
+        stamps: Their timestamps; None if no record of the input has one.
+    """
+
+    place: tuple[int, int, int]
+    time: int
+    keys: list[bytes]
+    values: list[Any]
+    stamps: list[int] | None
+
+    def take(self, end: int) -> Batch:
+        """Return the first records, which are then not here any more."""
+        values, self.values = self.values[:end], self.values[end:]
+        stamps = None
+        if self.stamps is not None:
+            stamps, self.stamps = self.stamps[:end], self.stamps[end:]
+        del self.keys[:end]
+        return self.place[0], values, stamps
+
+
+class KeyPortions:
+    """The records of one operator."""
+
+    def __init__(self, writer: RunWriter, store: SpillStore) -> None:
+        """Begin to read.
 
         Args:
-            depth: How deep the portions are nested, from 1.
-            first_keys: Of the first records.
+            writer: Wrote the runs.
+            store: Where they are.
+
+        Raises:
+            SpillError: Something cannot be read back.
         """
-        super().__init__()
-        self._depth = depth
-        self._only: dict[int, Any] = {}
-        self.several: set[int] = set()
-        counted = Counter(first_keys)
-        least = max(_LEAST_HEAVY, counted.total() // _HEAVY_SHARE)
-        self._heavy = {
-            key: FAN_OUT + number
-            for number, key in enumerate(k for k, n in counted.items() if n > least)
-        }
+        self._writer = writer
+        self._by_time = writer.by_time and bool(writer.stamped)
+        self._blocks = self._read(store)
+        self._next = next(self._blocks, None)
+        self._held: list[_Block] = []
 
-    def __missing__(self, key: Any) -> int:
-        """Choose, remember and return the portion of a key that is not remembered."""
-        portion = self._heavy.get(key)
-        if portion is None:
-            portion = self._by_hash(key) if self._depth <= _HASHED_DEPTHS else len(self) % FAN_OUT
-        if self._only.setdefault(portion, key) != key:
-            self.several.add(portion)
-        if len(self) >= _REMEMBERED_KEYS and self._depth <= _HASHED_DEPTHS:
-            self.clear()
-        self[key] = portion
-        return portion
+    def portions(self) -> Iterator[Portion]:
+        """Yield keys that fit in memory together, and those that do not one by one.
 
-    def _by_hash(self, key: Any) -> int:
-        mixed = (stable_hash(key) + self._depth * _GOLDEN) & _MASK
-        mixed = ((mixed ^ (mixed >> 33)) * _M1) & _MASK
-        mixed = ((mixed ^ (mixed >> 33)) * _M2) & _MASK
-        return (mixed ^ (mixed >> 33)) % FAN_OUT
+        Raises:
+            SpillError: Something cannot be read back.
+        """
+        while self._hold(self._writer.memory_records):
+            edge = None if self._next is None else self._next.keys[0]
+            if edge is None or any(block.keys[0] < edge for block in self._held):
+                yield Portion(_by_input(self._before(edge)), in_parts=False)
+            elif self._writer.operator.takes_keys_in_parts:
+                yield Portion(self._parts(edge), in_parts=True)
+            else:
+                yield Portion(_by_input(self._parts(edge)), in_parts=False)
+
+    def _read(self, store: SpillStore) -> Iterator[_Block]:
+        rows = 0
+        for address, frame in store.read(OPERATOR.pack(self._writer.operator.spec.id)):
+            keys, values, stamps = decode_pairs(read_header(frame), frame)
+            time, *place = PLACE.unpack(address[-PLACE.size :])
+            if stamps is None and place[0] in self._writer.stamped:
+                stamps = [MIN_TIMESTAMP] * len(values)
+            rows += 1
+            yield _Block(tuple(place), time + MIN_TIMESTAMP, keys, values, stamps)
+        if rows != self._writer.rows:
+            raise store.damaged(f"it has {rows} rows of {self._writer.rows}")
+
+    def _hold(self, most: int) -> bool:
+        """Hold another block, and more until there are many records; whether any is held."""
+        held = sum(len(block.values) for block in self._held)
+        most = max(most, 2 * held)  # so that what is held again and again is not looked at as often
+        is_first = True
+        while self._next is not None and (is_first or held + len(self._next.values) <= most):
+            self._held.append(self._next)
+            held += len(self._next.values)
+            self._next = next(self._blocks, None)
+            is_first = False
+        return bool(self._held)
+
+    def _cut(self, end_of: Callable[[_Block], int]) -> list[Batch]:
+        """Return the first records of each block, in order of arrival; they are not held any more.
+
+        Args:
+            end_of: Says how many.
+        """
+        self._held.sort(key=attrgetter("place"))
+        taken = [block.take(end) for block in self._held if (end := end_of(block))]
+        self._held = [block for block in self._held if block.values]
+        return taken
+
+    def _before(self, edge: bytes | None) -> Iterator[Batch]:
+        """Yield the records of the keys that are less than `edge`, block by block."""
+        if edge is None:
+            yield from self._cut(lambda block: len(block.values))
+        else:
+            yield from self._cut(lambda block: bisect_left(block.keys, edge))
+
+    def _parts(self, key: bytes) -> Iterator[Batch]:
+        """Yield the records of the first key that is held, while they are read."""
+        most = self._writer.memory_records // _PART_SHARE
+        while self._next is not None and self._next.keys[0] == key:
+            yield from self._in_order(self._cut(partial(self._complete, key=key, edge=self._next)))
+            self._hold(most)
+        yield from self._in_order(self._cut(lambda block: bisect_right(block.keys, key)))
+
+    def _complete(self, block: _Block, key: bytes, edge: _Block) -> int:
+        """Return how many records of a key come before any that is not held.
+
+        Args:
+            block: A block that is held.
+            key: The key.
+            edge: The next block, which begins with it.
+        """
+        end = bisect_right(block.keys, key)
+        is_earlier = block.place < edge.place
+        if block.stamps is None or not self._by_time:
+            return end if is_earlier or edge.time > MIN_TIMESTAMP else 0
+        find = bisect_right if is_earlier else bisect_left
+        return find(block.stamps, edge.time, 0, end)
+
+    def _in_order(self, taken: list[Batch]) -> Iterator[Batch]:
+        numbers = list(chain.from_iterable(repeat(n, len(values)) for n, values, _ in taken))
+        values = list(chain.from_iterable(values for _, values, _ in taken))
+        times = [
+            time for batch in taken for time in batch[2] or repeat(MIN_TIMESTAMP, len(batch[1]))
+        ]
+        order: Iterable[int] = range(len(values))
+        if self._by_time:
+            order = sorted(order, key=times.__getitem__)  # stable: equal times stay as they came
+        for number, some in groupby(order, key=numbers.__getitem__):
+            while part := list(islice(some, PART_RECORDS)):
+                is_stamped = number in self._writer.stamped
+                stamps = list(map(times.__getitem__, part)) if is_stamped else None
+                yield number, list(map(values.__getitem__, part)), stamps
+
+
+def _by_input(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield one batch per input of those given, which are in order of input."""
+    for number, some in groupby(batches, key=itemgetter(0)):
+        values: list[Any] = []
+        stamps: list[int] = []
+        for _, of_batch, times in some:
+            values += of_batch
+            stamps += times or ()
+        yield number, values, stamps or None

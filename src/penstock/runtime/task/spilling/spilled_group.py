@@ -1,11 +1,7 @@
 """A key group that does not fit in memory: its records on disk, given back in portions that do.
 
-    frames ──by operator──▶ writer ──by hash of the key──▶ portions
-                              ▲                               │
-                              └──── one depth deeper ◀────────┘ too large, several keys
-
-A portion that fits is processed like a key group; one that does not and has one key, in parts
-(`large_key`).
+frames ──by operator──▶ sorted runs ──▶ one store, in order of key ──▶ portions of whole keys
+                                                                  └──▶ a large key, in parts
 """
 
 from __future__ import annotations
@@ -16,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from penstock.runtime.exchange.level_input import LevelInput
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.spilling.spilled_portions import Portion, PortionWriter
-from penstock.wire.frame import read_header
+from penstock.runtime.task.spilling.key_portions import KeyPortions, Portion
+from penstock.runtime.task.spilling.sorted_runs import RunWriter
 
 _logger = logging.getLogger("penstock.spill")
 
@@ -34,11 +30,15 @@ class SpilledGroup:
             operators: id to operator, of those whose records are held.
             space: Where to spill.
             route: Of the group.
+
+        Raises:
+            SpillError: There is no directory for spill files.
         """
         self._operators = operators
-        self._space = space
+        self._memory_bytes = space.memory_bytes
         self._route = route
-        self._writers: dict[int, PortionWriter] = {}
+        self._store = space.new_store()
+        self._writers: dict[int, RunWriter] = {}
 
     def take(self, arrived: LevelInput) -> None:
         """Take the frames that are held, which are then not held any more.
@@ -46,50 +46,44 @@ class SpilledGroup:
         Raises:
             SpillError: They cannot be written.
         """
-        for target, frames in arrived.held().items():
-            writer = self._writers.get(target[0])
+        for (number, _, of_input), frames in arrived.held().items():
+            writer = self._writers.get(number)
             if writer is None:
-                operator = self._operators[target[0]]
-                writer = self._writers[target[0]] = PortionWriter(operator, self._space, 1)
+                operator = self._operators[number]
+                writer = RunWriter(operator, self._store, self._memory_bytes)
+                self._writers[number] = writer
             for header, frame in frames:
-                writer.add(target, header, frame)
+                writer.add(of_input, header, frame)
+                buffered = sum(writer.buffered_bytes for writer in self._writers.values())
+                if 2 * buffered >= self._memory_bytes:
+                    self._write_runs()
         arrived.forget_held()
 
     def portions(self) -> Iterator[tuple[KeyedOperator, Portion]]:
         """Yield each portion that is to be processed with its operator, upstream first.
 
-        It fits in memory, has one key, or both; its file is removed afterwards.
-
         Raises:
             SpillError: Something cannot be written, or not be read back.
         """
-        for number in sorted(self._writers):
-            operator, writer = self._operators[number], self._writers.pop(number)
-            todo = self._written(operator, writer)
-            while todo:
-                portion = todo.pop()
-                if portion.is_one_key or portion.memory_bytes <= self._space.memory_bytes:
-                    yield operator, portion
-                else:
-                    deeper = PortionWriter(operator, self._space, portion.depth + 1)
-                    for frame in portion.file:
-                        header = read_header(frame)
-                        deeper.add(portion.inputs[header.channel].target, header, frame)
-                    todo += self._written(operator, deeper)
-                portion.file.remove()
+        self._write_runs()
+        for _, writer in sorted(self._writers.items()):
+            operator = writer.operator
+            operator.spilled.add(writer.size_bytes)
+            operator.spilled.add_depth(writer.runs)
+            _logger.info(
+                "operator %r: %d records of key group %d do not fit in %d bytes; spilled %d bytes, "
+                "in %d sorted runs",
+                operator.spec.name,
+                writer.records,
+                self._route,
+                self._memory_bytes,
+                writer.size_bytes,
+                writer.runs,
+            )
+            for portion in KeyPortions(writer, self._store).portions():
+                yield operator, portion
+        self._store.remove()
 
-    def _written(self, operator: KeyedOperator, writer: PortionWriter) -> list[Portion]:
-        portions = writer.portions()
-        _logger.info(
-            "operator %r: %d records of key group %d do not fit in %d bytes; spilled %d bytes to "
-            "%d files, depth %d",
-            operator.spec.name,
-            sum(portion.records for portion in portions),
-            self._route,
-            self._space.memory_bytes,
-            sum(portion.file.size_bytes for portion in portions),
-            len(portions),
-            portions[0].depth,
-        )
-        portions.reverse()  # the first comes first off the end
-        return portions
+    def _write_runs(self) -> None:
+        for writer in self._writers.values():
+            writer.write_run()
