@@ -11,6 +11,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -127,20 +128,25 @@ def _make_session(configuration: Configuration) -> SparkSession:
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
         temporary = TemporaryDirectory()
         settings = _with_temporary_files(settings, temporary.path)
-        conf = SparkConf().setAll(list(settings.items()))
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        with on_command_line(settings) as shown:
-            launched = SparkConf().setAll(list(shown.items()))
-            gateway = launch_gateway(launched, popen_kwargs=pipes)  # type: ignore[no-untyped-call]
-        temporary.note_jvm(gateway.proc.pid)
-        pass_on(gateway.proc.stdout, "stdout")
-        pass_on(gateway.proc.stderr, "stderr")
-        SparkContext(conf=conf, gateway=gateway)
-    else:
-        conf = SparkConf().setAll(list(settings.items()))
-    session = SparkSession.builder.config(conf=conf).getOrCreate()
+        SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
+    session = SparkSession.builder.config(map=settings).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
+
+
+def _launched(settings: dict[str, str], temporary: TemporaryDirectory) -> JavaGateway:
+    """Start a JVM with settings; its output is passed on."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with on_command_line(settings) as shown:
+        gateway = launch_gateway(_conf(shown), popen_kwargs=pipes)  # type: ignore[no-untyped-call]
+    temporary.note_jvm(gateway.proc.pid)
+    pass_on(gateway.proc.stdout, "stdout")
+    pass_on(gateway.proc.stderr, "stderr")
+    return gateway
+
+
+def _conf(settings: dict[str, str]) -> SparkConf:
+    return SparkConf().setAll(list(settings.items()))
 
 
 def _with_temporary_files(settings: dict[str, str], path: Path) -> dict[str, str]:
