@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from examples.demo.answers import KEYS, Answers, Record, last_rows, rows_of
 from examples.demo.errors import DemoCheckError
 from examples.demo.job import DELAYED_MINUTES, OUT_OF_ORDER, SILENCE_MS
-from penstock.common import Configuration
-from penstock.spark.session.factory import get_session
 
 MAX_WATERMARK = 2**63 - 1
 """The watermark after the end of a bounded input."""
@@ -64,18 +64,15 @@ class Expected:
     watermark_ms: int
 
 
-def expected_answers(
-    configuration: Configuration, files: Sequence[Path], *, ended: bool
-) -> Expected:
-    """Compute the answers over `files` with Spark SQL.
+def expected_answers(files: Sequence[Path], *, ended: bool) -> Expected:
+    """Compute the answers over `files` with Spark SQL, in the session that jobs ran in.
 
     Args:
-        configuration: Settings of the Spark session, if it has yet to be made.
         files: Files or directories.
         ended: Whether the input ended. If not, it could have gone on, and what its last
             watermark has not reached is undecided.
     """
-    session = get_session(configuration)
+    session = SparkSession.builder.getOrCreate()
 
     def rows(query: str, **values: int) -> Any:
         return session.sql(query, values).toArrow()

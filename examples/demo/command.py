@@ -62,7 +62,7 @@ def run_demo(
 
     say("Checking against Spark SQL over the same files")
     answers = read_answers(layout.out)
-    expected = expected_answers(configuration, [layout.history, layout.live], ended=False)
+    expected = expected_answers([layout.history, layout.live], ended=False)
     check(answers, expected.answers)
     say(f"  equal: {_sizes(len(answers.last['aircraft']), len(answers.last['routes']))}")
     say(answers_text(answers, expected, story.switch_watermark_ms))

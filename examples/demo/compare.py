@@ -65,7 +65,7 @@ def compare_modes(
     first_day = layout.compare / "live"
     first_day.mkdir(parents=True)
     shutil.copy(layout.feed_files()[0], first_day)
-    expected = expected_answers(configuration, [layout.history, first_day], ended=True)
+    expected = expected_answers([layout.history, first_day], ended=True)
     measured = []
     for mode, settings in MODES.items():
         env = StreamExecutionEnvironment.get_execution_environment(

@@ -13,6 +13,7 @@ from examples.demo.check import check, expected_answers
 from examples.demo.errors import DemoCheckError
 from examples.demo.job import OUT_OF_ORDER, SILENCE_MS
 from penstock.common import Configuration
+from penstock.spark.session.factory import get_session
 
 ANSWERS = Answers(
     {
@@ -78,8 +79,8 @@ def test_every_alteration_is_noticed_and_named(alter, named):
 
 @pytest.mark.spark
 def test_spark_sql_computes_totals_and_alerts(prepared, tmp_path):
-    configuration = Configuration().set("parallelism.default", 2)
-    ended = expected_answers(configuration, [prepared.history, prepared.feed], ended=True)
+    get_session(Configuration().set("parallelism.default", 2))  # as a job makes it
+    ended = expected_answers([prepared.history, prepared.feed], ended=True)
     aircraft = ended.answers.last["aircraft"]
     assert aircraft["N1",] == ("N1", 3, 3, 2, 2 / 3)
     assert aircraft[None,] == (None, 1, 0, 0, None)
@@ -88,7 +89,7 @@ def test_spark_sql_computes_totals_and_alerts(prepared, tmp_path):
     # N1: after New Year, after 1 November, and at the end; N2 once.
     assert Counter(alert[0] for alert in ended.answers.alerts) == {"N1": 3, "N2": 1}
 
-    running = expected_answers(configuration, [prepared.history, prepared.feed], ended=False)
+    running = expected_answers([prepared.history, prepared.feed], ended=False)
     assert Counter(alert[0] for alert in running.answers.alerts) == {"N1": 2, "N2": 1}
 
     # A gap of exactly SILENCE is none, also at the watermark.
@@ -100,5 +101,5 @@ def test_spark_sql_computes_totals_and_alerts(prepared, tmp_path):
     }
     times = {"dep_ms": [0, SILENCE_MS, last_ms], "dep_delay": [0, 0, 0], "cancelled": [False] * 3}
     pq.write_table(pa.table({**columns, **times}), gaps)
-    exact = expected_answers(configuration, [gaps], ended=False)
+    exact = expected_answers([gaps], ended=False)
     assert exact.answers.alerts == {("N1", SILENCE_MS, 2 * SILENCE_MS): 1}
