@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from penstock.common import Row
@@ -287,6 +287,8 @@ lists = st.recursive(
 
 
 @given(lists, lists)
+@example(([0, 0],), [[0, 0]])
+@example([([0],)], [[[0]]])
 def test_lists_are_equal_as_python_says(one: Any, other: Any) -> None:
     first, second = immutable_key(one), immutable_key(other)
     assert (one == other) is (first == second) is (encode_key(first) == encode_key(second))

@@ -57,6 +57,17 @@ class TupleKey(tuple[Any, ...]):
 
     __slots__ = ()
 
+    # Of two classes derived from tuple, Python asks the left one: a list would equal a tuple there.
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other one is a tuple with equal elements."""
+        return type(other) is not ListKey and tuple.__eq__(self, other)
+
+    def __ne__(self, other: object) -> bool:
+        """Return whether it is not equal."""
+        return not self == other
+
+    __hash__ = tuple.__hash__
+
     def __repr__(self) -> str:
         """Return the text of the tuple with its lists."""
         return repr(selected_key(self))
