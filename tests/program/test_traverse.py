@@ -27,7 +27,6 @@ NO_WALKS = {
     "plan/compat/code_digest.py": "what a function refers to: values, with an identity but no hash",
     "plan/phases/regions.py": "takes levels off the end of a list",
     "program/traverse.py": "the walks themselves",
-    "runtime/task/spilling/spilled_group.py": "portions of a file, which are cut while they are read",
 }
 """Files with a loop that looks like a walk, and what it is."""
 

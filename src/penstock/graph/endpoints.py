@@ -12,16 +12,16 @@ epoch (a batch run, or one micro-batch) have succeeded, the driver passes their 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
 from typing import Any, ClassVar, final
 
-from penstock.errors import CallSite, SourceError
+from penstock.errors import CallSite, PenstockError, SourceError
 from penstock.types.information import TypeInformation
-from penstock.user_failure import failing_as, raise_interrupt, short
+from penstock.user_failure import failure_as, raise_interrupt, short
 
 _SEARCH_RECORDS = 8192
 _READING = frozenset({"read", "read_timestamped"})
@@ -198,9 +198,19 @@ class SplitSource(Source):
             origin=CallSite.of_definition(self.splits),
         )
 
-    def _failing(self, doing: str) -> AbstractContextManager[None]:
-        failed = f"{self._described()} failed on {doing}"
-        return failing_as(SourceError, failed, None, hint="Correct the source.")
+    @contextmanager
+    def _failing(self, doing: str) -> Iterator[None]:
+        """Turn an exception of the user's source in the block into our error."""
+        try:
+            yield
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            # The source is described here only: that is code of the user's, and costs something.
+            failed = f"{self._described()} failed on {doing}"
+            raise failure_as(
+                SourceError, failed, cause, None, hint="Correct the source."
+            ) from cause
 
     def _described(self) -> str:
         """Return `describe()`, or the name of the class if that raises."""

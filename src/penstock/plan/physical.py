@@ -272,7 +272,8 @@ class PhysicalPlan:
             changed: Part to what is read instead.
         """
         sources = tuple(
-            replace(source, parts=tuple(map(changed, source.parts))) for source in self.sources
+            replace(source, parts=tuple([changed(part) for part in source.parts]))
+            for source in self.sources
         )
         return replace(self, sources=sources)
 

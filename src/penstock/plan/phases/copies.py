@@ -158,7 +158,9 @@ def _source(plan: PhysicalPlan, source: SourcePlan, decisions: list[Decision]) -
     channels = dict(plan.source_channels).get(source.id, ())
     readers = _Readers(chained, channels, source.type_info)
     with raises_node_error(plan.graph.node(source.id), PROMISE):
-        stored = [each for each in map(stored_output_of_source, source.parts) if each.is_stored]
+        # No map: it would take a StopIteration of the user's code for the end of the parts.
+        answers = [stored_output_of_source(part) for part in source.parts]
+    stored = [each for each in answers if each.is_stored]
     emitted = bool(stored) and readers.may_differ
     if emitted:
         decisions += _forced(plan, source.name, readers, stored[0].reason)

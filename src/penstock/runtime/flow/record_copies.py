@@ -59,7 +59,8 @@ class Emission:
         """Return what readers get of values that are emitted now, at once."""
         if self.copy is copy_value:
             return copy_batch(values)
-        return values if self.copy is None else list(map(self.copy, values))
+        copy = self.copy
+        return values if copy is None else [copy(value) for value in values]
 
     def of(self, values: Iterable[Any]) -> Iterable[Any]:
         """Return copies of single values for their readers."""
