@@ -129,7 +129,7 @@ def _make_session(configuration: Configuration) -> SparkSession:
         temporary = TemporaryDirectory()
         settings = _with_temporary_files(settings, temporary.path)
         SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
-    session = SparkSession.builder.config(map=settings).getOrCreate()
+    session = SparkSession.builder.config(conf=_conf(settings)).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
     return session
 
