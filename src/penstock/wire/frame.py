@@ -7,7 +7,7 @@ Layout; the header is big-endian, so that comparing frames as bytes compares (ta
     1       4     task that wrote it
     5       8     sequence number within that task
     13      1     kind: 0 records, 1 control, 2 state, 3 report, 4 signal,
-                  5 punctuation, 6 latency
+                  5 punctuation, 6 latency, 7 log
     14      1     flags: bit 0 timestamps present, bit 1 rows stored by value,
                   bit 2 rows stored as Arrow columns, bit 3 in segments,
                   bit 4 with keys (always in segments)
@@ -24,7 +24,9 @@ and time of a list of `Row` objects. With bit 2 it is an Arrow stream of one bat
 `record_segments`. The payload of state is a state blob; its key group is the row's route. Payloads of
 control and reports are pickles. A signal is a message to the loop that drives a subtask. A
 punctuation is control that takes effect between the records written before and after it. The
-payload of latency is the pickle of (uid of the source, `LatencyMarkerEvent`), for one route.
+payload of latency is the pickle of (uid of the source, `LatencyMarkerEvent`), for one route. The payload
+of log is the pickle of the view of a subtask's change log, on its way to the subtask, or of its change, on
+the way to the sink stage.
 
 Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
 `01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.
@@ -69,6 +71,7 @@ class FrameKind(IntEnum):
     SIGNAL = 4
     PUNCTUATION = 5
     LATENCY = 6
+    LOG = 7
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -177,7 +180,7 @@ def encode_segments(
 
 
 def encode_payload(header: FrameHeader, payload: bytes) -> bytes:
-    """Encode a control, state or report frame around its payload."""
+    """Encode a control, state, report or log frame around its payload."""
     head = _HEADER.pack(
         VERSION,
         header.task,
@@ -294,12 +297,12 @@ def decode_columns(header: FrameHeader, frame: bytes) -> Any:
 
 
 def payload_of(frame: bytes) -> bytes:
-    """Return the payload of a control, state or report frame."""
+    """Return the payload of a control, state, report or log frame."""
     return frame[_HEADER.size :]
 
 
 def load_payload(frame: bytes) -> Any:
-    """Unpickle the payload of a control or report frame.
+    """Unpickle the payload of a control, report or log frame.
 
     Raises:
         DecodeError: The payload is damaged.

@@ -21,7 +21,13 @@ from penstock.program.level import LevelProgram
 from penstock.runtime.task.live_level import LiveLevel
 from penstock.state.backends.base import CopyUse, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
-from penstock.state.log.change_log import MIN_COMPACT_BYTES, ChangeLog, LogStorage, Position
+from penstock.state.log.change_log import (
+    MAX_ENTRIES,
+    MIN_COMPACT_BYTES,
+    ChangeLog,
+    LogStorage,
+    Position,
+)
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.wire import user_code
 
@@ -56,6 +62,7 @@ class LiveSubtask:
         make_backend: Callable[[], KeyedStateBackend] = HashBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
+        max_entries: int | None = MAX_ENTRIES,
     ) -> None:
         """Make the subtask; the first micro-batch opens its functions.
 
@@ -66,6 +73,7 @@ class LiveSubtask:
             make_backend: Makes the backend of this subtask.
             now_ms: Processing time, in milliseconds since 1970.
             min_compact_bytes: Least size of the changes in a log that is compacted.
+            max_entries: Most entries of a log; None if their number does not matter.
         """
         self.clock = TaskClock(WAIT)
         self._program = program
@@ -73,6 +81,7 @@ class LiveSubtask:
         self._make_backend = make_backend
         self._now_ms = now_ms
         self._min_compact_bytes = min_compact_bytes
+        self._max_entries = max_entries
         self._backend: KeyedStateBackend | None = None
         self._level: LiveLevel | None = None
         self._position: Position | None = None
@@ -107,7 +116,9 @@ class LiveSubtask:
         switch = self.clock.switch
         switch(STATE)
         try:
-            log = ChangeLog(storage, min_compact_bytes=self._min_compact_bytes)
+            log = ChangeLog(
+                storage, min_compact_bytes=self._min_compact_bytes, max_entries=self._max_entries
+            )
             level, backend = self._current(log)
             use = backend.catch_up(log)
             if self._position != log.position():

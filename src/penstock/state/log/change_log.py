@@ -1,4 +1,4 @@
-"""The change log of a subtask, kept inside Spark's state store.
+"""The change log of a subtask: what makes its state durable.
 
 A log is a head and numbered entries of bounded size; an entry is blobs, one after the other.
 A micro-batch appends its changes as one or a few entries. Applying all entries in order to
@@ -25,7 +25,8 @@ that lived through a failed attempt, or belongs to another timeline, is recognis
 not in `recent`. Spark hands workers out first-in-first-out, so a subtask changes worker at every
 micro-batch; a copy that is a few micro-batches behind applies what it missed.
 
-What stores the log is behind `LogStorage`: Spark's state store in a job, a dictionary in tests.
+What stores the log is behind `LogStorage`: files that an epoch record names (`penstock.state.log.subtask_log`)
+or Spark's state store in a job, a dictionary in tests.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from zlib import crc32
 
 from penstock.errors import StateError
 from penstock.state.log.blob import BLOB_BYTES, checked, key_group_of
+from penstock.state.log.log_entry import join_blobs, split_blobs
 
 Position: TypeAlias = tuple[int, str]
 """Number and token of the last entry a micro-batch wrote."""
@@ -47,14 +49,13 @@ Position: TypeAlias = tuple[int, str]
 MIN_COMPACT_BYTES = 1 << 20
 """A log smaller than this is never compacted for its size."""
 
+MAX_ENTRIES = 1000
+"""A log with more entries is compacted whatever its size; each of them is a row in Spark's state store."""
+
 _RECENT = 8
-_MAX_ENTRIES = 1000
 _MIN_REWRITE_BYTES = 256 << 10
 _HEAD = struct.Struct("<4sI")
 _HEAD_MAGIC = b"PSH1"
-_ENTRY = struct.Struct("<4sQII")
-_ENTRY_MAGIC = b"PSE1"
-_LENGTH = struct.Struct("<I")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +155,24 @@ class Appended:
 class ChangeLog:
     """Reads and appends the log of one subtask within one micro-batch."""
 
-    def __init__(self, storage: LogStorage, *, min_compact_bytes: int = MIN_COMPACT_BYTES) -> None:
+    def __init__(
+        self,
+        storage: LogStorage,
+        *,
+        min_compact_bytes: int = MIN_COMPACT_BYTES,
+        max_entries: int | None = MAX_ENTRIES,
+    ) -> None:
+        """Read the head.
+
+        Args:
+            storage: The log, as of the end of the previous micro-batch.
+            min_compact_bytes: Size from which on the log may be compacted.
+            max_entries: Number of entries above which it is compacted whatever its size; None if
+                their number does not matter to the storage.
+        """
         self._storage = storage
         self._min_compact_bytes = min_compact_bytes
+        self._max_entries = max_entries
         data = storage.read_head()
         self.head = Head.decode(data) if data is not None else Head()
 
@@ -263,10 +279,9 @@ class ChangeLog:
 
     def _is_outgrown(self, size: int) -> bool:
         head = self.head
-        return (
-            head.log_bytes + size > max(self._min_compact_bytes, 2 * head.live_bytes)
-            or head.last - head.first >= _MAX_ENTRIES
-        )
+        if head.log_bytes + size > max(self._min_compact_bytes, 2 * head.live_bytes):
+            return True
+        return self._max_entries is not None and head.last - head.first >= self._max_entries
 
     def _blobs_of(self, number: int) -> Iterator[bytes]:
         data = self._storage.read_entry(number)
@@ -345,42 +360,6 @@ class _EntryWriter:
         self._number += 1
         self._written += self._bytes
         self._blobs, self._bytes = [], 0
-
-
-def join_blobs(number: int, blobs: list[bytes]) -> bytes:
-    """Join blobs into entry `number`, each behind its length.
-
-    Layout, little-endian: "PSE1", u64 number, u32 count of blobs, CRC-32 of the sixteen bytes
-    before it, then per blob u32 length and the blob. A blob has a checksum of its own.
-    """
-    start = _ENTRY_MAGIC + _ENTRY.pack(_ENTRY_MAGIC, number, len(blobs), 0)[4:16]
-    parts = [start, _LENGTH.pack(crc32(start))]
-    for blob in blobs:
-        parts += (_LENGTH.pack(len(blob)), blob)
-    return b"".join(parts)
-
-
-def split_blobs(number: int, data: bytes) -> Iterator[bytes]:
-    """Yield the blobs `join_blobs` joined.
-
-    Raises:
-        StateError: It is another entry, or its head is damaged, or it was cut.
-    """
-    if len(data) < _ENTRY.size or crc32(data[:16]) != _ENTRY.unpack_from(data)[3]:
-        raise _damaged(f"entry {number} of a change log does not start like one")
-    magic, found, count, _ = _ENTRY.unpack_from(data)
-    if magic != _ENTRY_MAGIC or found != number:
-        raise _damaged(f"entry {number} of a change log is entry {found}")
-    at = _ENTRY.size
-    for _ in range(count):
-        end = at + _LENGTH.size
-        size = _LENGTH.unpack_from(data, at)[0] if end <= len(data) else len(data)
-        if end + size > len(data):
-            raise _damaged(f"entry {number} of a change log ends within a blob")
-        yield data[end : end + size]
-        at = end + size
-    if at != len(data):
-        raise _damaged(f"entry {number} of a change log has {len(data) - at} bytes too many")
 
 
 def _damaged(problem: str) -> StateError:
