@@ -10,6 +10,7 @@ from penstock.config.backlog_options import BACKLOG_OPTIONS
 from penstock.config.batch_options import BATCH_OPTIONS
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.join_options import JOIN_OPTIONS
+from penstock.config.live_options import LIVE_OPTIONS
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
 from penstock.config.python_options import PYTHON_OPTIONS
@@ -270,6 +271,7 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     IGNORE_UNCLAIMED_STATE,
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,
+    *LIVE_OPTIONS,
     *BATCH_OPTIONS,
     *BACKLOG_OPTIONS,
     *TIME_OPTIONS,

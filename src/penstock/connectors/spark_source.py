@@ -64,6 +64,13 @@ class SparkSource(Source):
         """Whether the DataFrame is a batch one."""
         return not self.dataframe.isStreaming
 
+    @property
+    def streamed_by(self) -> str:  # type: ignore[override]
+        """What reads it in a live run, in words."""
+        if self.is_bounded:
+            return "Spark's file stream, from files that it is written to first"
+        return "the stream of its DataFrame"
+
     def get_produced_type(self) -> TypeInformation:
         """Return a row type of the columns, unknown if a column has no simple type.
 

@@ -56,6 +56,10 @@ class Source(ABC):
         if own & _READING and "makes_records_anew" not in own:
             cls.makes_records_anew = False
 
+    streamed_by: ClassVar[str] = "a stream of Spark"
+    """What reads the source in a live run if it is not read by positions, in words. A live run that
+    reads such a source is a query."""
+
     @property
     def as_split(self) -> SplitSource | None:
         """The source itself if it is read by positions, else None."""

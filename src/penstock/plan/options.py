@@ -9,6 +9,7 @@ from penstock.config.backlog_options import BACKLOG_OUTPUT
 from penstock.config.batch_options import BATCH_COMBINE
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import (
     AUTO_UIDS,
     IGNORE_KEY_KINDS,
@@ -29,6 +30,7 @@ from penstock.config.time_options import (
 )
 from penstock.plan.phases.backlog import backlog_lag_ms
 from penstock.plan.physical import PlanOptions
+from penstock.program.run_settings import LiveEngine
 
 
 def plan_options(configuration: Configuration) -> PlanOptions:
@@ -59,6 +61,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         backlog_lag_ms=backlog_lag_ms(configuration),
         combines=configuration.get(BATCH_COMBINE),
         makes_uids=configuration.get(AUTO_UIDS),
+        live_engine=LiveEngine(configuration.get(LIVE_ENGINE)),
         ignores_key_kinds=configuration.get(IGNORE_KEY_KINDS),
         latest_in_backlog=configuration.get(BACKLOG_OUTPUT) == "latest",
         state_ttl_ms=configuration.get(STATE_TTL) // timedelta(milliseconds=1) or None,

@@ -15,7 +15,7 @@ from penstock.graph.logical import LogicalGraph
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import FoldPlan
 from penstock.program.operator_spec import Copies, OperatorSpec
-from penstock.program.run_settings import RunKind
+from penstock.program.run_settings import LiveEngine, RunKind
 from penstock.types.information import TypeInformation
 
 
@@ -47,6 +47,7 @@ class PlanOptions:
         combines: `execution.batch.combine`.
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
+        live_engine: `execution.live.engine`.
     """
 
     mode: RuntimeExecutionMode
@@ -72,6 +73,7 @@ class PlanOptions:
     combines: bool = True
     ignores_key_kinds: bool = False
     makes_uids: bool = True
+    live_engine: LiveEngine = LiveEngine.QUERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,8 @@ class RunPlan:
         readings: The parts of sources that it reads.
         final_results_only: Rolling aggregates emit once per key.
         hands_over: Whether a later run takes over its state.
+        engine: What executes a live run; None for a batch run.
+        engine_reason: The reason of this choice, for people.
     """
 
     index: int
@@ -171,6 +175,8 @@ class RunPlan:
     readings: tuple[Reading, ...]
     final_results_only: bool
     hands_over: bool
+    engine: LiveEngine | None = None
+    engine_reason: str = ""
 
     @property
     def is_bounded(self) -> bool:

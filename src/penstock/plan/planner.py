@@ -18,6 +18,7 @@ from penstock.plan.phases.forwarding import check_forwarding
 from penstock.plan.phases.generated_uids import generate_uids
 from penstock.plan.phases.keys import check_keys
 from penstock.plan.phases.levels import assign_levels
+from penstock.plan.phases.live_engine import choose_engines
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
 from penstock.plan.phases.time import decide_time, drop_timestamps
@@ -39,6 +40,7 @@ PHASES: tuple[Phase, ...] = (
     find_endpoints,
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
     choose_runs,  # after choose_mode: BATCH is always one run
+    choose_engines,  # after choose_runs: it depends on the parts that a run reads
     assign_levels,
     decide_time,  # after assign_levels: it reads channels
     drop_timestamps,  # after decide_time: it applies to the other jobs

@@ -17,6 +17,16 @@ class RunKind(Enum):
     """A Spark batch job: bounded input, one pass, grouped by key."""
 
     LIVE = auto()
+    """Small steps, each of them committed, with state: see `LiveEngine`."""
+
+
+class LiveEngine(Enum):
+    """What executes a live run. The value is that of `execution.live.engine`."""
+
+    JOBS = "jobs"
+    """A loop in the driver: one Spark job per epoch. All sources are read by positions."""
+
+    QUERY = "query"
     """A Structured Streaming query: micro-batches, state in Spark's state store."""
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.connectors.blocking_result import with_stored_result
-from penstock.errors import JobCancelledError, JobFencedError, PenstockError
+from penstock.errors import ConfigError, JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import (
     JobEnded,
@@ -25,7 +26,7 @@ from penstock.metrics.listener import (
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.run_settings import RunKind
+from penstock.program.run_settings import LiveEngine, RunKind
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.batch_run import BatchRun
 from penstock.spark.driver.dependencies import (
@@ -61,6 +62,7 @@ class SparkExecutor:
         Raises:
             PenstockError: The job cannot start.
         """
+        _check_engines(plan)
         settings = Configuration(configuration)
         name = settings.get(JOB_NAME)
         directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
@@ -75,6 +77,21 @@ class SparkExecutor:
             raise
         client.start()
         return client
+
+
+def _check_engines(plan: PhysicalPlan) -> None:
+    """Refuse live runs that are not to be executed as queries.
+
+    Raises:
+        ConfigError: There is one.
+    """
+    for run in plan.runs:
+        if run.engine is LiveEngine.JOBS:
+            raise ConfigError(
+                f"{LIVE_ENGINE.key} is {run.engine.value}, and this version executes live runs as "
+                f"queries only: run {run.index} ({run.name})",
+                hint=f"Set {LIVE_ENGINE.key} to {LiveEngine.QUERY.value}.",
+            )
 
 
 class SparkJobClient:

@@ -185,6 +185,7 @@ class FileSource(Source):
 
     kind: ClassVar[str] = "files"
     makes_records_anew: ClassVar[bool] = True
+    streamed_by: ClassVar[str] = "Spark's file stream"
     path: str
     format: str
     type_info: RowTypeInfo | None = None

@@ -1,0 +1,25 @@
+"""The option of the engine of live runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.config.option import ConfigOption, one_of
+from penstock.config.parse import Parser
+
+LIVE_ENGINE: ConfigOption[str] = ConfigOption(
+    key="execution.live.engine",
+    parse=Parser("engine", lambda text: text.strip().lower()),
+    default="query",
+    description=(
+        "What executes a live run. `jobs` is a loop in the driver: one plain Spark job per epoch, "
+        "and one record that commits it. `query` is one query of Spark's Structured Streaming, "
+        "with one micro-batch per epoch. `jobs` needs sources that are read by positions; files "
+        "and DataFrames are read by streams of Spark, so a live run that reads one is executed by "
+        "`query` whatever is set, and `penstock plan` says which and why. Results are the same."
+    ),
+    check=one_of("jobs", "query"),
+)
+
+LIVE_OPTIONS: tuple[ConfigOption[Any], ...] = (LIVE_ENGINE,)
+"""The options of this module, in the order of the reference page."""

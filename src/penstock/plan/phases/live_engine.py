@@ -1,0 +1,51 @@
+"""Phase: choose what executes each live run: a loop of Spark jobs, or a streaming query.
+
+The loop decides in the driver which positions an epoch reads, so every part that the run reads must be
+read by positions. The progress of any other source is known only to the stream of Spark that reads it,
+which is part of a query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.config.live_options import LIVE_ENGINE
+from penstock.graph.endpoints import Source
+from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
+from penstock.program.run_settings import LiveEngine, RunKind
+
+
+def choose_engines(plan: PhysicalPlan) -> PhysicalPlan:
+    """Choose the engine of every live run. After `choose_runs`."""
+    runs = tuple(_with_engine(plan, run) if run.kind is RunKind.LIVE else run for run in plan.runs)
+    decisions = list(plan.decisions)
+    for run in runs:
+        if run.engine is not None:
+            subject = f"engine of run {run.index} ({run.name})"
+            decision = Decision(subject, run.engine.value, run.engine_reason)
+            if decision not in decisions:
+                decisions.append(decision)
+    return replace(plan, runs=runs, decisions=tuple(decisions))
+
+
+def _with_engine(plan: PhysicalPlan, run: RunPlan) -> RunPlan:
+    engine, reason = _engine(plan, run)
+    return replace(run, engine=engine, engine_reason=reason)
+
+
+def _engine(plan: PhysicalPlan, run: RunPlan) -> tuple[LiveEngine, str]:
+    if plan.options.live_engine is LiveEngine.QUERY:
+        return LiveEngine.QUERY, f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
+    for name, part in _parts(plan, run):
+        if part.as_split is None:
+            return LiveEngine.QUERY, f"source {name!r} is read by {part.streamed_by}"
+    return LiveEngine.JOBS, "all that it reads is read by positions"
+
+
+def _parts(plan: PhysicalPlan, run: RunPlan) -> Iterator[tuple[str, Source]]:
+    """Yield the parts that a run reads, each with the name of its source."""
+    for reading in run.readings:
+        source = plan.source(reading.source)
+        for part in reading.parts:
+            yield source.name, source.parts[part]

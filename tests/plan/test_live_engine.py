@@ -1,0 +1,151 @@
+"""Every live run has an engine: `jobs` if that is asked for and all it reads is read by positions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from penstock.common import Configuration
+from penstock.config.live_options import LIVE_ENGINE
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.python.collection import CollectionSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.spark_source import SparkSource
+from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
+from penstock.datastream.connectors import HybridSource
+from penstock.errors import ConfigError
+from penstock.plan.compat.fingerprint import describe_shape
+from penstock.plan.explain.render import render_text
+from penstock.plan.phases.live_engine import choose_engines
+from penstock.program.run_settings import LiveEngine, RunKind
+from penstock.types import Types
+from tests.connectors.test_source_facts import EXAMPLES, FACTS, Frame
+
+BACKLOG = "execution.checkpointing.interval-during-backlog"
+NUMBERS = CollectionSource(("1", "2"), Types.STRING())
+FILES = FileSource("in", "text")
+BY_POSITIONS = "all that it reads is read by positions"
+ASKED = "execution.live.engine is query"
+
+
+def plan_of(*sources, engine=None, mode="STREAMING", **settings):
+    values = {"parallelism.default": 2, "execution.runtime-mode": mode} | settings
+    if engine is not None:
+        values[LIVE_ENGINE.key] = engine
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(values))
+    for number, source in enumerate(sources):
+        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), f"source {number}")
+        stream.sink_to(DiscardingSink())
+    return env.plan()
+
+
+def engines(plan):
+    return [(run.engine, run.engine_reason) for run in plan.runs]
+
+
+def with_part(plan, part):
+    """Return the plan over another source, its engines chosen anew."""
+    runs = tuple(replace(run, engine=None, engine_reason="") for run in plan.runs)
+    return choose_engines(replace(plan.with_parts(lambda _: part), runs=runs, decisions=()))
+
+
+@pytest.mark.parametrize("engine", list(LiveEngine), ids=lambda engine: engine.value)
+@pytest.mark.parametrize(
+    "source",
+    [each for each in EXAMPLES if not isinstance(each, HybridSource)],
+    ids=lambda each: each.kind,
+)
+def test_every_source_has_an_engine_and_a_reason(source, engine):
+    (run,) = with_part(plan_of(NUMBERS, engine=engine.value), source).runs
+    has_positions = source.kind in FACTS["as_split"].split()
+    if engine is LiveEngine.QUERY:
+        expected = LiveEngine.QUERY, ASKED
+    elif has_positions:
+        expected = LiveEngine.JOBS, BY_POSITIONS
+    else:
+        expected = LiveEngine.QUERY, f"source 'source 0' is read by {source.streamed_by}"
+    assert (run.engine, run.engine_reason) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (FILES, "Spark's file stream"),
+        (FILES.monitor_continuously(), "Spark's file stream"),
+        (SparkSource(Frame()), "Spark's file stream, from files that it is written to first"),
+    ],
+)
+def test_the_reason_says_what_reads_a_source_without_positions(source, words):
+    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), source).runs
+    assert run.engine_reason == f"source 'source 0' is read by {words}"
+
+
+def test_a_streaming_dataframe_is_read_by_its_own_stream():
+    frame = Frame()
+    frame.isStreaming = True
+    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), SparkSource(frame)).runs
+    assert run.engine_reason == "source 'source 0' is read by the stream of its DataFrame"
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({}, LiveEngine.QUERY),
+        ({"engine": "Query"}, LiveEngine.QUERY),
+        ({"engine": " JOBS"}, LiveEngine.JOBS),
+    ],
+)
+def test_the_default_is_query_and_case_does_not_matter(settings, asked):
+    assert plan_of(NUMBERS, **settings).options.live_engine is asked
+
+
+def test_another_engine_is_refused():
+    with pytest.raises(ConfigError, match=r"execution\.live\.engine") as caught:
+        plan_of(NUMBERS, engine="threads")
+    assert "must be one of jobs, query" in str(caught.value)
+
+
+def test_one_source_without_positions_decides_for_its_run():
+    plan = plan_of(NUMBERS, FILES, engine="jobs")
+    assert engines(plan) == [(LiveEngine.QUERY, "source 'source 1' is read by Spark's file stream")]
+
+
+def test_each_run_has_its_own_engine():
+    hybrid = HybridSource.builder(FILES).add_source(FILES).add_source(NUMBERS).build()
+    plan = plan_of(hybrid, engine="jobs")
+    assert [run.engine for run in plan.runs] == [
+        LiveEngine.QUERY,
+        LiveEngine.QUERY,
+        LiveEngine.JOBS,
+    ]
+
+
+@pytest.mark.parametrize("engine", ["jobs", "query"])
+def test_batch_runs_have_none(engine):
+    hybrid = HybridSource.builder(FILES).add_source(NUMBERS).build()
+    batch, live = plan_of(hybrid, engine=engine, **{BACKLOG: "0"}).runs
+    assert (batch.kind, batch.engine, batch.engine_reason) == (RunKind.BATCH, None, "")
+    assert (live.kind, live.engine) == (RunKind.LIVE, LiveEngine(engine))
+    (run,) = plan_of(NUMBERS, engine=engine, mode="BATCH").runs
+    assert run.engine is None
+
+
+def test_the_engine_does_not_change_the_shape_of_a_job():
+    hybrid = HybridSource.builder(FILES).add_source(NUMBERS).build()
+    one, other = (plan_of(hybrid, NUMBERS, engine=each) for each in ("jobs", "query"))
+    assert [run.engine for run in one.runs] != [run.engine for run in other.runs]
+    assert describe_shape(one) == describe_shape(other)
+
+
+def test_a_plan_has_one_line_per_live_run():
+    hybrid = HybridSource.builder(FILES).add_source(NUMBERS).build()
+    lines = [
+        line.strip()
+        for line in render_text(plan_of(hybrid, engine="jobs")).splitlines()
+        if "engine" in line
+    ]
+    assert lines == [
+        "engine of run 0 (history): query, because source 'source 0' is read by Spark's file stream",
+        f"engine of run 1 (live): jobs, because {BY_POSITIONS}",
+    ]
