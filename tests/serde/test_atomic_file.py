@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from penstock.errors import DecodeError
 from penstock.wire.atomic_file import (
     create_directory,
+    put_exclusively,
     read_verified,
+    remove_temporaries,
     temporary_of,
     write_atomically,
     write_verified,
@@ -79,6 +82,62 @@ def test_failure_before_the_rename_keeps_the_old_bytes(
     write_atomically(path, b"newer")
     assert path.read_bytes() == b"newer"
     assert not temporary_of(path).exists()
+
+
+def test_a_file_is_put_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    put_exclusively(path, b"first")
+    with pytest.raises(FileExistsError):
+        put_exclusively(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.stat().st_nlink == 1
+
+
+def test_of_many_writers_one_puts_the_file(tmp_path: Path) -> None:
+    def put(number: int) -> bool:
+        try:
+            put_exclusively(tmp_path / "file", b"%d" % number * 10_000)
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as threads:
+        winners = [n for n, won in enumerate(threads.map(put, range(8))) if won]
+    assert len(winners) == 1
+    assert (tmp_path / "file").read_bytes() == b"%d" % winners[0] * 10_000
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_put_that_is_forbidden_in_the_end_leaves_nothing(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def forbid() -> None:
+        asked.append(len(list(tmp_path.iterdir())))
+        if len(asked) == 2:
+            raise PermissionError
+
+    with pytest.raises(PermissionError):
+        put_exclusively(tmp_path / "file", b"", forbid)
+    assert asked == [0, 1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_put_whose_temporary_file_was_removed_fails(tmp_path: Path) -> None:
+    def remove() -> None:
+        remove_temporaries(tmp_path)
+
+    with pytest.raises(FileNotFoundError):
+        put_exclusively(tmp_path / "file", b"", remove)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_temporary_files_are_removed(tmp_path: Path) -> None:
+    for name in ("file", ".file.tmp", ".file.ab.tmp", ".hidden", "x.tmp"):
+        (tmp_path / name).touch()
+    remove_temporaries(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".hidden", "file", "x.tmp"]
 
 
 def test_create_directory_makes_parents_and_accepts_existing(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 `write_atomically` writes `.<name>.tmp` next to the target, syncs it, renames it and syncs
 the directory: after a crash at any point the target has its old bytes or the new ones.
 
+`put_exclusively` makes a file that nobody replaces: of several writers one succeeds.
+
 A *verified* file has a checksum too. It has exactly two lines, one JSON object and the crc32 of
 that line, its newline included:
 
@@ -18,6 +20,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 
 from penstock.errors import DecodeError
 from penstock.failpoint import failpoint
@@ -58,6 +61,59 @@ def write_atomically(
         may_replace()
     temporary.replace(path)
     sync_directory(path.parent)
+
+
+def put_exclusively(
+    path: Path,
+    data: bytes,
+    may_replace: Callable[[], None] | None = None,
+    *,
+    place: str = "file",
+) -> None:
+    """Make a file with its whole content, durably, unless there is one of that name.
+
+    Any number of writers may try at the same time; one of them succeeds. After a crash the
+    temporary file may exist; `remove_temporaries` removes it.
+
+    Args:
+        path: The file.
+        data: Its content.
+        may_replace: Called before the first write, and again directly before the file is visible;
+            its exception prevents that.
+        place: What the names of the failpoints begin with.
+
+    Raises:
+        FileExistsError: There is such a file; it is unchanged.
+        OSError: The file was not made, or it was, and could not be made durable.
+    """
+    if may_replace is not None:
+        may_replace()
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
+    try:
+        with open_private(temporary) as file:
+            file.write(data)
+            file.flush()
+            os.fdatasync(file.fileno())
+        failpoint(f"{place}-written")
+        if may_replace is not None:
+            may_replace()
+        os.link(temporary, path)
+        failpoint(f"{place}-linked")
+    finally:
+        temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+    failpoint(f"{place}-durable")
+
+
+def remove_temporaries(directory: Path) -> None:
+    """Remove the temporary files of writers in a directory; those of live writers fail then.
+
+    Raises:
+        OSError: One cannot be removed.
+    """
+    for path in directory.iterdir():
+        if path.name.startswith(".") and path.name.endswith(".tmp"):
+            path.unlink(missing_ok=True)
 
 
 def open_private(path: Path) -> BinaryIO:

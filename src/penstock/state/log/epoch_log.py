@@ -1,0 +1,252 @@
+"""The epoch records of a live run, as its driver reads and puts them.
+
+    records/000000000012     what epoch 12 changed, and the entries of small changes
+    segments/2-5-<hex>       entries of a large change of level 2, subtask 5
+    segments/merged-<hex>    entries of several logs that were in records
+    …/.<name>.tmp            what is not complete
+
+An epoch whose record exists is committed; one that has none never happened. The logs are what the newest
+base and all records after it say. A record is put exclusively: if two drivers put the same epoch, one of
+them fails, changes nothing, and opens the log again.
+
+A file is removed only after a base is durable that does not need it, and only by its name: a file that is
+not known here may be the segment of a task of the driver that comes after this one. For the same reason
+what `open` finds and nobody needs is removed only when a record of this driver is durable. Until then an
+older driver might put a record that names it; from then on it can not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+from penstock.errors import StateError
+from penstock.failpoint import failpoint
+from penstock.state.log.epoch_record import (
+    HERE,
+    RECORDS,
+    EpochRecord,
+    LogState,
+    encode_record,
+    file_of,
+)
+from penstock.state.log.extent import Extent, join_entries
+from penstock.state.log.log_merge import Merge, adjacent_extents
+from penstock.state.log.log_reader import load_records
+from penstock.state.log.log_table import LogTable, Recent
+from penstock.state.log.segment import SEGMENTS
+from penstock.state.log.subtask_log import LogChange, LogName, LogView
+from penstock.wire.atomic_file import (
+    PRIVATE_DIRECTORY,
+    create_directory,
+    put_exclusively,
+    remove_temporaries,
+)
+
+MAX_EXTENTS = 64
+"""A log with more extents is merged."""
+
+MAX_RECORDS = 128
+"""After as many records all logs are merged, and the next one is a base."""
+
+NEWEST_RECORDS = 8
+"""Records that stay, and whose extents are not merged."""
+
+_MERGE_STEP = 32
+_SWEPT_PER_PUT = 32  # a base may make hundreds of files superfluous, and an epoch is short
+
+
+class EpochLog:
+    """The records of one live run. All methods are called by one thread, `open` first."""
+
+    def __init__(self, directory: Path) -> None:
+        """Make the log.
+
+        Args:
+            directory: Of the epochs of the run.
+        """
+        self._directory = directory
+        self._table = LogTable()
+        self._next = 0
+        self._base_epoch = 0
+        self._is_base_due = True
+        self._files: set[str] = set()
+        self._garbage: deque[str] = deque()
+        self._planned: Merge | None = None
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch whose record is put next."""
+        return self._next
+
+    def open(self) -> EpochRecord | None:
+        """Read what is there and return the newest record, None if there is none.
+
+        It may be called again, after another driver has put the record of an epoch.
+
+        Raises:
+            OSError: The directories cannot be made, or temporary files not be removed.
+            StateError: A record that is needed is missing or damaged.
+        """
+        create_directory(self._directory, PRIVATE_DIRECTORY)
+        for folder in (RECORDS, SEGMENTS):
+            create_directory(self._directory / folder, PRIVATE_DIRECTORY)
+            # Before the records are listed: a put that has only its temporary file fails then.
+            remove_temporaries(self._directory / folder)
+        failpoint("epoch.temporaries-removed")
+        records = load_records(self._directory)
+        self._table = LogTable()
+        self._table.replay(records)
+        self._next = records[-1].epoch + 1 if records else 0
+        self._base_epoch = records[0].epoch if records else 0
+        self._is_base_due = not records
+        self._planned = None
+        self._files = self._needed()
+        found = {
+            f"{folder}/{path.name}"
+            for folder in (RECORDS, SEGMENTS)
+            for path in (self._directory / folder).iterdir()
+        }
+        self._garbage = deque(sorted(found - self._files))
+        return records[-1] if records else None
+
+    def view(self, name: LogName) -> LogView:
+        """Return the log of a subtask, for its next task."""
+        return self._table.view(name)
+
+    def put(
+        self,
+        epoch: int,
+        positions: dict[str, Any],
+        changes: Iterable[LogChange],
+        outcome: bytes,
+        *,
+        may_put: Callable[[], None] | None = None,
+    ) -> EpochRecord:
+        """Put the record of the next epoch, durably, and return it.
+
+        After any exception the log is to be opened again: the record may be there or not.
+
+        Args:
+            epoch: `next_epoch`.
+            positions: What JSON can encode: where the next epoch begins.
+            changes: Of the logs that changed, at most one of each.
+            outcome: Bytes of the engine.
+            may_put: Called before the first write and directly before the record is visible; its
+                exception prevents the record.
+
+        Raises:
+            FileExistsError: Another driver has put the record.
+            OSError: The record could not be written or made durable, or a file not be removed.
+            StateError: It is another epoch's turn, or a change does not follow its log.
+        """
+        if epoch != self._next:
+            raise _misused(f"the record of epoch {epoch} was put, the next one is {self._next}")
+        logs, inline, recent = _layout(changes, len(outcome))
+        changed = self._table.after(logs)
+        base = {**self._table.states(), **changed} if self._is_base_due else None
+        draft = EpochRecord(epoch, positions, logs, base, outcome)
+        record, data = encode_record(draft, inline)
+        failpoint("epoch.encoded")
+        path = self._directory / file_of(epoch)
+        put_exclusively(path, data, may_put, place="epoch.record")
+        self._table.apply(record.logs, recent)
+        self._next += 1
+        self._files.add(file_of(epoch))
+        self._files.update(one.file for _, extents in record.logs.values() for one in extents)
+        if record.base is not None:
+            self._is_base_due = False
+            self._base_epoch = epoch
+            needed = self._needed()
+            self._garbage.extend(sorted(self._files - needed))
+            self._files = needed
+        self._sweep()
+        return record
+
+    def plan_merge(self) -> Merge | None:
+        """Return the next merge, None if there is nothing to do. It takes no time to speak of.
+
+        The caller calls `write` of the merge, in any thread, then `adopt`, and only then this method
+        again. A merge that is not adopted has no effect.
+
+        Returns:
+            What to write; without sources, if only a base is due.
+        """
+        is_long = self._next - self._base_epoch > MAX_RECORDS
+        if self._is_base_due or not (is_long or self._table.is_due(MAX_EXTENTS, _MERGE_STEP)):
+            return None
+        newest = frozenset(map(file_of, self._newest()))
+        failpoint("epoch.merge-planned")
+        self._planned = Merge(self._directory, adjacent_extents(self._table.states(), newest))
+        return self._planned
+
+    def adopt(self, merge: Merge) -> None:
+        """Use what a merge has written; the next record is a base.
+
+        A merge that was planned before the log was opened again has no effect: its files are among
+        those that nobody needs.
+
+        Raises:
+            StateError: The merge is not written.
+        """
+        if merge is not self._planned:
+            return
+        self._planned = None
+        if merge.merged is None:
+            raise _misused("a merge of change logs was adopted before it was written")
+        for one, extent in zip(merge.plan, merge.merged, strict=True):
+            self._table.merged(one.name, one.sources, extent)
+            self._files.add(extent.file)
+        self._table.merge_ended()
+        self._is_base_due = True
+        failpoint("epoch.merge-adopted")
+
+    def _newest(self) -> range:
+        return range(max(0, self._next - NEWEST_RECORDS), self._next)
+
+    def _needed(self) -> set[str]:
+        """Return the files that must stay."""
+        first = min(self._base_epoch, self._newest().start)
+        return self._table.files() | {file_of(epoch) for epoch in range(first, self._next)}
+
+    def _sweep(self) -> None:
+        """Remove some of the files that nobody needs."""
+        for _ in range(min(_SWEPT_PER_PUT, len(self._garbage))):
+            failpoint("epoch.sweep")
+            (self._directory / self._garbage.popleft()).unlink(missing_ok=True)
+
+
+def _layout(
+    changes: Iterable[LogChange], at: int
+) -> tuple[dict[LogName, LogState], list[bytes], dict[LogName, Recent]]:
+    """Return changed logs, the bytes of the extents within the record, and their entries.
+
+    Args:
+        changes: At most one per log.
+        at: Where the first extent begins, after the header.
+    """
+    logs: dict[LogName, LogState] = {}
+    inline: list[bytes] = []
+    recent: dict[LogName, Recent] = {}
+    for change in changes:
+        if change.name in logs:
+            raise _misused(f"an epoch has two changes of the log {change.name}")
+        extents = change.extents
+        if change.entries:
+            data = join_entries(change.entries)
+            last = change.first + len(change.entries) - 1
+            extents = (*extents, Extent(change.first, last, HERE, at, len(data), crc32(data)))
+            inline.append(data)
+            at += len(data)
+            recent[change.name] = tuple(enumerate(change.entries, change.first))
+        logs[change.name] = change.head, extents
+    return logs, inline, recent
+
+
+def _misused(problem: str) -> StateError:
+    return StateError(
+        problem, hint="Start the job again; if it happens again, report it as a bug of Penstock."
+    )
