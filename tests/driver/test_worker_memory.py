@@ -22,8 +22,9 @@ from penstock.program.level import LevelProgram
 from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
-from penstock.spark.worker import level_worker, worker_memory
-from penstock.spark.worker.level_worker import LevelDescription, LevelWorker
+from penstock.spark.worker import live_subtasks, worker_memory
+from penstock.spark.worker.level_worker import LevelWorker
+from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, WorkerMemory, live_attempt, note_ended
@@ -69,7 +70,7 @@ class Entries:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> WorkerMemory:
     made = WorkerMemory()
-    monkeypatch.setattr(level_worker, "memory", made)
+    monkeypatch.setattr(live_subtasks, "memory", made)
     monkeypatch.setattr(Count, "open_now", 0)
     return made
 
@@ -84,7 +85,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[weakref.ref[LiveSubtask]]:
             super().__init__(*args, **kwargs)
             found.append(weakref.ref(self))
 
-    monkeypatch.setattr(level_worker, "LiveSubtask", Seen)
+    monkeypatch.setattr(live_subtasks, "LiveSubtask", Seen)
     return found
 
 

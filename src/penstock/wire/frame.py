@@ -25,8 +25,8 @@ and time of a list of `Row` objects. With bit 2 it is an Arrow stream of one bat
 control and reports are pickles. A signal is a message to the loop that drives a subtask. A
 punctuation is control that takes effect between the records written before and after it. The
 payload of latency is the pickle of (uid of the source, `LatencyMarkerEvent`), for one route. The payload
-of log is the pickle of the view of a subtask's change log, on its way to the subtask, or of its change, on
-the way to the sink stage.
+of log is the pickle of the view of a subtask's change log, on its way to the subtask, of its change, on the
+way to the sink stage, or of the attempt of the task that sends the other frames.
 
 Worked example: one record "a" with timestamp 1, channel 2 to level 1, task 0, sequence 5:
 `01 | 00000000 | 0000000000000005 | 00 01 01 | 00000002 | 00000001 | 0100000000000000 | pickle`.

@@ -57,7 +57,7 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_reads import live_frames
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_processor import LevelProcessor
-from penstock.spark.worker.level_worker import LevelDescription
+from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import IN_MEMORY, LocalCopies, remove_local_copies
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import live_attempt, note_ended

@@ -1,12 +1,8 @@
-"""A level of a live run in a worker: one call per subtask and micro-batch.
-
-A worker process keeps one `LiveSubtask` per run, level and subtask (see `worker_memory`).
-"""
+"""A level of a live run over Spark's state store: one call per subtask and micro-batch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Row
@@ -14,14 +10,15 @@ from pyspark.sql import Row
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import ARROW
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch
-from penstock.runtime.task.live_subtask import LiveSubtask, is_snapshot
 from penstock.spark.failures.translation import carrying
-from penstock.spark.worker.local_state import LocalCopies
-from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.live_subtasks import (
+    ArrivedFrames,
+    LevelDescription,
+    Seed,
+    live_subtask,
+)
 from penstock.spark.worker.state_sources import HEAD_NUMBER
-from penstock.spark.worker.worker_memory import LiveAttempt, memory
-from penstock.state.log.blob import BLOB_BYTES
-from penstock.wire.frame import FrameKind, payload_of, read_header
+from penstock.state.log.change_log import LogStorage
 
 
 class _SparkLog:
@@ -66,48 +63,6 @@ class _SeededLog(_SparkLog):
         self._unread[number] = data
 
 
-class _Seed:
-    """Writes the state of the previous run into the log, a few megabytes at a time.
-
-    Attributes:
-        log: The log.
-    """
-
-    def __init__(self, log: _SeededLog) -> None:
-        self.log = log
-        self._blobs: list[bytes] = []
-        self._bytes = 0
-
-    def add(self, blob: bytes) -> None:
-        self._blobs.append(blob)
-        self._bytes += len(blob)
-        if self._bytes >= BLOB_BYTES:
-            self.flush()
-
-    def flush(self) -> None:
-        LiveSubtask.seed(self.log, self._blobs)
-        self._blobs, self._bytes = [], 0
-
-
-@dataclass(frozen=True, slots=True)
-class LevelDescription:
-    """The driver's description of a level of a live run.
-
-    Attributes:
-        payload: Payload of the level's program.
-        attempt: Attempt of the run.
-        copies: The local copies of state, by run and program.
-        level: The level.
-        subtask_of_route: Grouping key to subtask.
-    """
-
-    payload: Payload
-    attempt: LiveAttempt
-    copies: LocalCopies
-    level: int
-    subtask_of_route: dict[int, int]
-
-
 class LevelWorker:
     """Runs the subtasks of one level in one task."""
 
@@ -120,56 +75,31 @@ class LevelWorker:
         """
         self._described = described
         self._entries = entries
-        self._seeds: dict[int, _Seed] = {}
+        self._seeds: dict[int, Seed] = {}
 
     def seed(self, route: int, blob: bytes) -> None:
         """Log one state blob of the previous run; the records of the subtask follow."""
-        seed = self._seeds.setdefault(route, _Seed(_SeededLog(self._entries)))
+        seed = self._seeds.setdefault(route, Seed(_SeededLog(self._entries)))
         with carrying():
             seed.add(blob)
 
     def process(self, route: int, rows: Iterator[Any]) -> Iterator[Row]:
         """Process one micro-batch of one subtask."""
         with carrying(), paused_for_micro_batch():
-            subtask = self._subtask(route)
+            described = self._described
+            subtask = live_subtask(described, described.subtask_of_route[route])
             subtask.clock.resume(ARROW)
-            frames: list[bytes] = []
-            signals: set[str] = set()
-            passing: list[bytes] = []
+            arrived = ArrivedFrames(described.level)
             for row in rows:
-                frame = bytes(row[1])
-                header = read_header(frame)
-                if header.kind is not FrameKind.SIGNAL:
-                    frames.append(frame)
-                elif header.target_level == self._described.level:
-                    signals.add(payload_of(frame).decode())
-                else:
-                    passing.append(frame)
-            log = _SparkLog(self._entries)
+                arrived.add(bytes(row[1]))
+            log: LogStorage = _SparkLog(self._entries)
             if route in self._seeds:
                 seed = self._seeds.pop(route)
                 seed.flush()
                 log = seed.log
                 failpoint("live.worker.adopted")
-            snapshots = sorted(word for word in signals if is_snapshot(word))
-            for frame in passing:
+            for frame in arrived.passing:
                 yield Row(route=route, frame=frame)
-            for to, frame in subtask.process(frames, log, snapshots):
+            for to, frame in subtask.process(arrived.processed, log, arrived.snapshots()):
                 yield Row(route=to, frame=frame)
             failpoint("live.worker.logged")
-
-    def _subtask(self, route: int) -> LiveSubtask:
-        described = self._described
-        described.payload.enter()  # also for a cached subtask: this process may have run another job since
-        copies = described.copies
-        subtask = described.subtask_of_route[route]
-        kept = memory.of(described.attempt)
-        name = ("level", copies.digest, described.level, subtask)
-        found = kept.get(name)
-        if found is None:
-            make_backend = copies.factory(described.level, subtask)
-            found = kept[name] = LiveSubtask(
-                described.payload.data, subtask, make_backend=make_backend
-            )
-        assert isinstance(found, LiveSubtask)
-        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,7 @@ def task_id() -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _CachedLevel:
+class CachedLevel:
     """Level 0 of one task, cached in this process.
 
     Attributes:
@@ -67,7 +67,8 @@ def _take(
     parts: Callable[[Any], tuple[Any, ...]],
     times: Accumulator[dict[str, int]] | None,
     attempt: LiveAttempt | None,
-) -> _CachedLevel:
+    task: int,
+) -> CachedLevel:
     """Return level 0 for a task: cached from the previous micro-batch, or new.
 
     A task removes the cached level and puts it back when it has succeeded, so a failed task leaves
@@ -78,19 +79,20 @@ def _take(
         parts: Unpacked payload to a tuple whose first element is the program.
         times: Accumulator of times in a batch run; None adds times to the report.
         attempt: Attempt of a live run; None in a batch run.
+        task: Index of the task.
     """
-    key = ("level 0", payload.digest, task_id())
+    key = ("level 0", payload.digest, task)
     found = None if attempt is None else memory.of(attempt).pop(key, None)
     if found is not None:
-        assert isinstance(found, _CachedLevel)
+        assert isinstance(found, CachedLevel)
         payload.enter()
         found.level.clock.resume(OTHER)
         return found
     clock = TaskClock(START, None if times is None else times.add)
     unpacked = parts(payload.unpack_anew())
-    level = LevelZero(unpacked[0], task_id(), clock)
+    level = LevelZero(unpacked[0], task, clock)
     clock.switch(OTHER)
-    return _CachedLevel(key, unpacked, level, attempt)
+    return CachedLevel(key, unpacked, level, attempt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,13 @@ class ColumnsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            cached = _take(self.payload, lambda program: (program,), self.times, self.attempt)
+            cached = _take(
+                self.payload, lambda program: (program,), self.times, self.attempt, task_id()
+            )
             yield from to_batches(self._run(cached, batches), cached.level.clock)
 
     def _run(
-        self, cached: _CachedLevel, batches: Iterable[pa.RecordBatch]
+        self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[list[tuple[int, bytes]]]:
         level, clock = cached.level, cached.level.clock
         for batch in waited_for(batches, clock):
@@ -161,27 +165,44 @@ class PositionsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the ranges and events of one task."""
         with carrying(), rare_for_records():
-            cached = _take(self.payload, tuple, self.times, self.attempt)
-            yield from to_batches(self._run(cached, batches), cached.level.clock)
+            cached = self.take(task_id())
+            clock = cached.level.clock
+            rows = (row for batch in waited_for(batches, clock) for row in batch.to_pylist())
+            yield from to_batches(self.run(cached, rows), clock)
 
-    def _run(
-        self, cached: _CachedLevel, batches: Iterable[pa.RecordBatch]
+    def take(self, task: int) -> CachedLevel:
+        """Return level 0 for a task, see `run`."""
+        return _take(self.payload, tuple, self.times, self.attempt, task)
+
+    def run(
+        self, cached: CachedLevel, rows: Iterable[Mapping[str, Any]]
     ) -> Iterator[list[tuple[int, bytes]]]:
+        """Run level 0 over the ranges and events of one task.
+
+        Args:
+            cached: The result of `take`.
+            rows: Rows with the names of `POSITIONS_DDL`.
+
+        Yields:
+            (route, frame) pairs.
+
+        Raises:
+            PenstockError: A source or a user function failed.
+        """
         level, (_, parts, levels) = cached.level, cached.unpacked
-        for batch in waited_for(batches, level.clock):
-            for row in batch.to_pylist():
-                if row["event"] == "range":
-                    yield from self._read(level, parts[row["source"]], row)
-                elif row["event"] == "end":
-                    level.end_source(row["source"])
-                else:
-                    level.signal(levels, row["event"].encode())
-                yield level.take_output()
+        for row in rows:
+            if row["event"] == "range":
+                yield from self._read(level, parts[row["source"]], row)
+            elif row["event"] == "end":
+                level.end_source(row["source"])
+            else:
+                level.signal(levels, row["event"].encode())
+            yield level.take_output()
         cached.finish()
         yield level.take_output()
 
     def _read(
-        self, level: LevelZero, part: SplitSource, row: dict[str, Any]
+        self, level: LevelZero, part: SplitSource, row: Mapping[str, Any]
     ) -> Iterator[list[tuple[int, bytes]]]:
         source, split = row["source"], row["split"]
         level.start_split(source, split)

@@ -88,19 +88,32 @@ class SinkTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Stage everything of one task."""
         with carrying(), rare_for_records():
-            message = self._consume(batches)
+            clock, message = TaskClock(START), SinkMessage()
+            self.consume(self._arriving(batches, clock), message, task_id(), clock)
             yield pa.RecordBatch.from_pydict({"message": [pickle.dumps(message, 5)]})
 
-    def _consume(self, batches: Iterable[pa.RecordBatch]) -> SinkMessage:
-        clock = TaskClock(START)
-        arriving = self._arriving(batches, clock)
+    def consume(
+        self, rows: Iterable[Row], message: SinkMessage, task: int, clock: TaskClock
+    ) -> None:
+        """Stage everything of one task, and add what the driver needs to its message.
+
+        After an exception the sinks have aborted, and the message is of no use.
+
+        Args:
+            rows: (route, frame) pairs of records, state, reports and latency; routes do not matter.
+            message: The message of the task.
+            task: Index of the task.
+            clock: Clock of the sinks, in its section `START`.
+
+        Raises:
+            PenstockError: A sink, or whatever makes the rows, failed.
+        """
         sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
         clock.switch(OTHER)
         writers: dict[int, SinkWriter] = {}
         state = _StateFile(Path(self.snapshot))
-        message = SinkMessage()
         try:
-            for _, frame in arriving:
+            for _, frame in rows:
                 header = read_header(frame)
                 if header.kind is FrameKind.REPORT:
                     message.report.merge(decode_report(frame))
@@ -116,7 +129,7 @@ class SinkTask:
                     index = self.sink_of_channel[header.channel]
                     writer = writers.get(index)
                     if writer is None:
-                        writer = writers[index] = self._writer(*sinks[index])
+                        writer = writers[index] = self._writer(*sinks[index], task)
                     before = clock.switch(DECODE)
                     values, _ = decode_records(header, frame)
                     clock.switch(WRITE)
@@ -133,10 +146,9 @@ class SinkTask:
             _abort(writers.values(), failure)
             state.abort()
             raise
-        return message
 
-    def _writer(self, sink: Sink, context: SinkContext) -> SinkWriter:
-        return open_writer(sink, replace(context, subtask=task_id() % self.parallelism))
+    def _writer(self, sink: Sink, context: SinkContext, task: int) -> SinkWriter:
+        return open_writer(sink, replace(context, subtask=task % self.parallelism))
 
     def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
         if self.last_level is None:

@@ -45,7 +45,7 @@ HEAD_NUMBER = -1
 _COLUMNS = [(field.name, field.type) for field in STATE_SCHEMA]
 _BATCH_BYTES = 4 << 20
 _BATCH_ROWS = 4096
-_DAMAGE = (OSError, pa.ArrowException, ValueError, MemoryError)
+DAMAGE = (OSError, pa.ArrowException, ValueError, MemoryError)
 """Exceptions of pyarrow about a damaged file."""
 
 Rows = Iterable[tuple[Any, ...]]
@@ -212,7 +212,7 @@ def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, by
                 if rows.num_rows != count:
                     raise _damaged(path, f"row group {index} has {rows.num_rows} rows of {count}")
                 yield from rows_of(rows.to_batches())
-    except _DAMAGE as cause:
+    except DAMAGE as cause:
         raise _damaged(path, str(cause)) from cause
 
 

@@ -1,0 +1,275 @@
+"""The stages of the Spark job of an epoch, as functions of a partition.
+
+    stage 0            StartTask            rows of positions ─▶ level 0 ─▶ frames
+    stage k            LevelTask            frames of a subtask ─▶ level k ─▶ frames
+    the last stage     EndTask(one of them) … and the sinks consume the frames ─▶ one message
+
+The driver makes them once per run. Spark calls them with the partition and its input as byte strings: in
+stage 0 each is a pickled `StageInput`, later each is a frame. All but the last yield the partition for a
+frame (8 bytes, big-endian) and the frame in turn, as Spark's `PairwiseRDD` expects. The partition of a
+frame is the subtask of its route, and the partition of a stage k is a subtask of level k.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark import TaskContext
+
+from penstock.errors import StateError
+from penstock.failpoint import failpoint
+from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
+from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
+from penstock.spark.failures.translation import carrying
+from penstock.spark.live.epochs.log_frames import (
+    Outcome,
+    arrived_logs,
+    is_log,
+    outcome_frame,
+    outcome_of,
+    sender_frame,
+)
+from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.worker.frames import waited_for
+from penstock.spark.worker.level_zero_tasks import PositionsTask
+from penstock.spark.worker.live_subtasks import ArrivedFrames, LevelDescription, Seed, live_subtask
+from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.sink_task import SinkMessage, SinkTask
+from penstock.spark.worker.worker_memory import LiveAttempt
+from penstock.state.log.subtask_log import LogChange, SubtaskLog
+
+Row = tuple[int, bytes]
+"""(route, frame)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageInput:
+    """The input of a task of stage 0.
+
+    Attributes:
+        rows: Rows with the names of `POSITIONS_DDL`.
+        forward: (route, frame) pairs to send on unchanged, such as views of logs.
+    """
+
+    rows: tuple[Mapping[str, Any], ...]
+    forward: tuple[Row, ...] = ()
+
+
+@dataclass(slots=True)
+class EpochMessage(SinkMessage):
+    """The result of one task of the last stage.
+
+    Attributes:
+        changes: What subtasks wrote to their logs.
+        read: Level and digest of the attempts whose output a subtask of the next level read.
+    """
+
+    changes: list[LogChange] = field(default_factory=list)
+    read: set[tuple[int, bytes]] = field(default_factory=set)
+
+    def add(self, outcome: Outcome) -> None:
+        """Add the outcome of a subtask."""
+        self.read.add(outcome.read)
+        if outcome.change is not None:
+            self.changes.append(outcome.change)
+
+
+def has_lost_output(messages: Iterable[EpochMessage]) -> bool:
+    """Return whether subtasks read different attempts of a task, so that the epoch must be repeated.
+
+    Args:
+        messages: The messages of all tasks of the last stage.
+    """
+    read = set().union(*(message.read for message in messages))
+    return len({level for level, _ in read}) < len(read)
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Runs level 0.
+
+    Attributes:
+        payload: Payload of (level-0 program, {source id: part}, number of levels).
+        attempt: Attempt of the run.
+        subtask_of_route: Route to subtask.
+    """
+
+    payload: Payload
+    attempt: LiveAttempt
+    subtask_of_route: dict[int, int]
+
+    def __call__(self, index: int, inputs: Iterable[bytes]) -> Iterator[bytes]:
+        """Run one task whose output is read by level 1."""
+        with carrying(), self.memory():
+            yield from _to_next(0, index, self.run(index, inputs), self.subtask_of_route)
+
+    def memory(self) -> AbstractContextManager[None]:
+        """Return the context with the settings of the garbage collector."""
+        return rare_for_records()
+
+    def run(self, index: int, inputs: Iterable[bytes]) -> Generator[Row, None, None]:
+        """Run one task.
+
+        Args:
+            index: Index of the task.
+            inputs: Pickled `StageInput`s.
+
+        Raises:
+            PenstockError: A source or a user function failed.
+        """
+        task = PositionsTask(self.payload, attempt=self.attempt)
+        cached = task.take(index)
+        clock = cached.level.clock
+        forward: list[Row] = []
+
+        def rows() -> Iterator[Mapping[str, Any]]:
+            for each in waited_for(inputs, clock):
+                given = pickle.loads(each)
+                forward.extend(given.forward)
+                yield from given.rows
+
+        for frames in task.run(cached, rows()):
+            leaving = [*forward, *frames]
+            forward.clear()
+            before = clock.switch(WAIT)
+            yield from leaving
+            clock.switch(before)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelTask:
+    """Runs the subtasks of a level.
+
+    Attributes:
+        described: The level.
+        directory: Directory of the epochs, with the files of logs.
+        seeds: State of the previous run, which a new log begins with; None if there is none.
+    """
+
+    described: LevelDescription
+    directory: str
+    seeds: SeedFiles | None = None
+
+    def __call__(self, index: int, frames: Iterable[bytes]) -> Iterator[bytes]:
+        """Run one subtask whose output is read by the next level."""
+        described = self.described
+        with carrying(), self.memory():
+            rows = self.run(index, frames)
+            yield from _to_next(described.level, index, rows, described.subtask_of_route)
+
+    def memory(self) -> AbstractContextManager[None]:
+        """Return the context with the settings of the garbage collector."""
+        return paused_for_micro_batch()
+
+    def run(self, index: int, frames: Iterable[bytes]) -> Generator[Row, None, None]:
+        """Run one subtask.
+
+        It is processed if any frame but those of logs arrived, or if its log is seeded.
+
+        Args:
+            index: The subtask.
+            frames: Its frames, in any order.
+
+        Raises:
+            PenstockError: A user function failed, or a log cannot be read or written.
+        """
+        described = self.described
+        subtask = live_subtask(described, index)
+        clock = subtask.clock
+        clock.resume(WAIT)
+        arrived = ArrivedFrames(described.level)
+        for frame in frames:
+            arrived.add(frame)
+        clock.switch(OTHER)
+        own_route = {to: route for route, to in described.subtask_of_route.items()}[index]
+        for frame in arrived.passing:
+            yield own_route, frame
+        logs = arrived_logs(arrived.logs)
+        log = SubtaskLog(Path(self.directory), logs.view)
+        with closing(log), self._written():
+            is_seeded = logs.view.head is None and self._seed(log, index, clock)
+            if is_seeded or arrived.processed or arrived.signals:
+                for row in subtask.process(arrived.processed, log, arrived.snapshots()):
+                    before = clock.switch(WAIT)
+                    yield row
+                    clock.switch(before)
+                failpoint("live.worker.logged")
+            change = log.change(described.level, index)
+        outcome = Outcome(change, (described.level - 1, logs.attempts))
+        yield own_route, outcome_frame(index, outcome)
+
+    def _seed(self, log: SubtaskLog, index: int, clock: TaskClock) -> bool:
+        """Write the state of the previous run into a new log; return whether there is any."""
+        if self.seeds is None:
+            return False
+        before = clock.switch(STATE)
+        Seed(log).add_all(self.seeds.blobs(index))
+        clock.switch(before)
+        failpoint("live.worker.adopted")
+        return True
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as cause:  # functions, sources and backends have errors of ours
+            raise StateError(
+                f"a change log cannot be written to {self.directory}: {cause}",
+                hint="Make room, or make the checkpoint directory writable, and start again.",
+            ) from cause
+
+
+@dataclass(frozen=True, slots=True)
+class EndTask:
+    """Runs the last level, and stages its output.
+
+    Attributes:
+        last: The task of the last level.
+        sink: The sinks.
+    """
+
+    last: StartTask | LevelTask
+    sink: SinkTask
+
+    def __call__(self, index: int, arriving: Iterable[bytes]) -> Iterator[bytes]:
+        """Run one task; it yields one pickled `EpochMessage`."""
+        with carrying(), self.last.memory():
+            clock, message = TaskClock(START), EpochMessage()
+            with closing(self.last.run(index, arriving)) as rows:
+                staged = _without_outcomes(waited_for(rows, clock), message)
+                self.sink.consume(staged, message, index, clock)
+            yield pickle.dumps(message, 5)
+
+
+def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Row]:
+    """Yield what sinks consume; the outcomes of subtasks go to the message."""
+    for row in rows:
+        if is_log(row[1]):
+            message.add(outcome_of(row[1]))
+        else:
+            yield row
+
+
+def _to_next(
+    level: int, task: int, rows: Iterable[Row], subtask_of_route: Mapping[int, int]
+) -> Iterator[bytes]:
+    """Yield partition and frame in turn, and tell every subtask of the next level the attempt."""
+    partitions = {route: to.to_bytes(8, "big") for route, to in subtask_of_route.items()}
+    for route, frame in rows:
+        yield partitions[route]
+        yield frame
+    sender = sender_frame(task, level, _attempt())
+    for partition in partitions.values():
+        yield partition
+        yield sender
+
+
+def _attempt() -> int:
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.taskAttemptId())

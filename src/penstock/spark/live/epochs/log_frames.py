@@ -1,0 +1,114 @@
+"""Frames of kind LOG: the logs of subtasks, and the attempts of the tasks that sent frames.
+
+    frame     from → to                              content
+    view      stage 0 → a subtask                    its log as of the newest record
+    sender    a task → every task of the next level  the task and its attempt
+    outcome   a subtask → the last stage             what it wrote to its log, and whose output it read
+
+If Spark loses the output of a task, it runs the task again, and functions need not be deterministic. Then
+some readers may have read the output of the first attempt, and others that of the second. PySpark does not
+tell a task the attempt of its stage. So every task tells all its readers its own attempt, readers digest the
+attempts that they read, and the driver compares the digests of a level (see `EpochMessage`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from penstock.program.channel import SINK_LEVEL
+from penstock.state.log.subtask_log import LogChange, LogView
+from penstock.wire.frame import FrameHeader, FrameKind, encode_payload, load_payload, read_header
+
+
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """A task that sent frames.
+
+    Attributes:
+        task: Index of the task in its level.
+        attempt: Spark's id of the attempt.
+    """
+
+    task: int
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a subtask, besides what it sends.
+
+    Attributes:
+        change: What it wrote to its log, None if it wrote nothing.
+        read: The level that it read from, and a digest of the attempts.
+    """
+
+    change: LogChange | None
+    read: tuple[int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ArrivedLogs:
+    """The content of all frames of kind LOG for one subtask.
+
+    Attributes:
+        view: Its log.
+        attempts: Digest of the attempts whose output it read.
+    """
+
+    view: LogView
+    attempts: bytes
+
+
+def view_frame(level: int, view: LogView) -> bytes:
+    """Return the frame that takes the view of a log to its subtask, for `StageInput.forward`."""
+    return _frame(0, level, view)
+
+
+def sender_frame(task: int, level: int, attempt: int) -> bytes:
+    """Return the frame with which a task tells its attempt.
+
+    Args:
+        task: Index of the task.
+        level: Level of the task.
+        attempt: Spark's id of the attempt.
+    """
+    return _frame(task, level + 1, Sender(task, attempt))
+
+
+def outcome_frame(task: int, outcome: Outcome) -> bytes:
+    """Return the frame with the outcome of a subtask."""
+    return _frame(task, SINK_LEVEL, outcome)
+
+
+def is_log(frame: bytes) -> bool:
+    """Return whether a frame is of kind LOG."""
+    return read_header(frame).kind is FrameKind.LOG
+
+
+def outcome_of(frame: bytes) -> Outcome:
+    """Return the content of an outcome frame."""
+    outcome = load_payload(frame)
+    assert isinstance(outcome, Outcome), "nothing else is sent to the last stage"
+    return outcome
+
+
+def arrived_logs(frames: Iterable[bytes]) -> ArrivedLogs:
+    """Return the content of the frames of kind LOG that arrived at a subtask."""
+    view = None
+    senders: list[tuple[int, int]] = []
+    for frame in frames:
+        content = load_payload(frame)
+        if isinstance(content, Sender):
+            senders.append((content.task, content.attempt))
+        else:
+            view = content
+    assert isinstance(view, LogView), "the driver sends one to every subtask in every epoch"
+    return ArrivedLogs(view, hashlib.sha256(repr(sorted(senders)).encode()).digest()[:8])
+
+
+def _frame(task: int, level: int, content: LogView | Sender | Outcome) -> bytes:
+    header = FrameHeader(task, 0, 0, level, FrameKind.LOG, 1)
+    return encode_payload(header, pickle.dumps(content, 5))

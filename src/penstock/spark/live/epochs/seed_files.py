@@ -1,0 +1,85 @@
+"""The state of the previous run, which the first epoch of a run writes into the logs of its subtasks.
+
+It is in Parquet files with rows (operator, key_group, blob). Each subtask reads the rows of its operators
+and key groups; of row groups without such rows it does not read the blobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import compress
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from penstock.errors import StateError
+from penstock.spark.worker.state_sources import DAMAGE, STATE_SCHEMA, signed_group
+from penstock.state.log.blob import BLOB_BYTES
+from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.wire.canonical.key_groups import subtask_of
+
+_EVERY_SUBTASK = signed_group(BROADCAST_GROUP)
+_HINT = "Restore the checkpoint directory from a copy, or start in a new one."
+
+
+@dataclass(frozen=True, slots=True)
+class SeedFiles:
+    """The state for one level; the files may have that of others too.
+
+    Attributes:
+        paths: The files.
+        operators: uid of each operator of the level, and the number of its subtasks: the first ones.
+        max_parallelism: Number of key groups.
+    """
+
+    paths: tuple[str, ...]
+    operators: dict[str, int]
+    max_parallelism: int
+
+    def blobs(self, subtask: int) -> Iterator[bytes]:
+        """Yield the blobs of one subtask; a few megabytes are in memory at once.
+
+        Args:
+            subtask: The subtask.
+
+        Raises:
+            StateError: A file is missing or damaged; the error names it.
+        """
+        for path in map(Path, self.paths):
+            if not path.exists():
+                raise StateError(f"the state file {path} is gone", hint=_HINT)
+            try:
+                yield from self._blobs_of(path, subtask)
+            except DAMAGE as cause:
+                raise StateError(
+                    f"the state file {path} is damaged: {cause}", hint=_HINT
+                ) from cause
+
+    def _blobs_of(self, path: Path, subtask: int) -> Iterator[bytes]:
+        with pq.ParquetFile(path) as file:
+            for number in range(file.num_row_groups):
+                owners = file.read_row_group(number, columns=["operator", "key_group"])
+                rows = zip(*(column.to_pylist() for column in owners.columns), strict=True)
+                wanted = [self._is_of(subtask, *row) for row in rows]
+                if any(wanted):
+                    for blob in compress(_blobs_in(file, number), wanted):
+                        yield blob.as_py()
+
+    def _is_of(self, subtask: int, operator: str, key_group: int) -> bool:
+        parallelism = self.operators.get(operator)
+        if parallelism is None:
+            return False
+        if key_group == _EVERY_SUBTASK:
+            return True
+        return subtask_of(key_group, parallelism, self.max_parallelism) == subtask
+
+
+def _blobs_in(file: Any, number: int) -> Iterator[Any]:
+    """Yield the blobs of a row group as Arrow scalars, from batches of a few megabytes."""
+    group = file.metadata.row_group(number)
+    size = group.column(STATE_SCHEMA.names.index("blob")).total_uncompressed_size
+    rows = max(BLOB_BYTES * group.num_rows // max(size, 1), 1)
+    for batch in file.iter_batches(rows, row_groups=[number], columns=["blob"]):
+        yield from batch.column(0)
