@@ -25,6 +25,14 @@ BrokenPipeError: [Errno 32] Broken pipe
 Exception ignored in: <_io.BufferedWriter name=5>
 BrokenPipeError: [Errno 32] Broken pipe
 """
+STOPPED = """Traceback (most recent call last):
+  File "/pyspark.zip/pyspark/daemon.py", line 264, in manager
+  File "/pyspark.zip/pyspark/daemon.py", line 95, in worker
+BrokenPipeError: [Errno 32] Broken pipe
+"""
+USERS_PIPE = STOPPED.replace(
+    "BrokenPipe", '  File "/home/me/job.py", line 3, in send\nBrokenPipe', 1
+)
 USERS = """Traceback (most recent call last):
   File "/home/me/job.py", line 3, in count
     1 / 0
@@ -43,12 +51,24 @@ READERS = CLOSED.replace("raise EOFError\nEOFError", "raise ValueError\nValueErr
         ("hello\n\nworld\n", "hello\n\nworld\n"),
         ("a\n" + CLOSED + "b\n", "a\nb\n"),
         ("a\n" + LATE + "b\n", "a\nb\n"),
+        ("a\n" + STOPPED + STOPPED + "b\n", "a\nb\n"),
+        (USERS_PIPE + "b\n", USERS_PIPE + "b\n"),
         (USERS + "b\n", USERS + "b\n"),
         (CLOSED + USERS, USERS),
         ("Setting default log level to x\n\nb\n", "b\n"),
         ("Traceback (most recent call last):\n  cut", "Traceback (most recent call last):\n  cut"),
     ],
-    ids=["lines", "closed reader", "late reader", "user's traceback", "both", "chatter", "cut"],
+    ids=[
+        "lines",
+        "closed reader",
+        "late reader",
+        "stopped workers",
+        "user's pipe",
+        "user's traceback",
+        "both",
+        "chatter",
+        "cut",
+    ],
 )
 def test_lines_that_say_something_pass(printed, passed, capsys):
     pipe = io.BytesIO(printed.encode())

@@ -22,11 +22,13 @@ from penstock.config.configuration import Configuration
 from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
+from penstock.spark.session.exit_files import start_forgetting
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
 from penstock.spark.session.secret_settings import on_command_line
 from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
 from penstock.spark.session.temporary_directory import TemporaryDirectory
+from penstock.spark.session.worker_sockets import socket_settings
 
 _MIN_JAVA = 17
 
@@ -125,12 +127,17 @@ def _make_session(configuration: Configuration) -> SparkSession:
         **users,
         **RUNTIME,
     }
+    temporary = TemporaryDirectory()
+    sockets = socket_settings(settings, temporary)
+    settings = {**sockets, **settings}
     if SparkContext._gateway is None:  # noqa: SLF001 - the JVM outlives a stopped context
-        temporary = TemporaryDirectory()
         settings = _with_temporary_files(settings, temporary.path)
         SparkContext(conf=_conf(settings), gateway=_launched(settings, temporary))
     session = SparkSession.builder.config(conf=_conf(settings)).getOrCreate()
     session.sparkContext.setLogLevel(settings.get("spark.log.level", "OFF"))
+    gateway = SparkContext._gateway  # noqa: SLF001 - see above
+    if sockets and gateway is not None:
+        start_forgetting(gateway)
     return session
 
 

@@ -23,6 +23,7 @@ _NOISE = re.compile(
 )
 
 _READER = "/python_streaming_source_runner.py"
+_DAEMON = "/pyspark/daemon.py"
 _CLOSED = re.compile(
     r"^(EOFError|BrokenPipeError|ConnectionResetError)\b"
     # the reader started too late: the JVM has ended with its own error
@@ -45,8 +46,9 @@ def pass_on(pipe: IO[bytes], target_name: str) -> threading.Thread:
 class _Lines:
     """Decides which lines are forwarded.
 
-    A traceback is buffered until it is complete. A traceback of Spark's reader of a streaming source
-    whose connection the JVM closed at the end of the query is suppressed too.
+    A traceback is buffered until it is complete. A traceback of Spark's own code, whose connection the JVM
+    closed, is suppressed too: of the reader of a streaming source at the end of the query, and of a worker
+    whose task was stopped. Over Unix sockets a worker cannot write after that; over TCP nothing fails.
     """
 
     def __init__(self) -> None:
@@ -76,8 +78,14 @@ class _Lines:
 
     def _end_of_traceback(self) -> list[str]:
         found, self._traceback = self._traceback, []
-        self._after_noise = bool(_CLOSED.match(found[-1]) and any(_READER in at for at in found))
+        self._after_noise = bool(_CLOSED.match(found[-1]) and _is_of_spark(found))
         return [] if self._after_noise else found
+
+
+def _is_of_spark(traceback: list[str]) -> bool:
+    """Return whether a traceback is of Spark's reader, or of its worker outside of a function."""
+    places = [line for line in traceback if line.startswith("  File ")]
+    return any(_READER in place for place in places) or any(_DAEMON in at for at in places[-1:])
 
 
 def _copy(pipe: IO[bytes], target_name: str) -> None:

@@ -1,0 +1,75 @@
+"""Unix domain sockets between the JVM of a local session and its Python workers.
+
+Over TCP every Python stage of a small job waits some 40 ms for a delayed acknowledgement. Over Unix sockets
+Spark has no authentication: whoever may open the file of a socket may send a worker code. So the files
+are in a directory of this user only.
+
+    TMP/penstock-UID/spark-XXXXXXXX/sockets/.UUID.sock
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import re
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from penstock.spark.session.temporary_directory import TemporaryDirectory
+
+_ENABLED = "spark.python.unix.domain.socket.enabled"
+_DIRECTORY = "spark.python.unix.domain.socket.dir"
+
+_NAME = "sockets"
+_LONGEST = 61
+"""Most bytes of a directory: with the name of a socket a path must be shorter than 108, on macOS 104."""
+_SHORT = Path("/tmp")  # noqa: S108 - what is made below it is of this user only
+_LOCAL = re.compile(r"local(\[.*)?")
+"""Masters whose workers are on this machine. Executors elsewhere do not have the directory."""
+
+_logger = logging.getLogger("penstock")
+
+
+def socket_settings(settings: Mapping[str, str], temporary: TemporaryDirectory) -> dict[str, str]:
+    """Return the settings of sockets that a session lacks; none if it is not to have sockets.
+
+    Args:
+        settings: All other settings, the user's included.
+        temporary: The directory of temporary files of the session.
+    """
+    is_wanted = settings.get(_ENABLED, "true").lower() == "true"
+    if not is_wanted or not _LOCAL.fullmatch(settings["spark.master"]):
+        return {}
+    if _DIRECTORY in settings:
+        return {_ENABLED: "true"}
+    path = _made(temporary)
+    return {} if path is None else {_ENABLED: "true", _DIRECTORY: str(path)}
+
+
+def _made(temporary: TemporaryDirectory) -> Path | None:
+    """Make the directory of the sockets; return None if there is no place with a short path."""
+    parent = temporary.path
+    if not _is_short(parent):
+        with suppress(OSError):
+            parent = TemporaryDirectory(_SHORT).path
+    path = parent / _NAME
+    if not _is_short(parent):
+        _logger.info("Python workers are reached over TCP: %s is too long for Unix sockets", path)
+        return None
+    path.mkdir(stat.S_IRWXU, exist_ok=True)
+    # A process that ends without stopping its session leaves the socket of its accumulators.
+    atexit.register(_remove, path, os.getpid())
+    return path
+
+
+def _is_short(parent: Path) -> bool:
+    return len(os.fsencode(parent / _NAME)) <= _LONGEST
+
+
+def _remove(path: Path, owner: int) -> None:
+    if os.getpid() == owner:  # a forked process may run these functions too
+        shutil.rmtree(path, ignore_errors=True)

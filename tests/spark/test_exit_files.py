@@ -1,0 +1,49 @@
+"""Sockets are forgotten when they are gone; other files that the JVM removes at its end are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from penstock.spark.session.exit_files import forget_removed_files
+
+SOCKETS = "spark.python.unix.domain.socket.dir"
+
+
+def exit_files() -> set[str]:
+    """Return what the JVM removes at its end."""
+    gateway: Any = SparkContext._gateway
+    field = gateway.jvm.java.lang.Class.forName("java.io.DeleteOnExitHook").getDeclaredField(
+        "files"
+    )
+    field.setAccessible(True)
+    return set(gateway.jvm.java.lang.String.join("\n", field.get(None)).splitlines())
+
+
+def test_removed_sockets_are_forgotten(session: SparkSession, tmp_path: Path) -> None:
+    gateway: Any = SparkContext._gateway
+    kept, removed = tmp_path / "kept", tmp_path / "removed"
+    for path in (kept, removed):
+        path.touch()
+        gateway.jvm.java.io.File(str(path)).deleteOnExit()
+    removed.unlink()
+    for _ in range(3):
+        session.range(3).collect()
+    sockets = session.conf.get(SOCKETS)
+    assert sockets is not None
+    assert len([name for name in exit_files() if name.startswith(sockets)]) >= 3
+    forget_removed_files(gateway, settle_seconds=0.1)
+    left = exit_files()
+    assert str(kept) in left
+    assert str(removed) not in left
+    assert all(Path(name).exists() for name in left)
+
+
+def test_a_session_s_sockets_are_of_its_user_only(session: SparkSession) -> None:
+    assert session.conf.get("spark.python.unix.domain.socket.enabled") == "true"
+    sockets = Path(session.conf.get(SOCKETS) or "")
+    assert sockets.stat().st_mode & 0o077 == 0
+    assert list(sockets.glob(".*.sock")), "accumulators"
