@@ -20,9 +20,10 @@ from penstock.spark.job.run_outline import SourceOutline
 from penstock.spark.live import pending_input as pending_module
 from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.positions import ControlLog, PositionsReader, taken_at_once
+from penstock.spark.sources.positions import ControlLog, PositionsReader
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamKind
+from penstock.spark.sources.split_advance import taken_at_once
 
 
 def positions(tmp_path: Path, splits: list[Any], **options: Any) -> PositionsReader:

@@ -28,6 +28,7 @@ from penstock.spark.job.run_outline import RunOutline, outline_of, source_record
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.positions import ControlLog, PositionsReader
 from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.stream_positions import stream_offsets
 from penstock.state.savepoint import Savepoint, SourceRecord, StateFile, WatermarkRecord
 
 NO_TIME = WatermarkStrategy.no_watermarks()
@@ -225,7 +226,9 @@ def test_positions_are_those_of_the_micro_batch(tmp_path):
     files_log(tmp_path / "spark", "11", d=11)
     pinned = Pinned(splits={(1, 0): [(10, None)]})
     earlier = {(0, 0): PinnedFiles({"file:///in%20dir/before": (1, 2)}, "")}
-    files, numbers = source_records(outline, pinned, earlier, tmp_path, 4)
+    files, numbers = source_records(
+        outline, pinned, earlier, tmp_path, stream_offsets(tmp_path / "spark", 4)
+    )
     assert numbers.position == {"splits": [[30, None]]}
     names = {uri.rsplit("/", 1)[-1] for uri in files.read["0"]["files"]}
     assert names == {"before", "a", "b", "c"}
@@ -239,19 +242,17 @@ def test_bounded_files_that_were_not_read_are_left(tmp_path):
     files_log(tmp_path / "spark", "0", a=0, foreign=0)
     pinned = {f"file:///in%20dir/{name}": (1, 2) for name in "ab"}
     given = Pinned(files={(0, 0): PinnedFiles(pinned, "{}")})
-    (record_,) = source_records(outline, given, {}, tmp_path, 0)
+    (record_,) = source_records(outline, given, {}, tmp_path, stream_offsets(tmp_path / "spark", 0))
     assert list(record_.position["left"]["files"]) == ["file:///in%20dir/b"]
     assert list(record_.read["0"]["files"]) == ["file:///in%20dir/a"]
 
 
 @pytest.mark.parametrize("text", ["", "v2\n{}\n{}", "nonsense"])
 def test_a_checkpoint_of_another_layout_is_named(tmp_path, text):
-    plan = plan_of({"numbers": ENDLESS}, uids=())
-    outline = outline_of(plan, plan.runs[0], "id", "job")
     (tmp_path / "spark" / "offsets").mkdir(parents=True)
     (tmp_path / "spark" / "offsets" / "3").write_text(text)
     with pytest.raises(PenstockError, match="offsets/3"):
-        source_records(outline, Pinned(splits={(0, 0): [(0, None)]}), {}, tmp_path, 3)
+        stream_offsets(tmp_path / "spark", 3)
 
 
 def test_watermarks_of_a_savepoint_name_no_numbers():

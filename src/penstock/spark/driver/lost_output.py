@@ -30,7 +30,11 @@ class LostOutput:
         Args:
             failure: The failure of Spark.
         """
-        if _SPARK_SAYS not in str(failure) or self._in_a_row == MOST_IN_A_ROW:
+        return _SPARK_SAYS in str(failure) and self.repeat()
+
+    def repeat(self) -> bool:
+        """Return whether to repeat work whose output Spark lost; if so, it publishes an event."""
+        if self._in_a_row == MOST_IN_A_ROW:
             return False
         self._in_a_row += 1
         self._events.publish(Repeating(self._in_a_row, MOST_IN_A_ROW))

@@ -88,6 +88,12 @@ class SinkStage:
             self._fence()
             committer.recover()
 
+    def task(self, snapshot: Path, last_level: BatchLevelTask | None = None) -> SinkTask:
+        """Return the function of the last stage; see `stage`."""
+        return SinkTask(
+            self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
+        )
+
     def stage(
         self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
     ) -> StagedEpoch:
@@ -98,9 +104,7 @@ class SinkStage:
             snapshot: Directory for state.
             last_level: The last level of a batch run, which runs in the processes of the sink stage.
         """
-        task = SinkTask(
-            self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
-        )
+        task = self.task(snapshot, last_level)
         epoch = StagedEpoch()
         started_ns = perf_counter_ns()
         rows = frames.mapInArrow(task, MESSAGE_DDL).collect()

@@ -18,7 +18,6 @@ from penstock.runtime.task.report import Report
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamReading
-from penstock.spark.sources.stream_positions import stream_offsets
 from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
@@ -229,7 +228,7 @@ def source_records(
     pinned: Pinned,
     earlier: Mapping[tuple[int, int], PinnedFiles],
     run_directory: Path,
-    batch: int,
+    offsets: list[str | None],
 ) -> tuple[SourceRecord, ...]:
     """Return the positions of sources at the end of a micro-batch.
 
@@ -238,12 +237,11 @@ def source_records(
         pinned: Its input.
         earlier: Files that were read before the run.
         run_directory: Directory of the run in the checkpoint directory.
-        batch: The micro-batch.
+        offsets: Offsets of all streams at its end, as in Spark's checkpoint.
 
     Raises:
         StateError: Spark's checkpoint has an unknown format.
     """
-    offsets = stream_offsets(run_directory / "spark", batch)
     records = []
     for source in outline.sources:
         read = {part: files for (owner, part), files in earlier.items() if owner == source.id}

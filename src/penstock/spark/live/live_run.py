@@ -27,7 +27,7 @@ from penstock.api.environment.job import RunSummary
 from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged, MicroBatch, PendingInputMeasured, Switched
+from penstock.metrics.listener import AdmissionChanged, Switched
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import checkpoint_interval
 from penstock.plan.phases.regions import region_of
@@ -45,6 +45,7 @@ from penstock.spark.job.run_outline import outline_of
 from penstock.spark.live.admission import FileAdmission
 from penstock.spark.live.bounded_inputs import BoundedInputs
 from penstock.spark.live.live_columns import LiveColumns
+from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.own_positions import own_positions
 from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.live.planned_files import PlannedFiles
@@ -65,9 +66,6 @@ from penstock.spark.worker.worker_memory import live_attempt, note_ended
 _POLL_SECONDS = 0.05
 _TICK_MS = 200
 """Least time between two ticks; a timer fires late by at most this time and a micro-batch."""
-
-_FEW_RECORDS = 16
-_LARGE_STATE_BYTES = 64 << 20
 
 
 class _MicroBatchFailedError(Exception):
@@ -116,9 +114,8 @@ class LiveRun:
         self._running: StreamingQuery | None = None
         self._is_started = threading.Event()
         self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
-        self._lag_ms: int | None = None
-        self._published: tuple[int | None, int | None] | None = None
-        self.report = Report()
+        self._progress = LiveProgress(job.events)
+        self.report = self._progress.report
         self._columns: LiveColumns | None = None
         self._failure: BaseException | None = None
         self._lost = LostOutput(job.events)
@@ -148,7 +145,7 @@ class LiveRun:
         self._pending = InputMonitor(job, self._outline, pinned, directory)
         reads = replace(
             job.read_context(run, programs, pinned),
-            first_records=self._first_records(),
+            first_records=self._first_state.first_records(),
             attempt=self._attempt,
         )
         self._columns = LiveColumns(reads)
@@ -195,13 +192,6 @@ class LiveRun:
                     self._job.events.publish(switched)
                 failpoint("live.started")
                 return self._follow(query, reads, final)
-
-    def _first_records(self) -> int:
-        """Return the size of the first micro-batch: small, if much state must be decoded.
-
-        A key group is decoded when it is first needed, and few records need few key groups.
-        """
-        return _FEW_RECORDS if self._first_state.size_bytes() >= _LARGE_STATE_BYTES else 0
 
     def _level(self, frames: DataFrame, program: LevelProgram) -> DataFrame:
         options = self._job.plan.options
@@ -272,7 +262,8 @@ class LiveRun:
             self._job.report_metrics(self._run.index, number, staged.report)
             if self._pending is not None:
                 self._pending.note_read(number, files)
-            self._publish(number, staged.report, time.monotonic() - started)
+            left = PendingInput() if self._pending is None else self._pending.current
+            self._progress.publish(number, staged.report, time.monotonic() - started, left)
             self._savepoints.after_commit(number, staged, snapshot)
             failpoint("live.committed")
             self._job.directory.fence()  # otherwise Spark would record the micro-batch as committed
@@ -297,28 +288,6 @@ class LiveRun:
     def _check_files_again(self, number: int) -> None:
         assert self._files is not None, "the query is started after it"
         self._files.check_again(number)
-
-    def _publish(self, number: int, report: Report, seconds: float) -> None:
-        if report.records_read == 0:
-            return  # only a control event or a tick: no event for the user
-        greatest = report.greatest_timestamp_ms
-        lag = None if greatest is None else time.time_ns() // 1_000_000 - greatest
-        self._lag_ms = lag
-        total = self.report.records_read
-        left = PendingInput() if self._pending is None else self._pending.current
-        self._published = left.records, left.files
-        self._job.events.publish(
-            MicroBatch(
-                number,
-                report.records_read,
-                total,
-                seconds,
-                lag,
-                records_behind=left.records,
-                files_behind=left.files,
-                catch_up_seconds=left.seconds,
-            )
-        )
 
     def _follow(self, query: StreamingQuery, reads: ReadContext, final: FinalFailure) -> bool:
         """Watch the query until it is complete, stopped or fails, or the job is cancelled.
@@ -346,10 +315,10 @@ class LiveRun:
             self._savepoints.poll()
             self._call_for_timers()
             if self._pending is not None:
-                self._pending.measure(self._lag_ms)
+                self._pending.measure(self._progress.lag_ms)
                 if self._pending.measurements > measurements:
                     measurements = self._pending.measurements
-                    self._publish_pending(self._pending.current)
+                    self._progress.publish_pending(self._pending.current)
                     wanted, waiting = self._pending.files_per_batch(), self._pending.files_waiting()
                     self._admission.note(wanted, waiting)
             if self._admission.is_due and not query.status["isTriggerActive"]:
@@ -362,13 +331,6 @@ class LiveRun:
                 return False
             time.sleep(_POLL_SECONDS)
         return False
-
-    def _publish_pending(self, left: PendingInput) -> None:
-        """Publish the pending input, if it differs from that of the last event."""
-        if self._published not in {None, (left.records, left.files)}:
-            self._published = left.records, left.files
-            looked = PendingInputMeasured(left.records, left.files, left.seconds)
-            self._job.events.publish(looked)
 
     def _lists_anew(self) -> bool:
         return self._files is not None and self._files.is_due

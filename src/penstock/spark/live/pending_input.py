@@ -26,9 +26,9 @@ from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, SourceOutline
 from penstock.spark.sources.file_paths import local_file, metadata_path
-from penstock.spark.sources.positions import taken_at_once
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import PendingFilesContext
+from penstock.spark.sources.split_advance import taken_at_once
 from penstock.spark.sources.stream_positions import files_read, last_batches, stream_offsets
 from penstock.spark.sources.table import row_named
 
@@ -64,6 +64,68 @@ class PendingInput:
     seconds: float | None = None
 
 
+class PendingEstimates:
+    """Estimates from several measurements when no input will be pending."""
+
+    def __init__(self) -> None:
+        self._estimates = CatchUp(), CatchUp(), CatchUp()
+
+    def note(
+        self, now_seconds: float, records: int | None, files: int | None, lag_ms: int | None
+    ) -> PendingInput:
+        """Add a measurement.
+
+        Args:
+            now_seconds: On a monotonic clock.
+            records: Pending records, None if no source numbers them.
+            files: Pending files, None if no source has files.
+            lag_ms: Wall clock minus event time, None without watermarks.
+
+        Returns:
+            The pending input, with the estimated time.
+        """
+        lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
+        lefts = records, files, lag
+        pairs = zip(self._estimates, lefts, strict=True)
+        times = [estimate.note(now_seconds, left) for estimate, left in pairs]
+        # All known counts must reach 0; event time is used only if there are no counts.
+        counted = [
+            seconds for seconds, left in zip(times[:2], lefts[:2], strict=True) if left is not None
+        ]
+        if not counted:
+            seconds = times[2]
+        else:
+            seconds = None if None in counted else max(s for s in counted if s is not None)
+        return PendingInput(records, files, seconds)
+
+
+class PendingRecords:
+    """The pending records of a live run that knows them at every moment.
+
+    Attributes:
+        current: The pending input.
+    """
+
+    def __init__(self) -> None:
+        self._estimates = PendingEstimates()
+        self._next_estimate = 0.0
+        self.current = PendingInput()
+
+    def note(self, records: int | None, lag_ms: int | None) -> None:
+        """Note the pending records after an epoch; the time is estimated every few seconds.
+
+        Args:
+            records: Pending records, None if no source numbers them.
+            lag_ms: Wall clock minus event time, None without watermarks.
+        """
+        now = time.monotonic()
+        if now >= self._next_estimate:
+            self._next_estimate = now + MEASURE_SECONDS
+            self.current = self._estimates.note(now, records, None, lag_ms)
+        seconds = 0.0 if records == 0 else self.current.seconds
+        self.current = PendingInput(records, None, seconds)
+
+
 class InputMonitor:
     """Measures the pending input of one live run.
 
@@ -85,7 +147,7 @@ class InputMonitor:
         self._outline = outline
         self._pinned = pinned
         self._checkpoint = run / "spark"
-        self._estimates = CatchUp(), CatchUp(), CatchUp()
+        self._estimates = PendingEstimates()
         self._next_measurement = 0.0
         self._files_waiting: dict[int, set[str]] = {}
         self._noted: list[tuple[int, dict[int, set[str]]]] = []
@@ -151,19 +213,7 @@ class InputMonitor:
             self._count_noted()
         waiting = self._files_waiting.values()
         files = sum(map(len, waiting)) if waiting else None
-        lag = None if lag_ms is None else max(lag_ms / 1000 - _NOTABLE_LAG_SECONDS, 0.0)
-        lefts = records, files, lag
-        pairs = zip(self._estimates, lefts, strict=True)
-        times = [estimate.note(now, left) for estimate, left in pairs]
-        # All known counts must reach 0; event time is used only if there are no counts.
-        counted = [
-            seconds for seconds, left in zip(times[:2], lefts[:2], strict=True) if left is not None
-        ]
-        if not counted:
-            seconds = times[2]
-        else:
-            seconds = None if None in counted else max(s for s in counted if s is not None)
-        self.current = PendingInput(records, files, seconds)
+        self.current = self._estimates.note(now, records, files, lag_ms)
 
     def files_per_batch(self) -> dict[int, int]:
         """Return the number of files per micro-batch of each file source, given the pending files.

@@ -1,12 +1,13 @@
-"""Removes files of initial state that a live run has copied into Spark's checkpoint.
+"""Removes files of initial state that a live run has copied into its checkpoint.
 
-    run-0.done            names files of run-0/snapshot, the only copy of the state
-    run-1/spark/commits/0 the first micro-batch has read them: Spark's checkpoint contains the state
-    second micro-batch,   the files are removed
+    run-0.done             names files of run-0/snapshot, the only copy of the state
+    run-1/spark/commits/0, the first micro-batch has read them: the checkpoint of the query, or the
+    run-1/epochs/records/… records of the loop, contain the state
+    second micro-batch,    the files are removed
     or end of the run
 
 Between the last two both exist, and the newer one counts. A driver that is killed while it removes files
-leaves some; the next one removes them before it starts. If Spark's commits are lost afterwards, the
+leaves some; the next one removes them before it starts. If the commits are lost afterwards, the
 missing files are an error that names them, and never an empty state.
 """
 
@@ -17,6 +18,12 @@ from pathlib import Path
 
 from penstock.failpoint import failpoint
 from penstock.spark.job.job_directory import JobDirectory
+
+_COMMITS = ("spark/commits", "epochs/records")
+"""Directories of a run with a file per committed micro-batch, of the query and of the loop of epochs."""
+
+_FEW_RECORDS = 16
+_LARGE_STATE_BYTES = 64 << 20
 
 
 class FirstState:
@@ -35,6 +42,13 @@ class FirstState:
     def size_bytes(self) -> int:
         """Return the size of the files that are still needed."""
         return sum(path.stat().st_size for path in self.files or ())
+
+    def first_records(self) -> int:
+        """Return the size of the first micro-batch: small, if much state must be decoded; 0 is usual.
+
+        A key group is decoded when it is first needed, and few records need few key groups.
+        """
+        return _FEW_RECORDS if self.size_bytes() >= _LARGE_STATE_BYTES else 0
 
     def begin_micro_batch(self, number: int) -> None:
         """Remove the files if a micro-batch was committed before this one.
@@ -69,8 +83,8 @@ def is_superseded(directory: JobDirectory, run: int) -> bool:
     """
     if directory.step(f"run-{run}.done") is not None:
         return True
-    commits = directory.path / f"run-{run}" / "spark" / "commits"
-    return any(path.name.isdigit() for path in commits.glob("*"))
+    commits = (directory.path / f"run-{run}" / folder for folder in _COMMITS)
+    return any(path.name.isdigit() for folder in commits for path in folder.glob("*"))
 
 
 def remove_superseded(directory: JobDirectory, files: Sequence[Path]) -> None:

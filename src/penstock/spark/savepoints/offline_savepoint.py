@@ -31,12 +31,12 @@ from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.job.run_outline import RunOutline, source_records
 from penstock.spark.savepoints.savepoint_requests import new_request_id
-from penstock.spark.savepoints.savepoint_taker import STOPPED, unwritable
+from penstock.spark.savepoints.savepoint_writer import STOPPED, unwritable
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.stream_positions import last_batches
+from penstock.spark.sources.stream_positions import last_batches, stream_offsets
 from penstock.spark.worker.state_sources import HEAD_NUMBER
 from penstock.state.log.change_log import Head
 from penstock.state.savepoint import (
@@ -78,7 +78,9 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
                 read_state_rows(session, job.path).write.parquet(str(rows))
             query = QueryCheckpoint(directory / "spark", batch)
             report = _report(session, query, outline, pinned)
-            sources = source_records(outline, pinned, _read_before(job, run), directory, batch)
+            offsets = stream_offsets(directory / "spark", batch)
+            read = _read_before(job, run)
+            sources = source_records(outline, pinned, read, directory, offsets)
             files = copy_state(sorted(rows.glob("*.parquet")), target)
             write_manifest(
                 target, outline.savepoint(request_id, report, sources, files, drained=False)

@@ -29,6 +29,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from penstock.spark.failures.translation import carrying
 from penstock.spark.sources.position_rows import POSITIONS_DDL
+from penstock.spark.sources.split_advance import Budgets, SplitReading, advance, is_at_end
 from penstock.wire.atomic_file import read_verified, write_verified
 from penstock.wire.fence import Fence
 
@@ -87,16 +88,14 @@ class PositionRows(InputPartition):
     rows: list[tuple[str, int, int, int, int, bool]]
 
 
-def taken_at_once(waiting: int, usual: int, factor: int) -> int:
-    """Return the size of a micro-batch for the pending input: above the usual size if much is pending.
-
-    It is a fraction of the pending input, so that it returns to the usual size:
-
-        waiting   up to usual * factor      usual
-                  up to usual * factor**2   waiting / factor
-                  more                      usual * factor
-    """
-    return max(usual, min(waiting // factor, usual * factor))
+def _reading(described: dict[str, Any]) -> SplitReading:
+    return SplitReading(
+        described["source"],
+        tuple((start, stop) for start, stop in described["splits"]),
+        described["rate"],
+        described.get("ends", False),
+        described.get("tasks"),
+    )
 
 
 class PositionsReader(DataSourceStreamReader):
@@ -105,19 +104,18 @@ class PositionsReader(DataSourceStreamReader):
     def __init__(self, options: dict[str, str]) -> None:
         self._control = ControlLog(Path(options["control"]))
         self._fence = Fence.of_text(options["fence"]) if "fence" in options else None
-        self._sources: list[dict[str, Any]] = json.loads(options["sources"])
-        self._max_records = int(options["max_records"])
-        self._catch_up_factor = int(options.get("catch_up_factor", "1"))
+        self._readings = [_reading(each) for each in json.loads(options["sources"])]
+        factor = int(options.get("catch_up_factor", "1"))
+        self._budgets = Budgets(int(options["max_records"]), factor)
         self._first_records = int(options.get("first_records", "0"))
         self._last_call = time.monotonic()
-        self._allowance: dict[int, float] = {}
 
     @carrying()
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return the offset before all events and positions."""
         begin: dict[str, Any] = {"control": 0, "tick": 0}
-        for source in self._sources:
-            begin[str(source["source"])] = [start for start, _ in source["splits"]]
+        for reading in self._readings:
+            begin[str(reading.source)] = [start for start, _ in reading.splits]
         return begin
 
     @carrying()
@@ -135,13 +133,11 @@ class PositionsReader(DataSourceStreamReader):
         now = time.monotonic()
         elapsed, self._last_call = now - self._last_call, now
         end: dict[str, Any] = {"control": self._control.count(), "tick": self._control.tick()}
-        for source in self._sources:
-            name = str(source["source"])
-            budget = self._budget(source, start, elapsed)
-            end[name] = _advance(start[name], source["splits"], budget)
-            if source["rate"] is not None:
-                taken = sum(end[name]) - sum(start[name])
-                self._allowance[source["source"]] -= taken
+        for reading in self._readings:
+            name = str(reading.source)
+            budget = self._budget(reading, start, elapsed)
+            end[name] = advance(start[name], reading.splits, budget)
+            self._budgets.spend(reading, sum(end[name]) - sum(start[name]))
         return end
 
     @carrying()
@@ -154,18 +150,18 @@ class PositionsReader(DataSourceStreamReader):
         tasks: dict[int, list[tuple[str, int, int, int, int, bool]]] = {}
         found = []
         ended: list[tuple[str, int]] = []
-        for source in self._sources:
-            name = str(source["source"])
-            if source.get("ends") and start[name] != end[name] and _is_at_end(end[name], source):
-                ended.append(("end", source["source"]))
+        for reading in self._readings:
+            name = str(reading.source)
+            if reading.ends and start[name] != end[name] and is_at_end(end[name], reading.splits):
+                ended.append(("end", reading.source))
             for split, (first, last) in enumerate(zip(start[name], end[name], strict=True)):
-                stop = source["splits"][split][1]
+                stop = reading.splits[split][1]
                 if last > first:
-                    row = ("range", source["source"], split, first, last, last == stop)
-                    if source.get("tasks") is None:
+                    row = ("range", reading.source, split, first, last, last == stop)
+                    if reading.tasks is None:
                         found.append(PositionRows([row]))
                     else:
-                        tasks.setdefault(split % source["tasks"], []).append(row)
+                        tasks.setdefault(split % reading.tasks, []).append(row)
         found += [PositionRows(tasks[task]) for task in sorted(tasks)]
         events = self._control.events()[start["control"] : end["control"]]
         rows = ended + [("end", source) for e in events for source in e.get("ends", ())]
@@ -189,42 +185,10 @@ class PositionsReader(DataSourceStreamReader):
         if isinstance(sys.exception(), EOFError | ConnectionError):
             os._exit(0)
 
-    def _budget(self, source: dict[str, Any], start: dict[str, Any], elapsed: float) -> int:
+    def _budget(self, reading: SplitReading, start: dict[str, Any], elapsed: float) -> int:
         if self._first_records and not start["control"]:
             return self._first_records  # no micro-batch has run yet: state must still be decoded
-        if source["rate"] is None:
-            left = _left(start[str(source["source"])], source["splits"])
-            return taken_at_once(left, self._max_records, self._catch_up_factor)
-        number = source["source"]
-        saved = self._allowance.get(number, 0.0) + elapsed * source["rate"]
-        self._allowance[number] = min(saved, float(max(self._max_records, 1)))
-        return int(self._allowance[number])
-
-
-def _is_at_end(at: list[int], source: dict[str, Any]) -> bool:
-    return all(position == stop for position, (_, stop) in zip(at, source["splits"], strict=True))
-
-
-def _left(at: list[int], splits: list[list[int | None]]) -> int:
-    """Return the pending records of a source; 0 if it is unbounded, because they are unknown."""
-    ends = [stop for _, stop in splits if stop is not None]
-    return sum(ends) - sum(at) if len(ends) == len(splits) else 0
-
-
-def _advance(at: list[int], splits: list[list[int | None]], budget: int) -> list[int]:
-    """Divide a budget of records evenly among the splits that have not ended."""
-    ends = [
-        position if stop is None else stop for position, (_, stop) in zip(at, splits, strict=True)
-    ]
-    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
-    result = list(at)
-    left = budget
-    for rank, i in enumerate(open_splits):
-        share = -(-left // (len(open_splits) - rank))
-        stop = splits[i][1]
-        result[i] = at[i] + share if stop is None else min(at[i] + share, ends[i])
-        left -= result[i] - at[i]
-    return result
+        return self._budgets.of(reading, start[str(reading.source)], elapsed)
 
 
 class PositionsSource(DataSource):

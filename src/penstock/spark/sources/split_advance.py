@@ -1,0 +1,120 @@
+"""Advances the positions of split sources, within limits per micro-batch and per second.
+
+Both engines of a live run use it: the positions stream of a query, and the loop of epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Bounds = Sequence[tuple[int, int | None]]
+"""Start and end of every split; the end of an unbounded split is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReading:
+    """How a live run reads one split source.
+
+    Attributes:
+        source: Id of the source.
+        splits: Start and end of every split.
+        records_per_second: Limit of its rate, None if there is none.
+        ends: Whether the source ends with this run.
+        tasks: Greatest number of tasks that may read it; None if the program sets none.
+    """
+
+    source: int
+    splits: tuple[tuple[int, int | None], ...]
+    records_per_second: float | None = None
+    ends: bool = False
+    tasks: int | None = None
+
+
+def taken_at_once(waiting: int, usual: int, factor: int) -> int:
+    """Return the size of a micro-batch for the pending input: above the usual size if much is pending.
+
+    It is a fraction of the pending input, so that it returns to the usual size:
+
+        waiting   up to usual * factor      usual
+                  up to usual * factor**2   waiting / factor
+                  more                      usual * factor
+    """
+    return max(usual, min(waiting // factor, usual * factor))
+
+
+def is_at_end(at: Sequence[int], splits: Bounds) -> bool:
+    """Return whether every split is read to its end."""
+    return all(position == stop for position, (_, stop) in zip(at, splits, strict=True))
+
+
+def records_left(at: Sequence[int], splits: Bounds) -> int:
+    """Return the pending records of a source; 0 if it is unbounded, because they are unknown."""
+    ends = [stop for _, stop in splits if stop is not None]
+    return sum(ends) - sum(at) if len(ends) == len(splits) else 0
+
+
+def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
+    """Divide a budget of records evenly among the splits that have not ended.
+
+    Args:
+        at: Next position of every split.
+        splits: Their bounds.
+        budget: Greatest number of records.
+
+    Returns:
+        The positions at the end of the micro-batch.
+    """
+    open_splits = [i for i, (_, stop) in enumerate(splits) if stop is None or at[i] < stop]
+    result = list(at)
+    left = budget
+    for rank, i in enumerate(open_splits):
+        share = -(-left // (len(open_splits) - rank))
+        stop = splits[i][1]
+        result[i] = at[i] + share if stop is None else min(at[i] + share, stop)
+        left -= result[i] - at[i]
+    return result
+
+
+@dataclass(slots=True)
+class Budgets:
+    """The number of records that each source may contribute to the next micro-batch.
+
+    A source with a rate saves an allowance while time passes, up to one micro-batch.
+
+    Attributes:
+        max_records: Usual number of records of a source and micro-batch.
+        catch_up_factor: How often the usual number fits in one while much input is pending.
+    """
+
+    max_records: int
+    catch_up_factor: int = 1
+    _allowance: dict[int, float] = field(default_factory=dict)
+
+    def of(self, reading: SplitReading, at: Sequence[int], elapsed_seconds: float) -> int:
+        """Return the budget of a source.
+
+        Args:
+            reading: The source.
+            at: Next position of every split.
+            elapsed_seconds: Time since the last call for it.
+        """
+        rate = reading.records_per_second
+        if rate is None:
+            left = records_left(at, reading.splits)
+            return taken_at_once(left, self.max_records, self.catch_up_factor)
+        saved = self._allowance.get(reading.source, 0.0) + elapsed_seconds * rate
+        self._allowance[reading.source] = min(saved, float(max(self.max_records, 1)))
+        return int(self._allowance[reading.source])
+
+    def spend(self, reading: SplitReading, records: int) -> None:
+        """Take records that a micro-batch reads off the allowance of a source."""
+        if reading.records_per_second is not None:
+            self._allowance[reading.source] -= records
+
+    def seconds_to_next(self, reading: SplitReading) -> float:
+        """Return the time until a source with a rate may contribute a record; else 0."""
+        rate = reading.records_per_second
+        if rate is None:
+            return 0.0
+        return max(1.0 - self._allowance.get(reading.source, 0.0), 0.0) / rate
