@@ -10,10 +10,9 @@ from typing import Any
 from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus, RunSummary
 from penstock.config.configuration import Configuration
-from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.connectors.blocking_result import with_stored_result
-from penstock.errors import ConfigError, JobCancelledError, JobFencedError, PenstockError
+from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import (
     JobEnded,
@@ -41,14 +40,21 @@ from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.failures.translation import ended_job_error, translate
 from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.live.engine import engine_of
+from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
 from penstock.spark.live.live_run import LiveRun
 from penstock.spark.live.superseded_state import is_superseded, remove_superseded
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
-from penstock.spark.savepoints.savepoint_taker import STOPPED
+from penstock.spark.savepoints.savepoint_writer import STOPPED
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.sources.column_names import check_sources
 from penstock.spark.sources.missing_files import check_files_there
+
+_LIVE_RUNS: dict[LiveEngine, type[LiveRun | EpochRun]] = {
+    LiveEngine.JOBS: EpochRun,
+    LiveEngine.QUERY: LiveRun,
+}
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 
@@ -62,7 +68,6 @@ class SparkExecutor:
         Raises:
             PenstockError: The job cannot start.
         """
-        _check_engines(plan)
         settings = Configuration(configuration)
         name = settings.get(JOB_NAME)
         directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
@@ -77,21 +82,6 @@ class SparkExecutor:
             raise
         client.start()
         return client
-
-
-def _check_engines(plan: PhysicalPlan) -> None:
-    """Refuse live runs that are not to be executed as queries.
-
-    Raises:
-        ConfigError: There is one.
-    """
-    for run in plan.runs:
-        if run.engine is LiveEngine.JOBS:
-            raise ConfigError(
-                f"{LIVE_ENGINE.key} is {run.engine.value}, and this version executes live runs as "
-                f"queries only: run {run.index} ({run.name})",
-                hint=f"Set {LIVE_ENGINE.key} to {LiveEngine.QUERY.value}.",
-            )
 
 
 class SparkJobClient:
@@ -318,6 +308,8 @@ class SparkJobClient:
             done = self._directory.step(f"run-{run.index}.done")
             if staged is not None and done is None:
                 BatchRun(job, run).execute()
+            if done is None and run.kind is RunKind.LIVE:
+                recommit(job, run)
             if done is not None or staged is not None:
                 self._job.events.publish(Resumed(f"run {run.index} ({run.name}) was complete"))
             elif self._directory.step(f"run-{run.index}.pinned") is not None:
@@ -340,11 +332,12 @@ class SparkJobClient:
         kind = run.kind.name.lower()
         self._job.events.publish(RunStarted(run.name, kind, reads, run.is_bounded))
         started = time.monotonic()
-        executed: BatchRun | LiveRun
+        executed: BatchRun | LiveRun | EpochRun
         if run.kind is RunKind.BATCH:
             executed = BatchRun(self._job, run)
         else:
-            executed = LiveRun(self._job, run, handed, state_files, predecessor_ended=ended)
+            live = _LIVE_RUNS[engine_of(self._directory.path, run)]
+            executed = live(self._job, run, handed, state_files, predecessor_ended=ended)
         try:
             summary = executed.execute()
         except JobCancelledError:

@@ -1,0 +1,143 @@
+"""The Spark job of an epoch: one stage per level, with Spark's shuffle between them.
+
+This is the only module with names of PySpark that are not public. With the public RDD API every
+epoch would pickle its functions again, and its shuffle would copy each frame twice in Python. Here the
+functions are wrapped once per run, and the JVM moves the frames as they are:
+
+    parallelize(inputs) ─▶ PythonRDD ─▶ (partition, frame) pairs ─▶ partitionBy ─▶ PythonRDD … ─▶ collect
+
+Shuffle files are removed after each epoch. Otherwise they would wait for a full garbage collection of the
+JVM, which may come after ten thousands of epochs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.core.rdd import _wrap_function
+from pyspark.serializers import NoOpSerializer
+from pyspark.util import _load_from_socket
+
+from penstock.spark.failures.final_failures import FinalFailure
+
+Stage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
+"""Partition and input to output. All but the last return partition (8 bytes) and frame in turn."""
+
+_POLL_SECONDS = 0.02
+_FUNCTION_ID = 7
+"""Spark takes partitioners with the same number and function id for equal; the function is always ours."""
+
+
+class EpochJob:
+    """Runs the Spark jobs of one live run, one after the other, in a thread of its own."""
+
+    def __init__(
+        self, context: SparkContext, group: str, stages: Sequence[Stage], parallelism: int
+    ) -> None:
+        """Wrap the functions of all stages.
+
+        Args:
+            context: Spark context of the session.
+            group: Spark's job group.
+            stages: One function per stage.
+            parallelism: Number of partitions of all stages but the first.
+        """
+        self._context = context
+        self._group = group
+        self._parallelism = parallelism
+        jvm: Any = context._jvm  # noqa: SLF001 - see the module
+        self._jvm = jvm
+        nothing = NoOpSerializer()
+        self._functions = [_wrap_function(context, stage, nothing, nothing) for stage in stages]
+        self._partitioner = jvm.PythonPartitioner(parallelism, _FUNCTION_ID)
+        self._shuffles: list[int] = []
+        self._thread = ThreadPoolExecutor(1, f"penstock-epochs-{group}", self._begin_thread)
+
+    @contextmanager
+    def watched(self, failures: Path) -> Iterator[FinalFailure]:
+        """Watch for final failures of the tasks inside the context.
+
+        Args:
+            failures: Directory for their files.
+        """
+        # It sets a local property, which tasks get from the thread that starts their job.
+        final = self._thread.submit(FinalFailure, self._context, failures).result()
+        try:
+            yield final
+        finally:
+            self._thread.submit(final.__exit__).result()
+
+    def run(self, inputs: Sequence[bytes], watch: Callable[[], bool]) -> list[bytes]:
+        """Run one job and return the output of its last stage.
+
+        Args:
+            inputs: Input of each task of the first stage.
+            watch: Called every few milliseconds while the job runs; True cancels it.
+
+        Raises:
+            Py4JJavaError: The job failed or was cancelled.
+        """
+        future = self._thread.submit(self._run, inputs)
+        cancelled = False
+        while not wait([future], _POLL_SECONDS).done:
+            if not cancelled and watch():
+                cancelled = True
+                self._context.cancelJobGroup(self._group)
+        return future.result()
+
+    def _begin_thread(self) -> None:
+        self._context.setJobGroup(self._group, "penstock live run", interruptOnCancel=True)
+
+    def _run(self, inputs: Sequence[bytes]) -> list[bytes]:
+        jvm = self._jvm
+        items = jvm.java.util.ArrayList()
+        for each in inputs:
+            items.append(bytearray(each))
+        java_context: Any = self._context._jsc  # noqa: SLF001
+        rdd = java_context.parallelize(items, len(inputs)).rdd()
+        first, *later = self._functions
+        rdd = jvm.PythonRDD(rdd, first, False, False)  # noqa: FBT003 - a constructor of the JVM
+        shuffles = []
+        for function in later:
+            pairs = jvm.PairwiseRDD(rdd).asJavaPairRDD().partitionBy(self._partitioner)
+            shuffles.append(pairs.rdd().dependencies().head().shuffleId())
+            values = jvm.PythonRDD.valueOfPair(pairs).rdd()
+            rdd = jvm.PythonRDD(values, function, False, False)  # noqa: FBT003
+        self._shuffles = shuffles
+        sockets = jvm.PythonRDD.collectAndServe(rdd)
+        with _load_from_socket(sockets, NoOpSerializer()) as messages:
+            return list(messages)
+
+    def remove_shuffle(self) -> None:
+        """Remove the shuffle files of the last job, without waiting."""
+        shuffles, self._shuffles = self._shuffles, []
+        if shuffles:
+            self._thread.submit(self._remove, shuffles)
+
+    def _remove(self, shuffles: Sequence[int]) -> None:
+        with suppress(Py4JError):  # the JVM has ended, and its files with it
+            java_context: Any = self._context._jsc  # noqa: SLF001
+            cleaner = java_context.sc().cleaner()
+            if cleaner.isDefined():
+                for shuffle in shuffles:
+                    cleaner.get().doCleanupShuffle(shuffle, False)  # noqa: FBT003 - does not wait
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the thread."""
+        self._thread.shutdown()

@@ -1,0 +1,322 @@
+"""A live run as a loop of epochs. Each epoch is one Spark job and one record.
+
+    plan     the planner chooses positions and control events; nothing is written
+    run      one Spark job; sinks stage their output, which is invisible
+    record   the record is put, exclusively: the epoch counts now
+    commit   the sinks commit what the record names; may be repeated
+    after    hand-over, savepoint, metrics, events
+
+If the driver is killed before the record, the epoch never happened: the next driver drops the staged
+output and plans another one. If it is killed later, the next driver commits the sinks of the newest
+record once more. Only one driver can put the record of an epoch, so a driver that was replaced and wakes
+up fails at its record.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from penstock.api.environment.job import RunSummary
+from penstock.config.options import JOB_NAME, MAX_RECORDS_PER_BATCH, STATE_BACKEND
+from penstock.errors import JobDirectoryError
+from penstock.failpoint import failpoint
+from penstock.metrics.listener import Switched
+from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
+from penstock.plan.phases.regions import region_of
+from penstock.plan.phases.task_groups import tasks_reading
+from penstock.plan.physical import RunPlan
+from penstock.runtime.task.report import Report
+from penstock.spark.driver.first_failure import cleaned_up
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark
+from penstock.spark.job.run_outline import outline_of
+from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
+from penstock.spark.live.epochs.epoch_job import EpochJob
+from penstock.spark.live.epochs.epoch_journal import EpochJournal, RecordedEpoch
+from penstock.spark.live.epochs.epoch_pace import EpochPace
+from penstock.spark.live.epochs.epoch_planner import (
+    HANDOVER,
+    EpochPlanner,
+    EpochPositions,
+    PlannedEpoch,
+)
+from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
+from penstock.spark.live.epochs.epoch_stages import EpochStages
+from penstock.spark.live.live_progress import LiveProgress
+from penstock.spark.live.pending_input import PendingRecords
+from penstock.spark.live.superseded_state import FirstState
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.split_advance import Budgets, SplitReading
+from penstock.spark.worker.local_state import IN_MEMORY, remove_local_copies
+from penstock.spark.worker.worker_memory import live_attempt, note_ended
+
+SAVEPOINT = "savepoint:"
+"""Begin of the control event of a savepoint."""
+
+
+class EpochRun:
+    """Executes one live run of a job as a loop of epochs.
+
+    Attributes:
+        report: The merged report of the epochs that this process committed.
+    """
+
+    def __init__(
+        self,
+        job: JobContext,
+        run: RunPlan,
+        handed: HandOver,
+        state_files: Sequence[Path] | None,
+        *,
+        predecessor_ended: float | None,
+    ) -> None:
+        """Prepare the run without starting it.
+
+        Args:
+            job: The job.
+            run: The run.
+            handed: Hand-over of the previous run, or of a savepoint.
+            state_files: Its snapshot; None if the job begins with this run.
+            predecessor_ended: End of the previous run on the monotonic clock; None if this process
+                did not execute it.
+        """
+        self._job = job
+        self._run = run
+        self._handed = handed
+        self._first_state = FirstState(job.directory, run.index, state_files)
+        self._predecessor_ended = predecessor_ended
+        outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
+        job.directory.record(f"run-{run.index}.outline", outline.to_json())
+        self._savepoints = EpochSavepoints(job, run, outline)
+        self._journal = EpochJournal(job, run)
+        self._snapshot = job.directory.run_directory(run.index, "snapshot")
+        self._progress = LiveProgress(job.events)
+        self._pending = PendingRecords()
+        self.report = self._progress.report
+
+    def execute(self) -> RunSummary:
+        """Run until the input ends or the job is cancelled.
+
+        Raises:
+            JobCancelledError: The job was cancelled.
+            PenstockError: An epoch failed.
+        """
+        started = time.monotonic()
+        job, run = self._job, self._run
+        pinned = job.pin(run)
+        planner = self._planner(pinned)
+        newest = self._journal.open()
+        if newest is None:
+            positions = EpochPositions.before(planner.readings)
+        else:
+            positions = newest.positions
+            self._take_over(newest)
+        if not planner.is_complete(positions) and not self._savepoints.has_stopped:
+            self._loop(planner, positions, pinned)
+        self._first_state.end()
+        if run.hands_over and not self._savepoints.has_stopped:
+            job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
+        failpoint("live.done")
+        seconds = time.monotonic() - started
+        return RunSummary(run.name, "live", self.report.records_read, seconds)
+
+    def _take_over(self, newest: RecordedEpoch) -> None:
+        """Finish an epoch that was recorded before; its sinks have committed (see `recommit`)."""
+        if self._job.attempt and newest.number > self._job.counted.get(self._run.index, -1):
+            self._count(newest, 0.0)  # recorded by an earlier attempt of this process
+        self._finish(newest)
+
+    def _loop(self, planner: EpochPlanner, positions: EpochPositions, pinned: Pinned) -> None:
+        """Run epochs until the run is complete, or stopped with a savepoint."""
+        job, run = self._job, self._run
+        programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
+        reads = job.read_context(run, programs, pinned)
+        run_id = f"{job.directory.job_id}-{run.index}"
+        attempt = live_attempt(run_id, (job.directory.fence.epoch, job.attempt))
+        reads = replace(reads, attempt=attempt)
+        stages = EpochStages(job, reads, programs, self._snapshot, self._first_state.files)
+        backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
+        removal = partial(remove_local_copies, job.session, run_id, backend)
+        failures = job.directory.run_directory(run.index, "failures")
+        with (
+            cleaned_up(partial(note_ended, run_id), "noting the end of the run"),
+            cleaned_up(removal, "removing local copies of state"),
+            EpochJob(job.session.sparkContext, run_id, stages.functions, stages.subtasks) as spark,
+            spark.watched(failures) as final,
+            ThreadPoolExecutor(1, f"penstock-merge-{run_id}") as threads,
+        ):
+            if self._predecessor_ended is not None:
+                seconds = time.monotonic() - self._predecessor_ended
+                job.events.publish(Switched(seconds, greatest_watermark(self._handed)))
+            failpoint("live.started")
+            attempts = EpochAttempts(job, reads, spark, final, stages)
+            backlog = bool(job.plan.backlog_sources(run))
+            pace = EpochPace(
+                checkpoint_interval(job.configuration, backlog=backlog).total_seconds()
+            )
+            while not planner.is_complete(positions) and not self._savepoints.has_stopped:
+                job.check_cancelled()
+                if pace.is_early():
+                    continue
+                request = self._savepoints.next()
+                timer_in = self._timer_in_seconds()
+                planned = planner.next(
+                    positions,
+                    is_first=self._journal.next_number == 0,
+                    is_due=pace.is_first or (timer_in is not None and timer_in <= 0),
+                    savepoint=None if request is None else request.event,
+                    drains=request is not None and request.drain,
+                )
+                if planned is None:
+                    pace.idle(planner.seconds_to_next(positions), timer_in)
+                    continue
+                pace.begin()
+                left = planner.records_left(planned.after)
+                positions = self._epoch(attempts, planned, positions, left)
+                self._merge(threads)
+
+    def _epoch(
+        self,
+        attempts: EpochAttempts,
+        planned: PlannedEpoch,
+        before: EpochPositions,
+        records_left: int | None,
+    ) -> EpochPositions:
+        """Run and commit one epoch; return the positions at the end of the last recorded one.
+
+        Args:
+            attempts: Runs its Spark job.
+            planned: The epoch.
+            before: The positions before it.
+            records_left: Pending records after it.
+        """
+        job, started = self._job, time.monotonic()
+        job.directory.fence()
+        made = attempts.run(planned, self._journal)
+        if made is None:  # Spark lost output: nothing was recorded
+            job.sinks.recover()
+            return before
+        staged, changes = made
+        failpoint("live.staged")
+        try:
+            recorded = self._journal.put(planned.after, planned.event, staged, changes)
+        except FileExistsError:
+            return self._adopt()
+        except OSError as cause:
+            raise _unwritable(job.directory.path, cause) from cause
+        failpoint("live.recorded")
+        commit(job, self._run, recorded)
+        self._pending.note(records_left, self._progress.lag_ms)
+        self._count(recorded, time.monotonic() - started)
+        self._finish(recorded)
+        attempts.succeeded()
+        failpoint("live.committed")
+        return recorded.positions
+
+    def _merge(self, threads: Executor) -> None:
+        """Keep the number of files and of extents small."""
+        try:
+            self._journal.merge(threads)
+        except OSError as cause:
+            raise _unwritable(self._job.directory.path, cause) from cause
+
+    def _adopt(self) -> EpochPositions:
+        """Take over a record that an earlier driver has put, which woke up; it counts.
+
+        Raises:
+            JobFencedError: This driver was replaced itself.
+        """
+        self._job.directory.fence()
+        newest = self._journal.open()
+        assert newest is not None, "its record exists"
+        commit(self._job, self._run, newest)
+        self._job.sinks.recover()
+        self._finish(newest)
+        return newest.positions
+
+    def _count(self, recorded: RecordedEpoch, seconds: float) -> None:
+        """Add an epoch to the report and the metrics, and publish it."""
+        report = recorded.staged.report
+        self.report.merge(report)
+        self._job.report_metrics(self._run.index, recorded.number, report)
+        self._progress.publish(recorded.number, report, seconds, self._pending.current)
+
+    def _finish(self, recorded: RecordedEpoch) -> None:
+        """Do what follows the commit of an epoch, once or again."""
+        if recorded.event == HANDOVER:
+            staged = recorded.staged
+            hand_over = describe_hand_over(staged.report, staged.state_files)
+            self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
+        self._first_state.begin_micro_batch(recorded.number + 1)
+        if (recorded.event or "").startswith(SAVEPOINT):
+            self._savepoints.complete(recorded, self._snapshot)
+
+    def _timer_in_seconds(self) -> float | None:
+        """Return the time until a processing-time timer of a subtask is due; None if there is none."""
+        wanted = [due for due in self.report.next_calls.values() if due is not None]
+        return min(wanted) / 1000 - time.time() if wanted else None
+
+    def _planner(self, pinned: Pinned) -> EpochPlanner:
+        job, run = self._job, self._run
+        ending = {reading.source for reading in run.readings if reading.ends}
+        readings = []
+        for (source, part), splits in pinned.splits.items():
+            described = job.plan.source(source).parts[part].as_split
+            assert described is not None, "it has splits"
+            readings.append(
+                SplitReading(
+                    source,
+                    tuple(splits),
+                    described.records_per_second,
+                    source in ending,
+                    tasks_reading(job.plan, source),
+                )
+            )
+        most = job.configuration.get(MAX_RECORDS_PER_BATCH)
+        factor = catch_up_factor(job.configuration, MAX_RECORDS_PER_BATCH)
+        return EpochPlanner(
+            tuple(readings),
+            run.hands_over,
+            Budgets(most, factor),
+            job.plan.options.parallelism,
+            self._first_state.first_records(),
+        )
+
+    def _recorded_hand_over(self) -> dict[str, Any]:
+        if len(region_of(self._job.plan, self._run).levels) == 1:
+            recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
+        else:
+            found = self._job.directory.step(f"run-{self._run.index}.hand-over")
+            assert found is not None, "the epoch that hands over records it"
+            recorded = found
+        return {**recorded, "records": self.report.records_read}
+
+
+def commit(job: JobContext, run: RunPlan, recorded: RecordedEpoch) -> None:
+    """Commit the sinks of a recorded epoch; may be repeated."""
+    job.sinks.commit(f"{run.index}-{recorded.number}", recorded.staged)
+
+
+def recommit(job: JobContext, run: RunPlan) -> None:
+    """Commit the sinks of the newest epoch once more, before uncommitted output is dropped.
+
+    Raises:
+        StateError: A record is damaged.
+    """
+    newest = EpochJournal(job, run).open()
+    if newest is not None:
+        commit(job, run, newest)
+
+
+def _unwritable(path: Path, cause: OSError) -> JobDirectoryError:
+    return JobDirectoryError(
+        f"an epoch cannot be recorded in {path}: {cause}",
+        hint="Make room, or make the directory writable, and start again.",
+    )

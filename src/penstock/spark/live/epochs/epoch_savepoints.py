@@ -1,0 +1,72 @@
+"""Savepoints of a live run that is a loop of epochs.
+
+    requests/<id>.json ─▶ the next epoch has the control event "savepoint:<id>"
+    its job:              every subtask sends its state
+    its record:           names the state files, the positions and the event
+                       ─▶ sinks commit, manifest written, requests/<id>.done.json
+
+A driver that is killed after the record leaves everything that the savepoint needs in it: the next driver
+completes the savepoint. Killed earlier, the next driver begins it again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from penstock.plan.phases.bounded_region import RESULTS_RUN
+from penstock.plan.physical import RunPlan
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.job.run_outline import RunOutline
+from penstock.spark.live.epochs.epoch_journal import RecordedEpoch
+from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.spark.savepoints.savepoint_writer import SavepointWriter, remove_copied
+
+_POLL_SECONDS = 0.05
+"""Least time between two looks for requests; a look lists a directory."""
+
+
+class EpochSavepoints:
+    """Serves the requests for savepoints of one live run."""
+
+    def __init__(self, job: JobContext, run: RunPlan, outline: RunOutline) -> None:
+        self._run = run
+        self._requests = SavepointRequests(job.directory.path)
+        self._writer = SavepointWriter(job, run, outline)
+        self._next_poll = 0.0
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the job was stopped with a savepoint, after which it must not commit."""
+        return self._writer.has_stopped
+
+    def next(self) -> SavepointRequest | None:
+        """Return the request to serve in the next epoch, None if there is none.
+
+        Raises:
+            JobDirectoryError: The checkpoint directory cannot be read or written.
+        """
+        now = time.monotonic()
+        if now < self._next_poll or self._run.name == RESULTS_RUN:
+            return None
+        self._next_poll = now + _POLL_SECONDS
+        return next(iter(self._requests.waiting()), None)
+
+    def complete(self, recorded: RecordedEpoch, snapshot: Path) -> None:
+        """Write the savepoint of an epoch that has one, unless its request is answered.
+
+        Args:
+            recorded: The epoch; its sinks have committed.
+            snapshot: Directory of its state files.
+
+        Raises:
+            PenstockError: The checkpoint directory cannot be read or written.
+        """
+        waiting = {request.event: request for request in self._requests.waiting()}
+        request = waiting.get(recorded.event or "")
+        if request is not None:
+            at = recorded.positions.at
+            offset = json.dumps({str(source): list(positions) for source, positions in at.items()})
+            self._writer.complete(request, [offset], recorded.staged, snapshot)
+        remove_copied(recorded.staged, snapshot)

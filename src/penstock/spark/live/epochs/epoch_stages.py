@@ -1,0 +1,90 @@
+"""The stages of the Spark jobs of one live run, and the input of each epoch."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from penstock.config.options import STATE_BACKEND
+from penstock.program.level import LevelProgram
+from penstock.program.routing import live_routes
+from penstock.spark.driver.run_context import JobContext
+from penstock.spark.live.epochs.epoch_job import Stage
+from penstock.spark.live.epochs.epoch_journal import FOLDER
+from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
+from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
+from penstock.spark.live.epochs.log_frames import view_frame
+from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.worker.live_subtasks import LevelDescription
+from penstock.spark.worker.local_state import LocalCopies
+from penstock.spark.worker.payload import Payload
+from penstock.state.log.subtask_log import LogName, LogView
+
+
+class EpochStages:
+    """The stages of one live run.
+
+    Attributes:
+        functions: One function per level; the last one also stages the sinks.
+        subtasks: Number of subtasks of a level, and of partitions of its stage.
+    """
+
+    def __init__(
+        self,
+        job: JobContext,
+        reads: ReadContext,
+        programs: Sequence[LevelProgram],
+        snapshot: Path,
+        state_files: Sequence[Path] | None,
+    ) -> None:
+        """Pack the programs.
+
+        Args:
+            job: The job.
+            reads: Read context of the run, with its attempt.
+            programs: The programs of its levels.
+            snapshot: Directory for state.
+            state_files: Snapshot of the previous run; None if the job begins with this run.
+        """
+        options = job.plan.options
+        self.subtasks = options.parallelism
+        self._routes = live_routes(options.parallelism)
+        self._levels = [program.level for program in programs[1:]]
+        assert reads.attempt is not None, "it is a live run"
+        subtask_of_route = {route: subtask for subtask, route in enumerate(self._routes)}
+        parts = {source: described.as_split for source, _, described in reads.parts()}
+        payload = Payload.of((programs[0], parts, len(programs)), job.workers)
+        stages: list[StartTask | LevelTask] = [StartTask(payload, reads.attempt, subtask_of_route)]
+        backend = job.configuration.get(STATE_BACKEND)
+        for program in programs[1:]:
+            payload = Payload.of(program, job.workers)
+            copies = LocalCopies(backend, reads.attempt.run, payload.digest)
+            described = LevelDescription(
+                payload, reads.attempt, copies, program.level, subtask_of_route
+            )
+            seeds = None
+            if state_files:
+                operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
+                paths = tuple(map(str, state_files))
+                seeds = SeedFiles(paths, operators, options.max_parallelism)
+            stages.append(LevelTask(described, str(reads.directory / FOLDER), seeds))
+        *first, last = stages
+        self.functions: tuple[Stage, ...] = (*first, EndTask(last, job.sinks.task(snapshot)))
+
+    def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:
+        """Return the input of each task of level 0.
+
+        Args:
+            planned: The epoch.
+            view_of: Returns the log of a subtask.
+        """
+        views = tuple(
+            (route, view_frame(level, view_of((level, subtask))))
+            for level in self._levels
+            for subtask, route in enumerate(self._routes)
+        )
+        first, *others = planned.tasks
+        inputs = [StageInput(first, views), *map(StageInput, others)]
+        return [pickle.dumps(each, 5) for each in inputs]
