@@ -15,7 +15,7 @@ from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, memory
 from penstock.state.log.blob import BLOB_BYTES
-from penstock.state.log.change_log import LogStorage
+from penstock.state.log.change_log import MAX_ENTRIES, LogStorage
 from penstock.wire.frame import FrameKind, payload_of, read_header
 
 
@@ -38,8 +38,16 @@ class LevelDescription:
     subtask_of_route: dict[int, int]
 
 
-def live_subtask(described: LevelDescription, subtask: int) -> LiveSubtask:
-    """Return the instance of a subtask in this process; the first call makes it."""
+def live_subtask(
+    described: LevelDescription, subtask: int, *, max_entries: int | None = MAX_ENTRIES
+) -> LiveSubtask:
+    """Return the instance of a subtask in this process; the first call makes it.
+
+    Args:
+        described: The level.
+        subtask: The subtask.
+        max_entries: See `LiveSubtask`.
+    """
     described.payload.enter()  # also for a cached subtask: this process may have run another job since
     copies = described.copies
     kept = memory.of(described.attempt)
@@ -47,7 +55,9 @@ def live_subtask(described: LevelDescription, subtask: int) -> LiveSubtask:
     found = kept.get(name)
     if found is None:
         make_backend = copies.factory(described.level, subtask)
-        found = kept[name] = LiveSubtask(described.payload.data, subtask, make_backend=make_backend)
+        found = kept[name] = LiveSubtask(
+            described.payload.data, subtask, make_backend=make_backend, max_entries=max_entries
+        )
     assert isinstance(found, LiveSubtask)
     return found
 
