@@ -56,7 +56,7 @@ NEWEST_RECORDS = 8
 """Records that stay, and whose extents are not merged."""
 
 _MERGE_STEP = 32
-_SWEPT_PER_PUT = 32  # a base may make hundreds of files superfluous, and an epoch is short
+_SWEPT_PER_PUT = 8  # a base may make hundreds of files superfluous, and an epoch is short
 
 
 class EpochLog:
