@@ -151,6 +151,12 @@ def test_a_crash_at_every_step_loses_nothing_and_leaves_nothing(
             break
 
 
+def update(model, changes):
+    """Apply the changes of an epoch."""
+    for name, some in changes.items():
+        model[name] = updated(model.get(name, {}), some)
+
+
 def run_scenario(directory, place, nth, *, killed):
     """Run all epochs, with one crash; return whether there was one."""
     model: dict[tuple[int, int], dict[int, int]] = {}
@@ -165,15 +171,13 @@ def run_scenario(directory, place, nth, *, killed):
                 while epoch < len(SCENARIO):
                     merge(log)
                     put(log, SCENARIO[epoch], copies=copies, inline_bytes=150)
-                    for name, some in SCENARIO[epoch].items():
-                        model[name] = updated(model.get(name, {}), some)
+                    update(model, SCENARIO[epoch])
                     epoch += 1
             except JobFailedError:
                 crashed = True
         if dead:
             if place in PUT_SUCCEEDS:
-                for name, some in SCENARIO[epoch].items():
-                    model[name] = updated(model.get(name, {}), some)
+                update(model, SCENARIO[epoch])
                 epoch += 1
             log = EpochLog(directory)
             log.open()
