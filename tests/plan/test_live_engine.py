@@ -91,12 +91,12 @@ def test_a_streaming_dataframe_is_read_by_its_own_stream():
 @pytest.mark.parametrize(
     ("settings", "asked"),
     [
-        ({}, LiveEngine.QUERY),
+        ({}, LiveEngine.JOBS),
         ({"engine": "Query"}, LiveEngine.QUERY),
         ({"engine": " JOBS"}, LiveEngine.JOBS),
     ],
 )
-def test_the_default_is_query_and_case_does_not_matter(settings, asked):
+def test_the_default_is_jobs_and_case_does_not_matter(settings, asked):
     assert plan_of(NUMBERS, **settings).options.live_engine is asked
 
 

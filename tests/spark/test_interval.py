@@ -8,32 +8,42 @@ import pytest
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from penstock.common import Configuration, WatermarkStrategy
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import CHECKPOINT_INTERVAL
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.plan.phases.backlog import checkpoint_interval
+from penstock.spark.live.epochs.epoch_pace import EpochPace
 from tests.spark.conftest import Environment
 
 DURING = "execution.checkpointing.interval-during-backlog"
 
 
+@pytest.mark.parametrize("engine", ["jobs", "query"])
 def test_history_is_read_in_its_own_rhythm(
-    environment: Environment, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
-    triggers: list[Any] = []
-    trigger = DataStreamWriter.trigger
+    seconds: list[float] = []
+    trigger, begin = DataStreamWriter.trigger, EpochPace.begin
 
     def noted(writer: DataStreamWriter, **kinds: Any) -> DataStreamWriter:
-        triggers.append(kinds)
+        seconds.append(float(kinds["processingTime"].removesuffix(" seconds")))
         return trigger(writer, **kinds)
 
+    def begun(pace: EpochPace) -> None:
+        if pace.is_first:
+            seconds.append(pace.interval_seconds)
+        begin(pace)
+
     monkeypatch.setattr(DataStreamWriter, "trigger", noted)
-    env = environment("streaming", **{CHECKPOINT_INTERVAL.key: "250 ms", DURING: "1500 ms"})
+    monkeypatch.setattr(EpochPace, "begin", begun)
+    settings = {CHECKPOINT_INTERVAL.key: "250 ms", DURING: "1500 ms"}
+    env = environment("streaming", **settings, **{LIVE_ENGINE.key: engine})
     history, live = CollectionSource.of([1, 2]), CollectionSource.of([3])
     source = HybridSource.builder(history).add_source(live).build()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     with stream.execute_and_collect() as collected:
         assert sorted(collected) == [1, 2, 3]
-    assert triggers == [{"processingTime": "1.5 seconds"}, {"processingTime": "0.25 seconds"}]
+    assert seconds == [1.5, 0.25]
 
 
 @pytest.mark.parametrize(

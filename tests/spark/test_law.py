@@ -72,9 +72,14 @@ def collecting(sinks: tuple[str, ...]) -> Iterator[dict[str, list[Any]]]:
 
 
 @pytest.mark.parametrize(
-    ("mode", "backlog"),
-    [(BATCH, False), (STREAMING, False), (STREAMING, True)],
-    ids=["batch", "streaming", "mixed"],
+    ("mode", "backlog", "engine"),
+    [
+        (BATCH, False, "jobs"),
+        (STREAMING, False, "jobs"),
+        (STREAMING, False, "query"),
+        (STREAMING, True, "jobs"),
+    ],
+    ids=["batch", "streaming", "query", "mixed"],
 )
 @settings(max_examples=4)
 @given(
@@ -93,6 +98,7 @@ def test_answer_is_that_of_the_replay(
     session: SparkSession,
     mode: RuntimeExecutionMode,
     backlog: bool,
+    engine: str,
     program: Program,
     found: list[Any],
     cut: int,
@@ -107,6 +113,7 @@ def test_answer_is_that_of_the_replay(
     options = configuration(mode, parallelism, backlog=backlog, chaining=chaining)
     options.set("execution.frame.max-records", frame_records)
     options.set("execution.live.max-records-per-batch", batch_records)
+    options.set("execution.live.engine", engine)
     if "alarms" in program.sinks or not in_order(found):
         splits = 1  # records of one key, or the disorder, are only in order within a split
     files_of = partial(in_files, tmp_path_factory.mktemp("input")) if is_in_files else None

@@ -65,9 +65,11 @@ def test_jobs_that_start_at_the_same_time_share_no_map(
     monkeypatch.setattr(live_run, "live_frames", seen)
     clients = []
     for number in range(JOBS):
-        env = environment(
-            "streaming", **{"execution.checkpointing.dir": str(tmp_path / str(number))}
-        )
+        settings = {
+            "execution.live.engine": "query",
+            "execution.checkpointing.dir": str(tmp_path / str(number)),
+        }
+        env = environment("streaming", **settings)
         source = DataGeneratorSource(lambda i: i, count=1)
         env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").print()
         clients.append(env.execute_async(f"job {number}"))

@@ -27,7 +27,9 @@ def test_a_job_says_where_its_time_went(environment, mode):
     spent = {f"{each.place}.{each.section}": each.seconds for each in profile.spent}
     for name in ("read", "exchange", "encode", "wait", "start"):
         assert spent[f"level-0.{name}"] > 0
-    for name in ("arrow", "decode", "operator.greatest"):
+    # In the loop of epochs no frame is in an Arrow batch.
+    arrow = ("arrow",) if mode == "batch" else ()
+    for name in (*arrow, "decode", "operator.greatest"):
         assert 0 < spent[f"level-1.{name}"] < SLOW_SECONDS
     assert spent["level-1.operator.slow"] >= SLOW_SECONDS
     assert spent["sinks.other"] > 0

@@ -207,7 +207,8 @@ def test_a_savepoint_does_not_disturb_the_job_and_a_restart_resumes_its_own(job,
     assert "FINISHED" in late.problem
 
     covered = read_so_far(savepoint)
-    client = number_job(job("second", **{RECOVERY: savepoint}), second, "counts")
+    slow = {RECOVERY: savepoint, "execution.checkpointing.interval": "1 s"}
+    client = number_job(job("second", **slow), second, "counts")
     wait_for(client, lambda: bool(written(second)))
     client.cancel()
     some = written(second)

@@ -10,7 +10,7 @@ from penstock.config.parse import Parser
 LIVE_ENGINE: ConfigOption[str] = ConfigOption(
     key="execution.live.engine",
     parse=Parser("engine", lambda text: text.strip().lower()),
-    default="query",
+    default="jobs",
     description=(
         "What executes a live run. `jobs` is a loop in the driver: one plain Spark job per epoch, "
         "and one record that commits it. `query` is one query of Spark's Structured Streaming, "

@@ -73,7 +73,7 @@ class PlanOptions:
     combines: bool = True
     ignores_key_kinds: bool = False
     makes_uids: bool = True
-    live_engine: LiveEngine = LiveEngine.QUERY
+    live_engine: LiveEngine = LiveEngine.JOBS
 
 
 @dataclass(frozen=True, slots=True)
