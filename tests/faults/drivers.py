@@ -49,7 +49,6 @@ class Drivers:
         settings = {
             "execution.checkpointing.dir": str(self.checkpoints),
             "parallelism.default": "2",
-            "execution.live.max-files-per-batch": "1",
             **self.settings,
         }
         environ: dict[str, Any] = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}

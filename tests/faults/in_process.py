@@ -37,10 +37,11 @@ class Attempts:
             "mixed",
             **{
                 "execution.checkpointing.dir": str(self.job.checkpoints),
-                "execution.live.max-files-per-batch": "1",
+                **self.job.engine_settings,
+                **self.job.settings,
             },
         )
-        build(env, str(self.job.data), str(self.job.out))
+        build(env, str(self.job.data), str(self.job.out), self.job.live)
         env.execute("visits")
 
     def error(self) -> PenstockError | None:
@@ -57,16 +58,19 @@ class Attempts:
             self.succeed()
         return caught.value
 
-    def fail_at(self, place: str, patch: pytest.MonkeyPatch) -> None:
-        """Run the job until it fails at `name:nth`."""
+    def fail_at(
+        self, place: str, patch: pytest.MonkeyPatch, action: str = "raise"
+    ) -> PenstockError:
+        """Run the job until it fails at `name:nth` in the driver; return with what."""
         marker = self.job.root / "marker"
         marker.unlink(missing_ok=True)
         penstock.failpoint._passed.clear()
         with patch.context() as armed:
-            armed.setenv("PENSTOCK_FAILPOINT", f"{place}:raise")
+            armed.setenv("PENSTOCK_FAILPOINT", f"{place}:{action}")
             armed.setenv("PENSTOCK_FAILPOINT_MARKER", str(marker))
-            self.fail()
+            error = self.fail()
         assert marker.exists(), f"{place} did not fire"
+        return error
 
 
 class Kept:

@@ -1,4 +1,4 @@
-"""Files that are cut short and files with a flipped bit.
+"""Files that are cut short, files with a flipped bit, and epoch records that are not there or there twice.
 
 The job stands in the middle of its live run. Each file of its checkpoint is damaged in turn, and
 the job started: it refuses and names the file, or it does not need the file and the answer is
@@ -7,22 +7,48 @@ right. In no case is anything visible that a replay of the input does not give.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from penstock.state.log.epoch_record import file_of, read_record
+from penstock.state.log.log_reader import epochs_in
 from tests.faults.in_process import Attempts, Kept
 from tests.faults.visits_job import VisitsJob
 from tests.spark.conftest import Environment
 
+Damage = Callable[[Path], Path]
+"""Damages a file; returns the file that the error names."""
 
-def cut_short(data: bytes) -> bytes:
-    return data[: len(data) // 2]
+
+def cut_short(path: Path) -> Path:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+    return path
 
 
-def flipped(data: bytes) -> bytes:
+def flipped(path: Path) -> Path:
+    data = path.read_bytes()
     middle = len(data) // 2
-    return data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :]
+    path.write_bytes(data[:middle] + bytes([data[middle] ^ 0x10]) + data[middle + 1 :])
+    return path
+
+
+def twice_as_long(path: Path) -> Path:
+    path.write_bytes(path.read_bytes() * 2)
+    return path
+
+
+def removed(path: Path) -> Path:
+    path.unlink()
+    return path
+
+
+def copied_to_the_next(path: Path) -> Path:
+    copy = path.with_name(Path(file_of(int(path.name) + 1)).name)
+    copy.write_bytes(path.read_bytes())
+    return copy
 
 
 STEPS = [
@@ -30,13 +56,13 @@ STEPS = [
     "job/run-0.pinned.json",
     "job/run-0.done.json",
     "job/run-1.pinned.json",
-    "job/run-1/control/000000.json",
     "out/totals/_penstock/*/*/commits/1-*.json",
 ]
 HANDED_OVER = ["job/run-0/snapshot/*.parquet"]
 """It is removed once the live run has it in its checkpoint."""
 
 QUERY = [
+    "job/run-1/control/000000.json",
     "job/run-1/spark/metadata",
     "job/run-1/spark/offsets/[0-9]*",
     "job/run-1/spark/commits/[0-9]*",
@@ -58,12 +84,12 @@ NOT_NEEDED = {
 
 
 @pytest.mark.parametrize(
-    ("patterns", "place"),
+    ("engine", "patterns", "place"),
     [
-        (STEPS, "live.staged:3"),
-        (HANDED_OVER, "live.started:1"),
-        (QUERY, "live.staged:3"),
-        (STATE, "live.staged:3"),
+        ("jobs", STEPS, "live.staged:3"),
+        ("jobs", HANDED_OVER, "live.started:1"),
+        ("query", QUERY, "live.staged:3"),
+        ("query", STATE, "live.staged:3"),
     ],
     ids=["steps", "handed over", "query", "state"],
 )
@@ -71,10 +97,11 @@ def test_damage_is_named_or_does_not_matter(
     environment: Environment,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    engine: str,
     patterns: list[str],
     place: str,
 ) -> None:
-    job = VisitsJob(tmp_path)
+    job = VisitsJob(tmp_path, engine=engine)
     attempts = Attempts(job, environment)
     attempts.fail_at(place, monkeypatch)
     kept = Kept((job.checkpoints, job.out), tmp_path / "kept")
@@ -83,7 +110,7 @@ def test_damage_is_named_or_does_not_matter(
         for damage in (cut_short, flipped):
             path = newest(tmp_path, pattern)
             before = path.read_bytes()
-            path.write_bytes(damage(before))
+            damage(path)
             assert path.read_bytes() != before
             error = attempts.error()
             if error is None:
@@ -94,6 +121,43 @@ def test_damage_is_named_or_does_not_matter(
                 assert patterns is STATE or path.name in error.problem, (path, error)
             kept.bring_back()
     assert set(complete) <= NOT_NEEDED
+    attempts.succeed()
+    job.assert_complete()
+
+
+def test_damage_of_what_epochs_are_recorded_in_is_named(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Logs were merged by then, so a base, records behind it and a segment are needed."""
+    job = VisitsJob(tmp_path, count=900, epochs=100)
+    attempts = Attempts(job, environment)
+    attempts.fail_at("live.staged:80", monkeypatch)
+    at = job.epoch_files
+    epochs = epochs_in(at)
+    base = max(epoch for epoch in epochs if read_record(at, epoch).base is not None)
+    assert 0 < base < epochs[-1] - 1
+    newest_record, record, whole = (at / file_of(epoch) for epoch in (epochs[-1], base + 1, base))
+    accidents: list[tuple[Path, Damage]] = [
+        (newest_record, cut_short),  # without it the epoch before is the newest: nobody can tell
+        (newest_record, flipped),
+        (newest_record, twice_as_long),
+        (newest_record, copied_to_the_next),
+        (record, flipped),
+        (record, removed),
+        (whole, cut_short),
+        (whole, removed),
+        (newest(at, "segments/merged-*"), cut_short),
+        (newest(at, "segments/merged-*"), flipped),
+        (newest(at, "segments/merged-*"), removed),
+    ]
+    kept = Kept((job.checkpoints, job.out), tmp_path / "kept")
+    for path, damage in accidents:
+        named = damage(path)
+        error = attempts.fail()
+        assert error.code == "STATE", (path, damage, error)
+        assert named.name in error.problem, (path, damage, error)
+        job.assert_nothing_wrong()
+        kept.bring_back()
     attempts.succeed()
     job.assert_complete()
 

@@ -88,7 +88,7 @@ def test_a_live_file_removed_before_it_is_read_is_named(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, planned: bool
 ) -> None:
     """Retention past the cut: a micro-batch is planned with the file, or the live run only began."""
-    job = VisitsJob(tmp_path)
+    job = VisitsJob(tmp_path, engine="query")
     attempts = Attempts(job, environment)
     attempts.fail_at("live.staged:2" if planned else "live.started:1", monkeypatch)
     shown = {path.name for path in (job.out / "totals").glob("*.parquet")}

@@ -15,23 +15,29 @@ BOTH_EXECUTORS = {**CLUSTER, "spark.scheduler.minRegisteredResourcesRatio": "1.0
 """Work begins when both are there, so that each keeps output for the other."""
 
 
-@pytest.mark.parametrize("mode", ["BATCH", "STREAMING"])
+@pytest.mark.parametrize(
+    ("mode", "engine"), [("BATCH", "jobs"), ("STREAMING", "jobs"), ("STREAMING", "query")]
+)
 def test_every_record_counts_once_if_functions_give_other_results(
-    tmp_path: Path, mode: str
+    tmp_path: Path, mode: str, engine: str
 ) -> None:
-    said = _said_with_an_executor_killed(tmp_path, mode, "clock")
+    said = _said_with_an_executor_killed(tmp_path, mode, engine, "clock")
     assert "again from the last commit (1 of 4)" in said, said
 
 
 def test_a_batch_run_computes_only_what_was_lost(tmp_path: Path) -> None:
-    said = _said_with_an_executor_killed(tmp_path, "BATCH", "zero")
+    said = _said_with_an_executor_killed(tmp_path, "BATCH", "jobs", "zero")
     assert "again" not in said, said
 
 
-def _said_with_an_executor_killed(tmp_path: Path, mode: str, clock: str) -> str:
+def _said_with_an_executor_killed(tmp_path: Path, mode: str, engine: str, clock: str) -> str:
     """Kill one of two executors that has a subtask, when the other one has finished its own."""
     out = tmp_path / "out"
-    settings = {"execution.runtime-mode": mode, **BOTH_EXECUTORS}
+    settings = {
+        "execution.runtime-mode": mode,
+        "execution.live.engine": engine,
+        **BOTH_EXECUTORS,
+    }
     arguments = (str(out), str(COUNT), clock)
     drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", settings)
 

@@ -6,32 +6,48 @@ The sinks must equal a replay of the input, and history is read by the first dri
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
+
+import pytest
 
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 from penstock.wire.atomic_file import read_verified
-from tests.faults.drivers import SECONDS, Drivers
-from tests.faults.processes import wait_for
+from tests.faults.drivers import Drivers
+from tests.faults.in_process import Attempts
 from tests.faults.visits_job import VisitsJob
+from tests.spark.conftest import Environment
 from tests.spark.visits import written_totals
 
 
-def test_a_kill_around_a_savepoint_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    job = VisitsJob(tmp_path)
-    first = job.drivers
-
-    process = first.start("savepoint.begun:1:kill")
-    wait_for((job.checkpoints / "run-1.outline.json").exists, SECONDS)
+def test_a_failure_around_a_savepoint_of_a_query_loses_and_repeats_nothing(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = VisitsJob(tmp_path, epochs=6, engine="query")
+    attempts = Attempts(job, environment)
+    attempts.fail_at("live.committed:1", monkeypatch)
     requests = SavepointRequests(job.checkpoints)
     request = requests.submit(tmp_path / "savepoints", stop=True)
-    output, _ = process.communicate(timeout=SECONDS)
-    assert process.returncode == -signal.SIGKILL, output
-    assert first.process_at("savepoint.begun:1:kill") == process.pid
-    assert requests.answer(request.id) is None
+    for place in ("savepoint.begun:1", "savepoint.written:1"):
+        attempts.fail_at(place, monkeypatch)
+        assert requests.answer(request.id) is None
+    attempts.succeed()
+    assert isinstance(requests.answer(request.id), Path)
+    before, _ = written_totals(job.out)
+    assert before < len(job.visits), "the savepoint must not be at the end for this test"
+    job.assert_nothing_wrong()
 
-    first.is_killed_at("savepoint.written:1")
-    assert requests.answer(request.id) is None
+
+def test_a_kill_around_a_savepoint_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    job = VisitsJob(tmp_path, epochs=6)
+    first = job.drivers
+
+    first.is_killed_at("live.committed:1")
+    requests = SavepointRequests(job.checkpoints)
+    request = requests.submit(tmp_path / "savepoints", stop=True)
+    # Begun; then in a record, and not written; then written, and not answered.
+    for place in ("live.staged:1", "live.recorded:1", "savepoint.written:1"):
+        first.is_killed_at(place)
+        assert requests.answer(request.id) is None
 
     output = first.succeeds()
     savepoint = requests.answer(request.id)

@@ -1,8 +1,9 @@
-"""Fifty random kills of one job while its input keeps arriving.
+"""Random kills of one job while its input keeps arriving: fifty of a loop of epochs, twelve of a query.
 
-Before each kill new files arrive; after it, the job must show all of them before the next one.
-Seed and order of the kills are in the output of a test that fails. In the end the sink equals a
-replay of all input.
+Files arrive before each kill of the query; after it, the job must show all of them before the next one. The
+records of the loop come at a rate, from a function of their position; after each kill it must show some hundred
+more. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
+all input, or of the positions that the loop has read.
 """
 
 from __future__ import annotations
@@ -14,25 +15,32 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
 from tests.faults.drivers import CLUSTER, MIXED, SECONDS, Drivers
+from tests.faults.jobs import flow
 from tests.faults.processes import executors_below, is_alive, kill, wait_for, workers_below
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
-KILLS = ["driver"] * 8 + ["executor"] * 16 + ["worker"] * 26
+KILLS = {"driver": 8, "executor": 16, "worker": 26}
+KILLS_OF_QUERY = {"driver": 2, "executor": 4, "worker": 6}
 KEYS = 40
 RECORDS = 60
 """Of one file."""
+RATE = 400
+MORE = 300
+"""Records that are shown between two kills; an epoch has 100 at most."""
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "20",
     "restart-strategy.fixed-delay.delay": "100 ms",
 }
 """Spark gives a micro-batch up if it loses the shuffle of a stage it has begun to read."""
+SETTINGS = MIXED | CLUSTER | RESTARTS
 
 _logger = logging.getLogger(__name__)
 
@@ -80,6 +88,26 @@ class Feed:
         return counts, last
 
 
+@dataclass(slots=True)
+class Shown:
+    """The number of results that are visible. A file that is visible does not change.
+
+    Attributes:
+        out: Directory of the sink.
+        rows: File to number of results.
+    """
+
+    out: Path
+    rows: dict[Path, int] = field(default_factory=dict)
+
+    def count(self) -> int:
+        """Return how many results are visible."""
+        for path in self.out.glob("*.parquet"):
+            if path not in self.rows:
+                self.rows[path] = pq.read_metadata(path).num_rows
+        return sum(self.rows.values())
+
+
 def shown(out: Path) -> Answer:
     """Return what is visible. Totals in between depend on the order within a micro-batch."""
     counts: Counter[tuple[int, int]] = Counter()
@@ -91,41 +119,83 @@ def shown(out: Path) -> Answer:
     return counts, last
 
 
-def count_shown(out: Path) -> int:
-    """Return how many results are visible."""
-    return sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet"))
+def test_fifty_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    settings = SETTINGS | {
+        "execution.live.engine": "jobs",
+        "execution.live.max-records-per-batch": "100",
+    }
+    arguments = (str(out), "0", str(RATE))
+    drivers = Drivers(
+        Path(flow.__file__), arguments, tmp_path / "job", tmp_path / "markers", settings
+    )
+    results = Shown(out)
+    survive(drivers, KILLS, results, chance(), lambda: results.count() + MORE)
+    rows = [row for path in out.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    assert len(rows) > MORE * sum(KILLS.values())
+    flow.assert_shown(rows)
 
 
-def test_fifty_random_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    seed = random.SystemRandom().randrange(1 << 32)
-    chance = random.Random(seed)  # noqa: S311 - not a secret
-    kills = list(KILLS)
-    chance.shuffle(kills)
-    _logger.warning("seed %d: %s", seed, kills)
-    feed = Feed(tmp_path / "data", chance)
+def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None:
+    random_numbers = chance()
+    feed = Feed(tmp_path / "data", random_numbers)
     for _ in range(3):
         feed.write("history")
     (tmp_path / "data" / "live").mkdir()
     out = tmp_path / "out"
-    settings = MIXED | CLUSTER | RESTARTS
+    settings = SETTINGS | {"execution.live.max-files-per-batch": "1"}
     arguments = (f"{feed.data}/history", f"{feed.data}/live", str(out))
     drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", settings)
+
+    def arrive() -> int:
+        feed.write("live")
+        feed.write("live")
+        return len(feed.records)
+
+    survive(drivers, KILLS_OF_QUERY, Shown(out), random_numbers, arrive)
+    assert shown(out) == feed.replayed()
+
+
+def chance() -> random.Random:
+    """Return a generator with a new seed, and log the seed."""
+    seed = random.SystemRandom().randrange(1 << 32)
+    _logger.warning("seed %d", seed)
+    return random.Random(seed)  # noqa: S311 - not a secret
+
+
+def survive(
+    drivers: Drivers,
+    kills: Mapping[str, int],
+    results: Shown,
+    chance: random.Random,
+    wanted: Callable[[], int],
+) -> None:
+    """Kill in random order, then end the job by Ctrl-C.
+
+    Args:
+        drivers: The job.
+        kills: How often to kill what.
+        results: What is visible.
+        chance: Chooses order, moments and processes.
+        wanted: Called before each kill: how many results must be visible before the next one.
+    """
+    order = [what for what, times in kills.items() for _ in range(times)]
+    chance.shuffle(order)
+    _logger.warning("%s", order)
     process = drivers.start()
     done: Counter[str] = Counter()
     try:
-        for what in kills:
-            feed.write("live")
-            feed.write("live")
+        for what in order:
+            until = wanted()
             process = accident(what, process, drivers, chance)
             done[what] += 1
-            wait_until_shown(process, out, feed, f"after kill {done}")
+            wait_until_shown(process, results, until, f"after kill {done}")
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, output
     finally:
         process.kill()
-    assert done == Counter(KILLS)
-    assert shown(out) == feed.replayed()
+    assert done == Counter(kills)
 
 
 def accident(
@@ -151,11 +221,11 @@ def kill_driver(process: subprocess.Popen[str]) -> None:
     assert process.returncode == -signal.SIGKILL, output
 
 
-def wait_until_shown(process: subprocess.Popen[str], out: Path, feed: Feed, when: str) -> None:
-    """Wait until there is a result for every record."""
+def wait_until_shown(process: subprocess.Popen[str], results: Shown, until: int, when: str) -> None:
+    """Wait until as many results are visible."""
     deadline = time.monotonic() + SECONDS
-    while count_shown(out) < len(feed.records):
+    while results.count() < until:
         if process.poll() is not None:
             raise AssertionError(f"the driver ended {when}: {process.communicate()[0]}")
-        assert time.monotonic() < deadline, f"{count_shown(out)} of {len(feed.records)} {when}"
+        assert time.monotonic() < deadline, f"{results.count()} of {until} {when}"
         time.sleep(0.1)

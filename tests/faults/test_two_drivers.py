@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,18 @@ from tests.faults.drivers import SECONDS
 from tests.faults.processes import wait_for
 from tests.faults.visits_job import VisitsJob
 
+EPOCH = [
+    "live.staged:1",  # its put is refused, because it looks who the owner is
+    "epoch.record-checked:1",  # behind that look: its temporary file is gone
+    "epoch.record-linked:1",  # its record counts, and the next driver commits it
+    "sink.manifest-written:4",  # the next driver makes visible what it has decided
+    "live.committed:2",  # all is visible; its next epoch is refused
+]
+QUERY = ["sink.manifest-written:4"]
+
 
 def test_one_of_two_drivers_is_refused(tmp_path: Path) -> None:
-    job = VisitsJob(tmp_path, live_files=12)
+    job = VisitsJob(tmp_path, {"execution.checkpointing.interval": "1 s"}, epochs=20)
     together = [job.drivers.start(), job.drivers.start()]
     wait_for(
         lambda: any(process.poll() is not None for process in together),
@@ -26,44 +37,57 @@ def test_one_of_two_drivers_is_refused(tmp_path: Path) -> None:
     assert "JOB_LOCKED" in output
     assert running.poll() is None, "the other one was not running meanwhile"
 
-    wait_for((job.checkpoints / "run-1/spark/commits/1").exists, SECONDS, "no live run")
+    wait_for(lambda: job.has_begun(1), SECONDS, "no live run")
     assert "JOB_LOCKED" in job.drivers.is_refused()
     output, _ = running.communicate(timeout=SECONDS)
     assert running.returncode == 0, output
     job.assert_complete()
 
 
-@pytest.mark.parametrize(
-    "place",
-    [
-        "sinks.before-commit:3",  # a micro-batch is staged and not committed
-        "sink.manifest-written:4",  # it is decided, and the next driver makes it visible
-        "live.committed:2",  # it is visible, and Spark has not written it down
-    ],
-)
+@pytest.mark.parametrize(("engine", "places"), [("jobs", EPOCH), ("query", QUERY)])
 def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(
-    tmp_path: Path, place: str
+    tmp_path: Path, engine: str, places: list[str]
 ) -> None:
-    """Its lock is removed, which declares it dead, and another driver does the whole job."""
-    job = VisitsJob(tmp_path)
-    frozen = job.drivers.start(f"{place}:freeze")
-    try:
-        wait_for(
-            lambda: (
-                job.drivers.process_at(f"{place}:freeze") == frozen.pid or frozen.poll() is not None
-            ),
-            SECONDS,
-            "nothing froze",
-        )
-        (job.checkpoints / "lock").unlink()
+    """Its lock is removed, which declares it dead, and the next one freezes at the next place.
+
+    Each but the last wakes up while the next one has the job; the last one when all is done.
+    """
+    job = VisitsJob(tmp_path, epochs=8, engine=engine)
+    with ExitStack() as ended:
+        frozen: subprocess.Popen[str] | None = None
+        for place in places:
+            driver = job.drivers.start(f"{place}:freeze")
+            ended.callback(_end, driver)
+            wait_for(
+                lambda driver=driver, place=place: (  # type: ignore[misc]
+                    job.drivers.process_at(f"{place}:freeze") == driver.pid
+                    or driver.poll() is not None
+                ),
+                SECONDS,
+                "nothing froze",
+            )
+            assert driver.poll() is None, driver.communicate()
+            (job.checkpoints / "lock").unlink()
+            if frozen is not None:
+                _assert_fenced(frozen)
+                job.assert_nothing_wrong()
+            frozen = driver
+        assert frozen is not None
         job.drivers.succeeds()
         job.assert_complete()
-        frozen.send_signal(signal.SIGCONT)
-        output, _ = frozen.communicate(timeout=SECONDS)
-    finally:
-        frozen.kill()
-        frozen.communicate()
+        _assert_fenced(frozen)
+    job.assert_complete()
+
+
+def _assert_fenced(frozen: subprocess.Popen[str]) -> None:
+    """Let a driver go on, which must end because another one has taken over."""
+    frozen.send_signal(signal.SIGCONT)
+    output, _ = frozen.communicate(timeout=SECONDS)
     assert frozen.returncode == 1, output
     assert "JOB_FENCED" in output
     assert "Traceback" not in output
-    job.assert_complete()
+
+
+def _end(driver: subprocess.Popen[str]) -> None:
+    driver.kill()
+    driver.communicate()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from tests.spark.visits import (
     written_totals,
 )
 
+LIVE = {"jobs": "positions", "query": "files"}
+"""Engine to how the live files are read. Files that a stream of Spark reads are read by a query."""
+
 
 @dataclass(slots=True)
 class VisitsJob:
@@ -26,15 +30,17 @@ class VisitsJob:
         root: Directory of everything.
         settings: Configuration.
         count: How many visits there are; half of them, a few more, are history.
-        live_files: In how many files the others come, one micro-batch each.
+        epochs: In how many epochs or micro-batches the others come.
         mode: Whether history is a batch run.
+        engine: What executes the live run.
     """
 
     root: Path
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: Mapping[str, str] = field(default_factory=dict)
     count: int = 600
-    live_files: int = 3
-    mode: dict[str, str] = field(default_factory=lambda: MIXED)
+    epochs: int = 3
+    mode: Mapping[str, str] = field(default_factory=lambda: MIXED)
+    engine: str = "jobs"
     visits: list[Visit] = field(init=False)
     drivers: Drivers = field(init=False)
 
@@ -42,14 +48,44 @@ class VisitsJob:
         """Write the input."""
         self.visits = make_visits(self.count)
         cut = self.count * 5 // 9
-        write_visits(self.data, self.visits, cut=cut, files=self.live_files)
+        files = self.epochs if self.engine == "query" else 3
+        write_visits(self.data, self.visits, cut=cut, files=files)
         self.drivers = Drivers(
             JOB,
-            (str(self.data), str(self.out)),
+            (str(self.data), str(self.out), self.live),
             self.checkpoints,
             self.root / "markers",
-            self.mode | self.settings,
+            {**self.mode, **self.engine_settings, **self.settings},
         )
+
+    @property
+    def live(self) -> str:
+        """How the program reads the live files."""
+        return LIVE[self.engine]
+
+    @property
+    def engine_settings(self) -> dict[str, str]:
+        """The configuration that gives the live run its engine and the number of its epochs."""
+        live = self.count - self.count * 5 // 9
+        return {
+            "execution.live.engine": self.engine,
+            "execution.live.max-files-per-batch": "1",
+            "execution.live.max-records-per-batch": str(-(-live // self.epochs)),
+            "execution.live.catch-up-factor": "1",
+        }
+
+    @property
+    def epoch_files(self) -> Path:
+        """Directory of the records and segments of the loop."""
+        return self.checkpoints / "run-1" / "epochs"
+
+    def has_begun(self, epoch: int) -> bool:
+        """Whether an epoch of the live run counts."""
+        paths = {
+            "jobs": self.epoch_files / "records" / f"{epoch:012}",
+            "query": self.checkpoints / "run-1" / "spark" / "commits" / str(epoch),
+        }
+        return paths[self.engine].exists()
 
     @property
     def data(self) -> Path:

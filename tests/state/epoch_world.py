@@ -29,6 +29,7 @@ PLACES = (
     "epoch.temporaries-removed",
     "epoch.encoded",
     "epoch.record-written",
+    "epoch.record-checked",
     "epoch.record-linked",
     "epoch.record-durable",
     "epoch.sweep",

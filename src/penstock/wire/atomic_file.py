@@ -97,6 +97,7 @@ def put_exclusively(
         failpoint(f"{place}-written")
         if may_replace is not None:
             may_replace()
+        failpoint(f"{place}-checked")
         os.link(temporary, path)
         failpoint(f"{place}-linked")
     finally:

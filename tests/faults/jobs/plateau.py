@@ -1,6 +1,6 @@
 """Two jobs of one process, one per state backend, with as many small micro-batches as wanted.
 
-Arguments: directory, number of micro-batches. State is of the same keys all the time.
+Arguments: directory, number of micro-batches, engine. State is of the same keys all the time.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class Count(KeyedProcessFunction):
         yield ctx.get_current_key(), count
 
 
-def start(directory: Path, backend: str, micro_batches: int) -> JobClient:
+def start(directory: Path, backend: str, micro_batches: int, engine: str) -> JobClient:
     """Start the job with one backend."""
     settings = {
         "execution.runtime-mode": "STREAMING",
         "execution.checkpointing.dir": str(directory / backend),
+        "execution.live.engine": engine,
         "execution.live.max-records-per-batch": RECORDS,
         "execution.live.catch-up-factor": 1,
         "parallelism.default": 1,
@@ -87,8 +88,8 @@ def note_heap(directory: Path) -> None:
     partial.replace(directory / HEAP)
 
 
-def main(directory: Path, micro_batches: int) -> None:
-    clients = [start(directory, backend, micro_batches) for backend in BACKENDS]
+def main(directory: Path, micro_batches: int, engine: str) -> None:
+    clients = [start(directory, backend, micro_batches, engine) for backend in BACKENDS]
     results = [client.get_job_execution_result() for client in clients]
     while not all(result.done() for result in results):
         time.sleep(HEAP_SECONDS)
@@ -98,4 +99,4 @@ def main(directory: Path, micro_batches: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3])

@@ -1,6 +1,7 @@
 """Reads Parquet history, then Parquet live files, and writes Parquet and JSON.
 
-Arguments: data directory, output directory. Bounded, so that it ends.
+Arguments: data directory, output directory, and how the live files are read: by a stream of Spark (`files`), or
+by `positions`. Bounded, so that it ends.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from penstock.datastream import (
     ValueStateDescriptor,
 )
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from tests.spark.jobs.live_rows import LiveRows
 
 QUIET_MS = 400
+LIVE = {"files": FileSource.parquet, "positions": LiveRows}
 ROW = Types.ROW_NAMED(["page", "count", "total"], [Types.STRING(), Types.LONG(), Types.LONG()])
 
 
@@ -42,11 +45,11 @@ class Quiet(KeyedProcessFunction):
         self.visits.update(tuple(t for t in self.visits.value() if t > visited) or None)
 
 
-def build(env: StreamExecutionEnvironment, data: str, out: str) -> None:
+def build(env: StreamExecutionEnvironment, data: str, out: str, live: str = "files") -> None:
     """Build the job; `env.execute("visits")` runs it."""
     source = (
         HybridSource.builder(FileSource.parquet(f"{data}/history"))
-        .add_source(FileSource.parquet(f"{data}/live"))
+        .add_source(LIVE[live](f"{data}/live"))
         .build()
     )
     strategy = WatermarkStrategy.for_bounded_out_of_orderness(
@@ -64,11 +67,11 @@ def build(env: StreamExecutionEnvironment, data: str, out: str) -> None:
     quiet.sink_to(FileSink.json(f"{out}/quiet")).name("quiet pages")
 
 
-def main(data: str, out: str) -> None:
+def main(data: str, out: str, live: str) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
-    build(env, data, out)
+    build(env, data, out, live)
     env.execute("visits")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(*sys.argv[1:])

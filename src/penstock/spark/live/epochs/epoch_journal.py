@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,10 +68,15 @@ class EpochJournal:
     def open(self) -> RecordedEpoch | None:
         """Read the records; return the newest, None if there is none.
 
+        A merge in progress is dropped: the log removes temporary files when it is opened.
+
         Raises:
             StateError: A record or a file that one names is missing or damaged.
             JobDirectoryError: This job did not write the outcome.
         """
+        if self._merging is not None:
+            wait([self._merging[1]])
+            self._merging = None
         record = self._log.open()
         return None if record is None else self._decode(record)
 

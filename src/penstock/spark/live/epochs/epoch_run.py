@@ -210,7 +210,7 @@ class EpochRun:
         except FileExistsError:
             return self._adopt()
         except OSError as cause:
-            raise _unwritable(job.directory.path, cause) from cause
+            raise self._unwritable(cause) from cause
         failpoint("live.recorded")
         commit(job, self._run, recorded)
         self._pending.note(records_left, self._progress.lag_ms)
@@ -225,7 +225,7 @@ class EpochRun:
         try:
             self._journal.merge(threads)
         except OSError as cause:
-            raise _unwritable(self._job.directory.path, cause) from cause
+            raise self._unwritable(cause) from cause
 
     def _adopt(self) -> EpochPositions:
         """Take over a record that an earlier driver has put, which woke up; it counts.
@@ -240,6 +240,18 @@ class EpochRun:
         self._job.sinks.recover()
         self._finish(newest)
         return newest.positions
+
+    def _unwritable(self, cause: OSError) -> JobDirectoryError:
+        """Return the error for a record or segment that cannot be written.
+
+        Raises:
+            JobFencedError: Another driver has taken over: it removes the temporary files of this one.
+        """
+        self._job.directory.fence()
+        return JobDirectoryError(
+            f"an epoch cannot be recorded in {self._job.directory.path}: {cause}",
+            hint="Make room, or make the directory writable, and start again.",
+        )
 
     def _count(self, recorded: RecordedEpoch, seconds: float) -> None:
         """Add an epoch to the report and the metrics, and publish it."""
@@ -313,10 +325,3 @@ def recommit(job: JobContext, run: RunPlan) -> None:
     newest = EpochJournal(job, run).open()
     if newest is not None:
         commit(job, run, newest)
-
-
-def _unwritable(path: Path, cause: OSError) -> JobDirectoryError:
-    return JobDirectoryError(
-        f"an epoch cannot be recorded in {path}: {cause}",
-        hint="Make room, or make the directory writable, and start again.",
-    )
