@@ -125,7 +125,7 @@ def test_the_failpoints_are_those_that_are_tested():
     folder = Path(penstock.state.log.epoch_log.__file__).parent
     source = "".join(path.read_text() for path in folder.glob("*.py"))
     named = set(re.findall(r'failpoint\("([^"]+)"\)', source))
-    put = {f"epoch.record-{step}" for step in ("written", "linked", "durable")}
+    put = {f"epoch.record-{step}" for step in ("written", "checked", "linked", "durable")}
     assert named | put == set(PLACES)
 
 
