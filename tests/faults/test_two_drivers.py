@@ -58,15 +58,7 @@ def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(
         for place in places:
             driver = job.drivers.start(f"{place}:freeze")
             ended.callback(_end, driver)
-            wait_for(
-                lambda driver=driver, place=place: (  # type: ignore[misc]
-                    job.drivers.process_at(f"{place}:freeze") == driver.pid
-                    or driver.poll() is not None
-                ),
-                SECONDS,
-                "nothing froze",
-            )
-            assert driver.poll() is None, driver.communicate()
+            _wait_until_frozen(job, driver, f"{place}:freeze")
             (job.checkpoints / "lock").unlink()
             if frozen is not None:
                 _assert_fenced(frozen)
@@ -77,6 +69,16 @@ def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(
         job.assert_complete()
         _assert_fenced(frozen)
     job.assert_complete()
+
+
+def _wait_until_frozen(job: VisitsJob, driver: subprocess.Popen[str], place: str) -> None:
+    """Wait until the latest driver has stopped at a place."""
+
+    def has_frozen() -> bool:
+        return job.drivers.process_at(place) == driver.pid
+
+    wait_for(lambda: has_frozen() or driver.poll() is not None, SECONDS, "nothing froze")
+    assert driver.poll() is None, driver.communicate()[0]
 
 
 def _assert_fenced(frozen: subprocess.Popen[str]) -> None:

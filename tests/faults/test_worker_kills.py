@@ -29,10 +29,11 @@ LIVE = [
 ]
 STAGES = [
     "live.worker.read:2",  # the first stage: its output is complete
+    "live.worker.adopted:1",  # the state of the run before is read
     "flow.totals:60",  # the second one: it has read, and sent a part
     "flow.numbered:60",  # the third one, behind two exchanges
     "live.worker.logged:3",
-    "worker.staged-run-0:2",  # its output is staged
+    "worker.staged-run-1:2",  # its output is staged
 ]
 
 
