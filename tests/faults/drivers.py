@@ -110,8 +110,8 @@ class Drivers:
     def process_at(self, place: str) -> int | None:
         """Return the process in which the latest driver's accident happened."""
         marker = self._directory(self.started - 1) / place
-        if not marker.exists():
-            return None
+        if not marker.exists() or not marker.read_text().endswith("\n"):
+            return None  # not there, or not yet as a whole
         named, pid = marker.read_text().split()
         assert named == place
         return int(pid)
