@@ -7,7 +7,7 @@ by `positions`. Bounded, so that it ends.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from penstock.common import Duration, Types, WatermarkStrategy
@@ -17,10 +17,11 @@ from penstock.datastream import (
     ValueStateDescriptor,
 )
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from penstock.graph.endpoints import Source
 from tests.spark.jobs.live_rows import LiveRows
 
 QUIET_MS = 400
-LIVE = {"files": FileSource.parquet, "positions": LiveRows}
+LIVE: dict[str, Callable[[str], Source]] = {"files": FileSource.parquet, "positions": LiveRows}
 ROW = Types.ROW_NAMED(["page", "count", "total"], [Types.STRING(), Types.LONG(), Types.LONG()])
 
 
