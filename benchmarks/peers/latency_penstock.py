@@ -1,23 +1,27 @@
-"""`latency`, our job: events of the same Spark source, counted by key.
+"""`latency`, our job: events of the clock, counted by key.
 
-It is here because it reads a DataFrame of plain PySpark.
+The loop of epochs reads a source with positions; a query reads the same Spark source as the empty query, for
+which this program is here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from latency_clock import events
+from latency_clock import ClockSource, events
 
 from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
 from benchmarks.systems.latency_system import LatencySystem, Times
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, JobStatus, WatermarkStrategy
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import SparkSource
 from penstock.errors import JobCancelledError
 from penstock.metrics.listener import set_listeners
 from penstock.spark.session.factory import get_session
+
+_NO_TIME = WatermarkStrategy.no_watermarks()
 
 
 class PenstockCount(LatencySystem):
@@ -40,11 +44,14 @@ class PenstockCount(LatencySystem):
         set_listeners()
         keys = self.shape.keys
         self._arrivals = self.work / "arrivals.jsonl"
-        source = SparkSource(events(get_session(configuration)))
         env = StreamExecutionEnvironment.get_execution_environment(configuration)
+        if configuration.get(LIVE_ENGINE) == "query":
+            rows = SparkSource(events(get_session(configuration)))
+            stream = env.from_source(rows, _NO_TIME, "events").map(lambda row: row[0])
+        else:
+            stream = env.from_source(ClockSource(self.shape.parallelism), _NO_TIME, "events")
         (
-            env.from_source(source, WatermarkStrategy.no_watermarks(), "events")
-            .map(lambda row: (row[0] % keys, row[0], 1))
+            stream.map(lambda arose: (arose % keys, arose, 1))
             .key_by(lambda event: event[0])
             .reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
             .sink_to(ArrivalSink(str(self._arrivals)))

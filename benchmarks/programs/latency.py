@@ -12,6 +12,7 @@ from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import pyflink_latency
 from benchmarks.systems.latency_system import expected
 from benchmarks.systems.launch import peer_script
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import STATE_BACKEND
 
 EVENTS_PER_SECOND = 1000
@@ -52,6 +53,14 @@ PROGRAM = BenchProgram(
             is_peer=False,
             options={STATE_BACKEND.key: STATE_BACKEND.default},
             note="A keyed reduce; an event is out when the sink's committer is called.",
+        ),
+        BenchSystem(
+            name="penstock query",
+            command=peer_script("latency_penstock.py"),
+            is_peer=False,
+            options={STATE_BACKEND.key: STATE_BACKEND.default, LIVE_ENGINE.key: "query"},
+            note="The same job as a streaming query over the source of `spark-empty`.",
+            by_default=False,
         ),
         BenchSystem(
             name="spark-empty",

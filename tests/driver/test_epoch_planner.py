@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.common import Types
+from penstock.errors import SourceError
+from penstock.graph.endpoints import SplitSource
 from penstock.spark.live.epochs.epoch_pace import EpochPace
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
 from penstock.spark.sources.split_advance import Budgets, SplitReading
@@ -173,12 +178,72 @@ def test_the_pace_keeps_the_interval_and_wakes_for_records_and_timers() -> None:
         assert clock.now - begun <= 0.121
     assert abs(clock.now - begun - 0.12) < 1e-6
     for records, timer, expected in (
-        (None, None, 0.05),
+        (None, None, 0.002),
+        (None, None, 0.004),
+        (0.0, None, 0.002),
+        (None, -5.0, 0.002),
         (0.02, None, 0.02),
         (3.0, 0.01, 0.01),
-        (0.0, None, 0.005),
-        (None, -5.0, 0.005),
+        (None, None, 0.05),
+        (None, None, 0.05),
     ):
         before = clock.now
         pace.idle(records, timer)
         assert abs(clock.now - before - expected) < 1e-6
+
+
+def test_nothing_is_read_behind_the_head_and_a_head_that_falls_is_an_error() -> None:
+    heads = {0: 3, 1: None}
+    source = Noticed(heads)
+    planner = planner_of(SplitReading(1, ((0, None), (0, 4)), head=source.exact_head))
+    at = EpochPositions.before(planner.readings)
+    planned = planner.next(at)
+    assert planned is not None
+    assert planned.after.at[1] == (3, 4)
+    assert planner.next(planned.after) is None
+    assert planner.seconds_to_next(planned.after) is None
+    heads[0] = 5
+    again = planner.next(planned.after)
+    assert again is not None
+    assert again.after.at[1] == (5, 4)
+    heads[0] = 4
+    with pytest.raises(SourceError, match="up to position 4, and the job has read up to 5"):
+        planner.next(again.after)
+
+
+class Noticed(SplitSource):
+    """A source whose heads are told by the test."""
+
+    kind = "noticed"
+
+    def __init__(self, heads: dict[int, int | None]) -> None:
+        self.heads = heads
+
+    @property
+    def is_bounded(self) -> bool:
+        return False
+
+    def get_produced_type(self) -> Any:
+        return Types.LONG()
+
+    def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
+        return [(0, None)]
+
+    def read(self, split: int, start: int, end: int) -> Sequence[int]:
+        return range(start, end)
+
+    def head(self, split: int) -> int | None:
+        return self.heads[split]
+
+
+def test_few_records_are_read_by_one_task_once_their_cost_is_known() -> None:
+    planner = planner_of(SplitReading(1, ((0, 100), (0, 100))), most=10)
+    at = EpochPositions.before(planner.readings)
+    tasks = []
+    for cost in (None, 0.0001, 0.001, 0.0011):
+        planner.record_seconds = cost
+        planned = planner.next(at)
+        assert planned is not None
+        tasks.append([len(rows) for rows in planned.tasks])
+        at = planned.after
+    assert tasks == [[1, 1], [2], [2], [1, 1]]

@@ -13,8 +13,8 @@ from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import StreamExecutionEnvironment, WatermarkStrategy
-from penstock.datastream.connectors import HybridSource
-from penstock.errors import ConfigError
+from penstock.datastream.connectors import DataGeneratorSource, HybridSource
+from penstock.errors import ConfigError, GraphError
 from penstock.plan.compat.fingerprint import describe_shape
 from penstock.plan.explain.render import render_text
 from penstock.plan.phases.live_engine import choose_engines
@@ -149,3 +149,26 @@ def test_a_plan_has_one_line_per_live_run():
         "engine of run 0 (history): query, because source 'source 0' is read by Spark's file stream",
         f"engine of run 1 (live): jobs, because {BY_POSITIONS}",
     ]
+
+
+class Headed(DataGeneratorSource):
+    """A source that says how many records there are."""
+
+    def head(self, split):
+        return 7
+
+
+@pytest.mark.parametrize(
+    ("others", "engine", "why"),
+    [
+        ((FILES,), "jobs", "is read by Spark's file stream"),
+        ((), "query", "execution.live.engine is query"),
+    ],
+)
+def test_a_source_with_a_head_is_in_no_query(others, engine, why):
+    headed = Headed(lambda i: i)
+    with pytest.raises(GraphError, match="has a head") as caught:
+        plan_of(headed, *others, engine=engine)
+    assert why in str(caught.value)
+    (run,) = plan_of(headed, engine="jobs").runs
+    assert run.engine is LiveEngine.JOBS

@@ -105,6 +105,15 @@ class SplitSourcePart(SplitSource):
         return self.source.gives_timestamps
 
     @property
+    def has_head(self) -> bool:
+        """Whether the source says how many records there are now; all of its backlog are there."""
+        return not self.is_backlog and self.source.has_head
+
+    def head(self, split: int) -> int | None:
+        """Return the head of the source."""
+        return self.source.head(split)
+
+    @property
     def is_bounded(self) -> bool:
         """Whether the part ends; backlog always does."""
         return self.is_backlog or self.source.is_bounded

@@ -111,6 +111,11 @@ class SplitSource(Source):
         """Whether records may have timestamps before any strategy assigns them."""
         return type(self).read_timestamped is not SplitSource.read_timestamped
 
+    @property
+    def has_head(self) -> bool:
+        """Whether the source says how many records there are now, so that reading never waits."""
+        return type(self).head is not SplitSource.head
+
     @abstractmethod
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return `[start, end)` positions per split; `end` None is unbounded.
@@ -137,6 +142,40 @@ class SplitSource(Source):
         gets the timestamp as `record_timestamp` and may replace it.
         """
         return self.read(split, start, end), None
+
+    def head(self, split: int) -> int | None:
+        """Return the position behind the last record that there is now; None if all are there.
+
+        Called in the driver before every epoch of a live run, so it must be cheap. Override it if
+        records arise while the job runs: positions at and behind the head are read later. It never
+        falls. Only the engine `jobs` asks for it.
+        """
+        del split
+        return None
+
+    @final
+    def exact_head(self, split: int, at: int) -> int | None:
+        """Return `head(split)` as Python's integer; the engine calls this method.
+
+        Args:
+            split: The split.
+            at: The position that was read to.
+
+        Raises:
+            SourceError: It failed, did not return a position, or fell below what was read.
+        """
+        with self._failing(f"head of split {split}"):
+            found = self.head(split)
+            found = None if found is None else index(found)
+        if found is not None and found < at:
+            raise SourceError(
+                f"{self._described()} says that split {split} has records up to position {found}, "
+                f"and the job has read up to {at}",
+                hint="A head must not fall. Bring the records back, or start in a new checkpoint "
+                "directory.",
+                origin=CallSite.of_definition(self.head),
+            )
+        return found
 
     def position_at(self, split: int, timestamp_ms: int, start: int, end: int | None) -> int:
         """Return the first position in `[start, end)` whose record is not before a timestamp.

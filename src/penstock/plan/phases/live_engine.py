@@ -11,13 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from penstock.config.live_options import LIVE_ENGINE
+from penstock.errors import GraphError
 from penstock.graph.endpoints import Source
-from penstock.plan.physical import Decision, PhysicalPlan, RunPlan
+from penstock.plan.physical import Decision, PhysicalPlan, RunPlan, SourcePlan
 from penstock.program.run_settings import LiveEngine, RunKind
 
 
 def choose_engines(plan: PhysicalPlan) -> PhysicalPlan:
-    """Choose the engine of every live run. After `choose_runs`."""
+    """Choose the engine of every live run. After `choose_runs`.
+
+    Raises:
+        GraphError: A run must be a query, and a source in it has a head.
+    """
     runs = tuple(_with_engine(plan, run) if run.kind is RunKind.LIVE else run for run in plan.runs)
     decisions = list(plan.decisions)
     for run in runs:
@@ -35,17 +40,28 @@ def _with_engine(plan: PhysicalPlan, run: RunPlan) -> RunPlan:
 
 
 def _engine(plan: PhysicalPlan, run: RunPlan) -> tuple[LiveEngine, str]:
+    needs_query = None
     if plan.options.live_engine is LiveEngine.QUERY:
-        return LiveEngine.QUERY, f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
-    for name, part in _parts(plan, run):
-        if part.as_split is None:
-            return LiveEngine.QUERY, f"source {name!r} is read by {part.streamed_by}"
-    return LiveEngine.JOBS, "all that it reads is read by positions"
+        needs_query = f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
+    for source, part in _parts(plan, run):
+        if part.as_split is None and needs_query is None:
+            needs_query = f"source {source.name!r} is read by {part.streamed_by}"
+    if needs_query is None:
+        return LiveEngine.JOBS, "all that it reads is read by positions"
+    for source, part in _parts(plan, run):
+        if part.as_split is not None and part.as_split.has_head:
+            raise GraphError(
+                f"source {source.name!r} has a head, which only the engine jobs asks for, and run "
+                f"{run.index} ({run.name}) is a query: {needs_query}",
+                hint=f"Read them in jobs of their own, with {LIVE_ENGINE.key} left at jobs.",
+                origin=source.origin,
+            )
+    return LiveEngine.QUERY, needs_query
 
 
-def _parts(plan: PhysicalPlan, run: RunPlan) -> Iterator[tuple[str, Source]]:
-    """Yield the parts that a run reads, each with the name of its source."""
+def _parts(plan: PhysicalPlan, run: RunPlan) -> Iterator[tuple[SourcePlan, Source]]:
+    """Yield the parts that a run reads, each with its source."""
     for reading in run.readings:
         source = plan.source(reading.source)
         for part in reading.parts:
-            yield source.name, source.parts[part]
+            yield source, source.parts[part]

@@ -5,7 +5,7 @@ Both engines of a live run use it: the positions stream of a query, and the loop
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 Bounds = Sequence[tuple[int, int | None]]
@@ -22,6 +22,8 @@ class SplitReading:
         records_per_second: Limit of its rate, None if there is none.
         ends: Whether the source ends with this run.
         tasks: Greatest number of tasks that may read it; None if the program sets none.
+        head: Split and next position to the position behind the last record there is now, None if
+            all records are there; None for sources that do not say so.
     """
 
     source: int
@@ -29,6 +31,24 @@ class SplitReading:
     records_per_second: float | None = None
     ends: bool = False
     tasks: int | None = None
+    head: Callable[[int, int], int | None] | None = field(default=None, compare=False)
+
+    def readable(self, at: Sequence[int]) -> Bounds:
+        """Return the bounds of what can be read now.
+
+        Args:
+            at: Next position of every split.
+
+        Raises:
+            SourceError: The source failed.
+        """
+        if self.head is None:
+            return self.splits
+        heads = [self.head(split, position) for split, position in enumerate(at)]
+        return tuple(
+            (start, stop if head is None else head if stop is None else min(head, stop))
+            for (start, stop), head in zip(self.splits, heads, strict=True)
+        )
 
 
 def taken_at_once(waiting: int, usual: int, factor: int) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 _IDLE_SECONDS = 0.05
 """Longest wait: cancellation and requests for savepoints are seen after it."""
 
-_LEAST_WAIT_SECONDS = 0.005
+_LEAST_WAIT_SECONDS = 0.002
 
 
 @dataclass(slots=True)
@@ -26,6 +26,7 @@ class EpochPace:
     now_seconds: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     _began: float | None = None
+    _idle_seconds: float = _LEAST_WAIT_SECONDS
 
     @property
     def is_first(self) -> bool:
@@ -35,6 +36,7 @@ class EpochPace:
     def begin(self) -> None:
         """Note that an epoch begins."""
         self._began = self.now_seconds()
+        self._idle_seconds = _LEAST_WAIT_SECONDS
 
     def is_early(self) -> bool:
         """Return whether the next epoch must not begin yet; then it has waited a little."""
@@ -47,11 +49,12 @@ class EpochPace:
         return True
 
     def idle(self, records_in_seconds: float | None, timer_in_seconds: float | None) -> None:
-        """Wait while there is nothing to do.
+        """Wait while there is nothing to do: longer each time, so that an idle job takes little CPU.
 
         Args:
             records_in_seconds: Time until a source has records; None if it is unknown.
             timer_in_seconds: Time until a timer is due; None if there is no timer.
         """
         waits = [wait for wait in (records_in_seconds, timer_in_seconds) if wait is not None]
-        self.sleep(max(min([*waits, _IDLE_SECONDS]), _LEAST_WAIT_SECONDS))
+        self.sleep(max(min([*waits, self._idle_seconds]), _LEAST_WAIT_SECONDS))
+        self._idle_seconds = min(2 * self._idle_seconds, _IDLE_SECONDS)

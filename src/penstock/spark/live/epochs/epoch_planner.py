@@ -19,6 +19,9 @@ from penstock.spark.sources.split_advance import Budgets, SplitReading, advance,
 
 HANDOVER = "handover"
 
+_TASK_SECONDS = 0.01
+"""Work that is not worth a task of its own: Spark and Python need as much CPU to run an empty one."""
+
 Row = dict[str, Any]
 """A row with the names of `POSITIONS_DDL`."""
 
@@ -82,6 +85,7 @@ class EpochPlanner:
         budgets: Limits of the records of an epoch.
         max_tasks: Greatest number of tasks of level 0.
         first_records: Limit of each source in the first epoch; 0 is the usual one.
+        record_seconds: Time that level 0 took for a record lately; None before it is known.
         now_seconds: A monotonic clock.
     """
 
@@ -90,6 +94,7 @@ class EpochPlanner:
     budgets: Budgets
     max_tasks: int
     first_records: int = 0
+    record_seconds: float | None = None
     now_seconds: Callable[[], float] = time.monotonic
     _last_call: float = field(init=False)
 
@@ -119,6 +124,8 @@ class EpochPlanner:
         after = self._positions(at, is_first=is_first)
         for reading in self.readings:
             rows += self._ranges(reading, at.at[reading.source], after[reading.source])
+        if self._is_small(rows):
+            rows = [(0, row) for _, row in rows]
         complete = frozenset(
             each.source for each in self.readings if is_at_end(after[each.source], each.splits)
         )
@@ -144,11 +151,11 @@ class EpochPlanner:
         return at.ended >= {each.source for each in self.readings}
 
     def seconds_to_next(self, at: EpochPositions) -> float | None:
-        """Return the time until a source has records; None if none will have any."""
+        """Return the time until a source has records; None if nobody knows, or none will have any."""
         waits = [
             self.budgets.seconds_to_next(each)
             for each in self.readings
-            if not is_at_end(at.at[each.source], each.splits)
+            if each.head is None and not is_at_end(at.at[each.source], each.splits)
         ]
         return min(waits, default=None)
 
@@ -171,10 +178,17 @@ class EpochPlanner:
             budget = self.budgets.of(reading, begin, elapsed)
             if is_first and self.first_records:
                 budget = min(budget, self.first_records)
-            end = advance(begin, reading.splits, budget)
+            end = advance(begin, reading.readable(begin), budget)
             self.budgets.spend(reading, sum(end) - sum(begin))
             after[reading.source] = tuple(end)
         return after
+
+    def _is_small(self, rows: Sequence[tuple[int, Row]]) -> bool:
+        """Return whether one task reads all ranges sooner than several tasks are started."""
+        if self.record_seconds is None:
+            return False
+        records: int = sum(row["last"] - row["first"] for _, row in rows)
+        return records * self.record_seconds <= _TASK_SECONDS
 
     def _ranges(
         self, reading: SplitReading, begin: Sequence[int], end: Sequence[int]

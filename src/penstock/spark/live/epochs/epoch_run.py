@@ -27,6 +27,7 @@ from penstock.config.options import JOB_NAME, MAX_RECORDS_PER_BATCH, STATE_BACKE
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import Switched
+from penstock.metrics.task_clock import START, WAIT, level_place
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
 from penstock.plan.phases.regions import region_of
@@ -99,6 +100,7 @@ class EpochRun:
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
         self._progress = LiveProgress(job.events)
         self._pending = PendingRecords()
+        self._record_seconds: float | None = None
         self.report = self._progress.report
 
     def execute(self) -> RunSummary:
@@ -180,6 +182,7 @@ class EpochRun:
                 pace.begin()
                 left = planner.records_left(planned.after)
                 positions = self._epoch(attempts, planned, positions, left)
+                planner.record_seconds = self._record_seconds
                 self._merge(threads)
 
     def _epoch(
@@ -256,6 +259,8 @@ class EpochRun:
     def _count(self, recorded: RecordedEpoch, seconds: float) -> None:
         """Add an epoch to the report and the metrics, and publish it."""
         report = recorded.staged.report
+        if report.records_read:
+            self._record_seconds = _level_zero_seconds(report) / report.records_read
         self.report.merge(report)
         self._job.report_metrics(self._run.index, recorded.number, report)
         self._progress.publish(recorded.number, report, seconds, self._pending.current)
@@ -289,6 +294,7 @@ class EpochRun:
                     described.records_per_second,
                     source in ending,
                     tasks_reading(job.plan, source),
+                    described.exact_head if described.has_head else None,
                 )
             )
         most = job.configuration.get(MAX_RECORDS_PER_BATCH)
@@ -309,6 +315,14 @@ class EpochRun:
             assert found is not None, "the epoch that hands over records it"
             recorded = found
         return {**recorded, "records": self.report.records_read}
+
+
+def _level_zero_seconds(report: Report) -> float:
+    """Return the time that level 0 worked, without waiting and without opening functions."""
+    place = f"{level_place(0)}."
+    idle = {f"{place}{section}" for section in (WAIT, START)}
+    spent = (ns for name, ns in report.times.items() if name.startswith(place) and name not in idle)
+    return sum(spent) / 1e9
 
 
 def commit(job: JobContext, run: RunPlan, recorded: RecordedEpoch) -> None:
