@@ -23,8 +23,8 @@ from penstock.metrics.listener import (
     also_listening,
 )
 from penstock.spark.live.epochs import epoch_attempts
-from penstock.spark.live.epochs.epoch_journal import FOLDER
 from penstock.state.log.epoch_log import EpochLog
+from penstock.state.log.epoch_record import EPOCHS
 from tests.spark.conftest import Environment
 from tests.spark.test_clients import written
 from tests.spark.test_savepoints import (
@@ -84,7 +84,7 @@ def test_a_failure_at_every_step_of_an_epoch_loses_and_repeats_nothing(
     assert written(tmp_path / "out") == expected_counts() + expected_buckets()
     assert sum(batch.records for batch in seen.of(MicroBatch)) == COUNT
     assert sum(run.records for run in result.runs) <= COUNT
-    records = tmp_path / "job" / "run-0" / FOLDER / "records"
+    records = tmp_path / "job" / "run-0" / EPOCHS / "records"
     assert max(int(path.name) for path in records.iterdir()) >= COUNT // 40 - 1
 
 
@@ -142,7 +142,7 @@ def test_a_savepoint_of_one_engine_is_continued_by_the_other(
         environment("streaming", **settings), out, "counts", "buckets"
     ).get_job_execution_result().result()
     assert written(out) == expected_counts() + expected_buckets()
-    folders = {"query": "spark", "jobs": FOLDER}
+    folders = {"query": "spark", "jobs": EPOCHS}
     for name, engine in (("first", first), ("second", second)):
         assert (tmp_path / name / "run-0" / folders[engine]).is_dir()
 
@@ -170,7 +170,7 @@ def test_timers_of_processing_time_fire_while_no_record_arrives(
     alarms.sink_to(FileSink.parquet(tmp_path / "out"))
     client = env.execute_async("alarms")
     wait_for(client, lambda: sum(written(tmp_path / "out").values()) == 2)
-    records = tmp_path / "job" / "run-0" / FOLDER / "records"
+    records = tmp_path / "job" / "run-0" / EPOCHS / "records"
     begun, before = time.monotonic(), len(list(records.iterdir()))
     time.sleep(3)
     epochs = len(list(records.iterdir())) - before

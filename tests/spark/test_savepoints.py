@@ -18,6 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+from penstock import failpoint
 from penstock.api.environment.job import JobClient, JobStatus
 from penstock.cli.main import app
 from penstock.common import Duration, Types, WatermarkStrategy
@@ -33,14 +34,14 @@ from penstock.datastream.connectors import (
     HybridSource,
     SparkSource,
 )
-from penstock.errors import SavepointError, SavepointMismatchError
+from penstock.errors import JobFailedError, SavepointError, SavepointMismatchError
 from penstock.program.routing import live_routes
 from penstock.spark.job.hand_over import initial_state
 from penstock.spark.sources.stream_positions import last_batches
 from penstock.state.savepoint import MANIFEST, read_savepoint
 from penstock.wire.atomic_file import read_verified
 from penstock.wire.canonical.key_groups import subtask_of
-from tests.spark.conftest import Environment
+from tests.spark.conftest import ENGINE, ENGINES, Environment
 from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for
 
@@ -130,9 +131,12 @@ def read_so_far(savepoint: str) -> int:
     return COUNT - sum(int(end) - int(at) for at, end in splits)
 
 
-def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path, engine):
+    """The second start has the other engine."""
+    (other,) = set(ENGINES) - {engine}
     out = tmp_path / "out"
-    client = number_job(job("first"), out, "counts", "buckets")
+    client = number_job(job("first", **{ENGINE: engine}), out, "counts", "buckets")
     wait_for(client, lambda: bool(written(out)))
     first = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
@@ -142,17 +146,25 @@ def test_a_job_goes_on_from_savepoints_at_other_parallelisms(job, tmp_path):
     counts = Counter({row: n for row, n in written(out).items() if row[0] == "count"})
     assert counts.total() == covered, "something was processed after the savepoint"
 
-    client = number_job(job("second", 3, **{RECOVERY: first}), out, "counts", "buckets")
+    client = number_job(
+        job("second", 3, **{RECOVERY: first, ENGINE: other}), out, "counts", "buckets"
+    )
     wait_for(client, lambda: written(out).total() > covered + 40)
     second = client.stop_with_savepoint(savepoint_directory=str(tmp_path / "kept")).result()
     client.get_job_execution_result().result()
     assert Path(second).parent == tmp_path / "kept"
     assert read_so_far(second) > covered
 
-    again = number_job(job("first"), out, "counts", "buckets").get_job_execution_result().result()
+    again = (
+        number_job(job("first", **{ENGINE: engine}), out, "counts", "buckets")
+        .get_job_execution_result()
+        .result()
+    )
     assert again.runs == (), "a job stopped with a savepoint must not go on"
 
-    third = number_job(job("third", 1, **{RECOVERY: second}), out, "counts", "buckets")
+    third = number_job(
+        job("third", 1, **{RECOVERY: second, ENGINE: engine}), out, "counts", "buckets"
+    )
     third.get_job_execution_result().result()
     assert written(out) == expected_counts() + expected_buckets()
 
@@ -263,9 +275,40 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     assert written(out) == Counter(("count", n % 3, n // 3 + 1) for n in range(120))
 
 
-def test_draining_fires_every_timer(job, tmp_path):
+def test_a_loop_of_epochs_gives_a_savepoint_when_its_newest_record_is_settled(
+    job, tmp_path, monkeypatch
+):
     out = tmp_path / "out"
-    client = number_job(job("first"), out, "counts", "buckets", count=None)
+
+    def fail_at(place: str) -> None:
+        with monkeypatch.context() as armed:
+            armed.setattr(failpoint, "_passed", Counter())
+            armed.setenv("PENSTOCK_FAILPOINT", f"{place}:raise")
+            client = number_job(job("first", **{ENGINE: "jobs"}), out, "counts", "buckets")
+            with pytest.raises(JobFailedError):
+                client.get_job_execution_result().result()
+
+    fail_at("live.recorded:2")
+    assert written(out).total() == 40, "the sinks have not committed the second epoch"
+    refused = CliRunner().invoke(app, ["savepoint", str(tmp_path / "first")])
+    assert refused.exit_code == 1
+    assert "interrupted in epoch 1" in refused.stderr
+
+    fail_at("live.staged:2")  # the epoch before has a record; this one never happened
+    savepoint = savepoint_by_command(tmp_path / "first", "--stop")
+    assert read_so_far(savepoint) == 3 * 40
+    counts = Counter({row: n for row, n in written(out).items() if row[0] == "count"})
+    assert counts.total() == 3 * 40
+    client = number_job(job("second", 3, **{RECOVERY: savepoint}), out, "counts", "buckets")
+    client.get_job_execution_result().result()
+    assert written(out) == expected_counts() + expected_buckets()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_draining_fires_every_timer(job, tmp_path, engine):
+    out = tmp_path / "out"
+    first = job("first", **{ENGINE: engine})
+    client = number_job(first, out, "counts", "buckets", count=None)
     wait_for(client, lambda: bool(written(out)))
     savepoint = client.stop_with_savepoint(advance_to_end_of_event_time=True).result()
     client.get_job_execution_result().result()

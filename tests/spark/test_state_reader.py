@@ -39,7 +39,8 @@ from penstock.state.log.change_log import ChangeLog
 from penstock.state.replay import replay
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.memory_log import MemoryLog
-from tests.spark.conftest import Environment
+from tests.faults.live_files import committed
+from tests.spark.conftest import ENGINE, ENGINES, Environment
 from tests.spark.made_state import make_savepoint, of, section, write_state
 from tests.spark.waiting import wait_for
 
@@ -105,10 +106,11 @@ def check_state_of(path: Path, count: int) -> None:
     assert {row.key: row.value.f1 for row in totals} == Counter(f"k{n % 2}" for n in range(count))
 
 
-def test_the_state_store_of_a_live_run(
-    environment: Environment, session: SparkSession, tmp_path: Path
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_logs_of_a_live_run(
+    environment: Environment, session: SparkSession, tmp_path: Path, engine: str
 ) -> None:
-    env = environment("streaming", **{"execution.live.max-records-per-batch": 50})
+    env = environment("streaming", **{"execution.live.max-records-per-batch": 50, ENGINE: engine})
     build(env, NumberSequenceSource(0, 99), tmp_path / "out")
     env.execute("live")
     check_state_of(tmp_path / "job", 100)
@@ -131,17 +133,19 @@ def test_the_state_store_of_a_live_run(
     assert totals == {"k0": 50, "k1": 50}
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_running_job_is_read_as_of_one_micro_batch(
-    environment: Environment, tmp_path: Path
+    environment: Environment, tmp_path: Path, engine: str
 ) -> None:
-    env = environment("streaming", **{"execution.live.max-records-per-batch": 20})
+    env = environment("streaming", **{"execution.live.max-records-per-batch": 20, ENGINE: engine})
     build(env, DataGeneratorSource(lambda n: n, count=None), tmp_path / "out")
     client = env.execute_async("endless")
-    commits = tmp_path / "job" / "run-0" / "spark" / "commits"
+    run = tmp_path / "job" / "run-0"
     try:
-        wait_for(client, (commits / "2").exists)
+        wait_for(client, lambda: committed(run) > 2)
         everything = read_state(tmp_path / "job", "remember", "all")
-        wait_for(client, (commits / "5").exists)
+        at_least = committed(run) + 3
+        wait_for(client, lambda: committed(run) > at_least)
         once, again = (Counter(row.value for row in everything.collect()) for _ in range(2))
     finally:
         client.cancel()
@@ -153,7 +157,11 @@ def test_a_running_job_is_read_as_of_one_micro_batch(
 
 
 @pytest.fixture(scope="module")
-def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def switched(
+    session: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Path:
     """Return the directory of a job with a batch run over 0..59 and a live run over 60..79.
 
     Beside it, `history` is the directory as it was after the batch run.
@@ -166,6 +174,7 @@ def switched(session: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
             "parallelism.default": "2",
             "execution.checkpointing.dir": str(root / "job"),
             "execution.checkpointing.interval-during-backlog": "0",
+            ENGINE: getattr(request, "param", "query"),
         }.items():
             env.get_configuration().set_string(key, value)
         source = HybridSource.builder(NumberSequenceSource(0, 59))
@@ -193,6 +202,7 @@ def history(switched: Path, tmp_path: Path) -> Path:
     return job
 
 
+@pytest.mark.parametrize("switched", ENGINES, indirect=True)
 def test_the_snapshot_of_a_batch_run_and_the_live_run_after_it(
     switched: Path, history: Path
 ) -> None:

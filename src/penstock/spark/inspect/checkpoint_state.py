@@ -1,20 +1,21 @@
 """Reads the keyed state of a checkpoint directory or savepoint, without the job.
 
-A live run stores its state as change logs in Spark's state store. Spark's state data source reads
-them as of one committed micro-batch; they are split into blobs, grouped by operator and key group, and
-replayed. Snapshot files of batch runs and savepoints contain blobs already. A worker needs memory
-for the entries of one key group of one operator.
+A live run stores its state as change logs: in the files that epoch records name, or in Spark's state
+store, which Spark's state data source reads as of one committed micro-batch. They are split into blobs,
+grouped by operator and key group, and replayed. Snapshot files of batch runs and savepoints contain blobs
+already. A worker needs memory for the entries of one key group of one operator.
 
 While a driver runs the job, a function here chooses one micro-batch when it is called, and its whole
 result is as of the end of that micro-batch. Spark retains the last ten
-(`spark.sql.streaming.minBatchesToRetain`); a result that is evaluated later is an error, and never a
-mix of two.
+(`spark.sql.streaming.minBatchesToRetain`), and a loop of epochs retains large files until the state in
+them is written anew; a result that is evaluated later is an error, and never a mix of two.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
@@ -25,12 +26,14 @@ from pyspark.sql import functions as sf
 
 from penstock.errors import JobFailedError, PenstockError, SourceError, StateError
 from penstock.spark.failures.translation import translate
+from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import (
     QueryCheckpoint,
     SnapshotFile,
     StateLocation,
     locate_state,
 )
+from penstock.spark.worker.epoch_log_sources import VIEW_DDL, SplitEpochLogs
 from penstock.spark.worker.level_processor import LOG_VARIABLE
 from penstock.spark.worker.state_sources import (
     BLOB_DDL,
@@ -63,8 +66,18 @@ def read_state_rows(session: SparkSession, job_directory: Path) -> DataFrame:
         StateError: There is no state yet, or it is damaged.
     """
     with reading(job_directory):
-        blobs = blob_rows(session, locate_state(job_directory))
-    return grouped(blobs).mapInArrow(ReplayGroups(snapshot_rows), STATE_DDL)
+        return state_rows(session, locate_state(job_directory))
+
+
+def state_rows(session: SparkSession, location: StateLocation) -> DataFrame:
+    """Return the state at a location as snapshot rows; see `read_state_rows`.
+
+    Args:
+        session: Spark.
+        location: A result of `locate_state`.
+    """
+    blobs = grouped(blob_rows(session, location))
+    return blobs.mapInArrow(ReplayGroups(snapshot_rows), STATE_DDL)
 
 
 def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = None) -> DataFrame:
@@ -75,9 +88,7 @@ def blob_rows(session: SparkSession, location: StateLocation, uid: str | None = 
         location: A result of `locate_state`.
         uid: The only operator to read; None for all.
     """
-    if isinstance(location, QueryCheckpoint):
-        return _log_blobs(session, location, uid)
-    return _file_blobs(session, location, uid)
+    return _BLOBS[type(location)](session, location, uid)
 
 
 def grouped(blobs: DataFrame) -> DataFrame:
@@ -111,6 +122,17 @@ def reading(directory: Path) -> Iterator[None]:
                 "If the job runs, try again: it may have dropped this micro-batch.",
             ) from cause
         raise error from cause
+
+
+def _epoch_blobs(session: SparkSession, epoch: EpochLogs, uid: str | None) -> DataFrame:
+    if not epoch.logs:
+        return session.createDataFrame([], BLOB_DDL)
+    rows = [
+        (level, subtask, bytearray(pickle.dumps(view, 5)))
+        for (level, subtask), view in epoch.logs.items()
+    ]
+    listed = session.createDataFrame(rows, VIEW_DDL).repartition(len(rows))
+    return listed.mapInArrow(SplitEpochLogs(str(epoch.path.absolute()), uid), BLOB_DDL)
 
 
 def _file_blobs(
@@ -175,3 +197,11 @@ def log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) 
         sf.col("user_map_key.number"),
         sf.col("user_map_value.entry").alias("data"),
     )
+
+
+_BLOBS: dict[type, Callable[[SparkSession, Any, str | None], DataFrame]] = {
+    EpochLogs: _epoch_blobs,
+    QueryCheckpoint: _log_blobs,
+    tuple: _file_blobs,
+}
+"""Kind of location to the function that reads it."""

@@ -1,7 +1,8 @@
 """The location of the keyed state of a checkpoint directory or savepoint.
 
     savepoint                         its state files
-    job, newest run is live           the state store of the query, after its last commit
+    job, newest run is live           the state store of its query, after its last commit, or
+                                      the logs of its epochs, as of the newest record
     job, newest run is complete       the snapshot files that the run recorded
     job, no run is complete           the savepoint it started from
 
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from penstock.errors import DecodeError, JobDirectoryError, StateError
+from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
 from penstock.wire.atomic_file import read_verified
 
@@ -46,7 +48,8 @@ class QueryCheckpoint:
     batch: int
 
 
-StateLocation: TypeAlias = QueryCheckpoint | tuple[SnapshotFile, ...]
+LiveLocation: TypeAlias = QueryCheckpoint | EpochLogs
+StateLocation: TypeAlias = LiveLocation | tuple[SnapshotFile, ...]
 
 
 def locate_state(directory: Path) -> StateLocation:
@@ -55,7 +58,7 @@ def locate_state(directory: Path) -> StateLocation:
     Raises:
         JobDirectoryError: It is neither, or a record in it is damaged.
         SavepointError: It is a savepoint with a damaged manifest.
-        StateError: The job has no state yet.
+        StateError: The job has no state yet, or it is damaged.
     """
     if (directory / MANIFEST).exists():
         return tuple(
@@ -72,9 +75,9 @@ def locate_state(directory: Path) -> StateLocation:
     _record(directory / "job.json")
     for run in sorted(_runs(directory), reverse=True):
         files = _snapshot_files(directory, run)
-        batch = _last_commit(directory / f"run-{run}" / "spark" / "commits")
-        if batch is not None and not files:
-            return QueryCheckpoint(directory / f"run-{run}" / "spark", batch)
+        live = None if files else live_location(directory / f"run-{run}")
+        if live is not None:
+            return live
         if files is not None:
             return files
     restored = directory / "restored.json"
@@ -85,6 +88,23 @@ def locate_state(directory: Path) -> StateLocation:
         f"{directory} has no state yet: no run is complete and no micro-batch is committed",
         hint="Try again when the job has committed something.",
     )
+
+
+def live_location(run_directory: Path) -> LiveLocation | None:
+    """Return the location of the state of a live run, None if it has committed nothing.
+
+    Args:
+        run_directory: Directory of the run in the checkpoint directory.
+
+    Raises:
+        StateError: The state is damaged.
+    """
+    epoch = newest_epoch(run_directory)
+    if epoch is not None:
+        return epoch
+    checkpoint = run_directory / "spark"
+    batch = _last_commit(checkpoint / "commits")
+    return None if batch is None else QueryCheckpoint(checkpoint, batch)
 
 
 def _runs(directory: Path) -> set[int]:

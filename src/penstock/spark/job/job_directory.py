@@ -13,7 +13,8 @@
     run-0/snapshot/       state of the hand-over, Parquet rows (operator, key_group, blob), until
                           the next run's checkpoint contains it (see `superseded_state`)
     run-1/spark/          checkpoint of the streaming query
-    run-1/control/        control log: start, end of sources, hand-over, savepoints
+    run-1/control/        its control log: start, end of sources, hand-over, savepoints
+    run-1/epochs/         records and segments of a loop of epochs (see `penstock.state.log.epoch_log`)
     restored/             state files of the savepoint the job started from, also until then
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory

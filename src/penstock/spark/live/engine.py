@@ -10,9 +10,9 @@ from pathlib import Path
 
 from penstock.plan.physical import RunPlan
 from penstock.program.run_settings import LiveEngine
-from penstock.spark.live.epochs.epoch_journal import FOLDER
+from penstock.state.log.epoch_record import EPOCHS, RECORDS
 
-_BEGUN = {LiveEngine.JOBS: f"{FOLDER}/records", LiveEngine.QUERY: "spark/offsets"}
+_BEGUN = {LiveEngine.JOBS: f"{EPOCHS}/{RECORDS}", LiveEngine.QUERY: "spark/offsets"}
 """Directory of a run that has files if the run began with the engine."""
 
 

@@ -1,18 +1,17 @@
 """A savepoint of a job that is not running, made from its checkpoint directory alone.
 
-It reads state and watermarks from the state store, positions from Spark's offsets, and names from the
-outline of the run. That is possible only between two micro-batches: only the job itself can determine
-how much output of an interrupted micro-batch is visible.
+It reads state and watermarks from the change logs, positions from the newest epoch record or Spark's
+offsets, and names from the outline of the run. That is possible only between two micro-batches: only the
+job itself can determine how much output of an interrupted micro-batch is visible (see `settled_run`).
 """
 
 from __future__ import annotations
 
 import pickle
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
 from penstock.errors import SavepointError
@@ -20,24 +19,16 @@ from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.recovery import Restored
-from penstock.spark.inspect.checkpoint_state import (
-    level_operators,
-    log_rows,
-    read_state_rows,
-    reading,
-)
-from penstock.spark.inspect.state_location import QueryCheckpoint
-from penstock.spark.job.checkpoint_files import check_checkpoint
+from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.job.run_outline import RunOutline, source_records
 from penstock.spark.savepoints.savepoint_requests import new_request_id
 from penstock.spark.savepoints.savepoint_writer import STOPPED, unwritable
+from penstock.spark.savepoints.settled_run import START, settled_run
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import default_interpreter, job_settings
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.stream_positions import last_batches, stream_offsets
-from penstock.spark.worker.state_sources import HEAD_NUMBER
 from penstock.state.log.change_log import Head
 from penstock.state.savepoint import (
     copy_state,
@@ -46,8 +37,6 @@ from penstock.state.savepoint import (
     write_manifest,
 )
 from penstock.wire.atomic_file import write_verified
-
-_START = "Start the job again, and take the savepoint while it runs."
 
 
 def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
@@ -67,7 +56,7 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
     with job.locked() as fence:
         run, outline, pinned = _live_run(job)
         directory = job.path / f"run-{run}"
-        batch = _settled_batch(job, directory / "spark")
+        settled = settled_run(job, run)
         session = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
         request_id = new_request_id()
         target = (parent or job.path / "savepoints").absolute() / request_id
@@ -75,12 +64,10 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         try:
             prepare_directory(target)
             with reading(job.path), job_settings(session, default_interpreter(session)):
-                read_state_rows(session, job.path).write.parquet(str(rows))
-            query = QueryCheckpoint(directory / "spark", batch)
-            report = _report(session, query, outline, pinned)
-            offsets = stream_offsets(directory / "spark", batch)
+                state_rows(session, settled.location).write.parquet(str(rows))
+            report = _report(settled.heads(session), outline, pinned)
             read = _read_before(job, run)
-            sources = source_records(outline, pinned, read, directory, offsets)
+            sources = source_records(outline, pinned, read, directory, settled.offsets)
             files = copy_state(sorted(rows.glob("*.parquet")), target)
             write_manifest(
                 target, outline.savepoint(request_id, report, sources, files, drained=False)
@@ -118,28 +105,9 @@ def _live_run(job: ObservedJob) -> tuple[int, RunOutline, Pinned]:
         where = "has not begun" if without is None else f"is in its {without}"
         raise SavepointError(
             f"job {job.name!r} is not running and {where}, so it has no savepoint to give",
-            hint=_START,
+            hint=START,
         )
     return run, RunOutline.from_json(outline), Pinned.from_json(pinned)
-
-
-def _settled_batch(job: ObservedJob, checkpoint: Path) -> int:
-    """Return the last micro-batch, if it is committed.
-
-    Raises:
-        SavepointError: There is no micro-batch, or the last one is not committed.
-        StateError: Spark's record of the query is damaged.
-    """
-    check_checkpoint(checkpoint)
-    begun, committed = last_batches(checkpoint)
-    if committed is None or begun != committed:
-        where = "before its first micro-batch" if begun is None else f"in micro-batch {begun}"
-        raise SavepointError(
-            f"job {job.name!r} is not running and was interrupted {where}; only the job itself "
-            "can go on from there",
-            hint=_START,
-        )
-    return committed
 
 
 def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:
@@ -158,13 +126,11 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
     return found
 
 
-def _report(
-    session: SparkSession, checkpoint: QueryCheckpoint, outline: RunOutline, pinned: Pinned
-) -> Report:
+def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:
     """Return watermarks and memory of every subtask, from the heads of their logs."""
     report = Report()
     splits = pinned.open_splits()
-    for head in _heads(session, checkpoint):
+    for head in heads:
         if not head.meta:
             continue
         channels, memory = pickle.loads(head.meta)
@@ -174,12 +140,6 @@ def _report(
         }
         report.merge(Report(watermarks=marks, memory=memory))
     return report
-
-
-def _heads(session: SparkSession, checkpoint: QueryCheckpoint) -> list[Head]:
-    logs = (log_rows(session, checkpoint, op) for op in level_operators(session, checkpoint))
-    heads = [log.where(f"number = {HEAD_NUMBER}").select("data").collect() for log in logs]
-    return [Head.decode(bytes(row[0])) for rows in heads for row in rows]
 
 
 def _by_group(

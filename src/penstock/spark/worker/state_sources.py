@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -21,7 +22,7 @@ from penstock.errors import StateError
 from penstock.program.routing import live_routes
 from penstock.spark.failures.translation import carrying
 from penstock.state.log.blob import key_group_of, operator_of
-from penstock.state.log.change_log import ChangeLog
+from penstock.state.log.change_log import ChangeLog, LogStorage
 from penstock.state.replay import check_blob, check_row
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 
@@ -109,20 +110,48 @@ class SplitLogs:
         for (query_operator, route), of_log in groupby(rows, key=itemgetter(0, 1)):
             subtask = subtask_of[route]
             where = f"log of stateful operator {query_operator}, subtask {subtask}"
-            try:
-                log = ChangeLog(_SortedLog(of_log))
-                for sequence, blob in enumerate(log.blobs(log.entries())):
-                    check_blob(where, blob)
-                    operator, group = operator_of(blob), key_group_of(blob)
-                    if self.uid not in {None, operator}:
-                        continue
-                    if subtask > 0 and group == BROADCAST_GROUP:
-                        continue  # broadcast state, which every subtask has
-                    yield operator, signed_group(group), where, sequence, blob
-            except StateError as cause:
-                if where in cause.problem:
-                    raise
-                raise StateError(f"{cause.problem}; {where}", hint=cause.hint) from cause
+            with naming(where):
+                yield from split_log(where, _SortedLog(of_log), subtask, self.uid)
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Add the name of a log to an error in the context, unless it has it.
+
+    Raises:
+        StateError: The error.
+    """
+    try:
+        yield
+    except StateError as cause:
+        if where in cause.problem:
+            raise
+        raise StateError(f"{cause.problem}; {where}", hint=cause.hint) from cause
+
+
+def split_log(
+    where: str, storage: LogStorage, subtask: int, uid: str | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the blob rows of one log.
+
+    Args:
+        where: Name of the log.
+        storage: The log; its head is read first, and then every entry once, in order.
+        subtask: The subtask whose log it is.
+        uid: The only operator whose blobs are read; None for all.
+
+    Raises:
+        StateError: The log is damaged.
+    """
+    log = ChangeLog(storage)
+    for sequence, blob in enumerate(log.blobs(log.entries())):
+        check_blob(where, blob)
+        operator, group = operator_of(blob), key_group_of(blob)
+        if uid not in {None, operator}:
+            continue
+        if subtask > 0 and group == BROADCAST_GROUP:
+            continue  # broadcast state, which every subtask has
+        yield operator, signed_group(group), where, sequence, blob
 
 
 class _SortedLog:

@@ -30,6 +30,9 @@ from penstock.errors import StateError
 from penstock.state.log.extent import Extent, damaged
 from penstock.state.log.subtask_log import LogName
 
+EPOCHS = "epochs"
+"""Directory of the epochs, below that of the run."""
+
 RECORDS = "records"
 """Directory of the records, below that of the epochs."""
 

@@ -22,12 +22,10 @@ from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.live.epochs.epoch_planner import EpochPositions
 from penstock.state.log.epoch_log import EpochLog
-from penstock.state.log.epoch_record import EpochRecord
+from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.log_merge import Merge
+from penstock.state.log.settled_epoch import write_settled
 from penstock.state.log.subtask_log import LogChange, LogName, LogView
-
-FOLDER = "epochs"
-"""Directory of the records, in that of the run."""
 
 _DIGEST_CHARACTERS = 64
 _NO_DIGEST = "-" * _DIGEST_CHARACTERS
@@ -56,8 +54,9 @@ class EpochJournal:
 
     def __init__(self, job: JobContext, run: RunPlan) -> None:
         self._directory = job.directory
-        self._name = f"run-{run.index}/{FOLDER}"
-        self._log = EpochLog(job.directory.run_directory(run.index, FOLDER))
+        self._name = f"run-{run.index}/{EPOCHS}"
+        self._path = job.directory.run_directory(run.index, EPOCHS)
+        self._log = EpochLog(self._path)
         self._merging: tuple[Merge, Future[None]] | None = None
 
     @property
@@ -105,6 +104,14 @@ class EpochJournal:
         fence = self._directory.fence
         self._log.put(number, said, changes, digest.encode() + packed, may_put=fence)
         return RecordedEpoch(number, positions, event, staged)
+
+    def settle(self, recorded: RecordedEpoch) -> None:
+        """Note that nothing is left to do for an epoch; see `settled_epoch`.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        write_settled(self._path, recorded.number)
 
     def merge(self, threads: Executor) -> None:
         """Merge logs with many small extents, in another thread; called after each epoch.

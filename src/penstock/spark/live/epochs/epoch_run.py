@@ -4,7 +4,7 @@
     run      one Spark job; sinks stage their output, which is invisible
     record   the record is put, exclusively: the epoch counts now
     commit   the sinks commit what the record names; may be repeated
-    after    hand-over, savepoint, metrics, events
+    after    hand-over, savepoint, metrics, events; the epoch is settled
 
 If the driver is killed before the record, the epoch never happened: the next driver drops the staged
 output and plans another one. If it is killed later, the next driver commits the sinks of the newest
@@ -274,6 +274,10 @@ class EpochRun:
         self._first_state.begin_micro_batch(recorded.number + 1)
         if (recorded.event or "").startswith(SAVEPOINT):
             self._savepoints.complete(recorded, self._snapshot)
+        try:
+            self._journal.settle(recorded)
+        except OSError as cause:
+            raise _unwritable(self._job.directory.path, cause) from cause
 
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""

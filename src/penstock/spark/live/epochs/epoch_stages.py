@@ -11,7 +11,6 @@ from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.live.epochs.epoch_job import Stage
-from penstock.spark.live.epochs.epoch_journal import FOLDER
 from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
 from penstock.spark.live.epochs.log_frames import view_frame
@@ -20,6 +19,7 @@ from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
+from penstock.state.log.epoch_record import EPOCHS
 from penstock.state.log.subtask_log import LogName, LogView
 
 
@@ -69,7 +69,7 @@ class EpochStages:
                 operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
                 paths = tuple(map(str, state_files))
                 seeds = SeedFiles(paths, operators, options.max_parallelism)
-            stages.append(LevelTask(described, str(reads.directory / FOLDER), seeds))
+            stages.append(LevelTask(described, str(reads.directory / EPOCHS), seeds))
         *first, last = stages
         self.functions: tuple[Stage, ...] = (*first, EndTask(last, job.sinks.task(snapshot)))
 
