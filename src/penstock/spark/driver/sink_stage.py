@@ -89,7 +89,7 @@ class SinkStage:
             committer.recover()
 
     def task(self, snapshot: Path, last_level: BatchLevelTask | None = None) -> SinkTask:
-        """Return the function of the last stage; see `stage`."""
+        """Return the function of the last stage; see `messages`."""
         return SinkTask(
             self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
         )
@@ -97,17 +97,30 @@ class SinkStage:
     def stage(
         self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
     ) -> StagedEpoch:
-        """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
+        """Run the Spark job of a batch run, which stages its output; see `messages` and `collect`."""
+        return self.collect(self.messages(frames, snapshot, last_level))
+
+    def messages(
+        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
+    ) -> DataFrame:
+        """Return the messages of the tasks that stage the output. No task runs before `collect`.
 
         Args:
             frames: Output of the last level, or its input if `last_level` is given.
             snapshot: Directory for state.
             last_level: The last level of a batch run, which runs in the processes of the sink stage.
         """
-        task = self.task(snapshot, last_level)
+        return frames.mapInArrow(self.task(snapshot, last_level), MESSAGE_DDL)
+
+    def collect(self, messages: DataFrame) -> StagedEpoch:
+        """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
+
+        Args:
+            messages: What `messages` returned, or one micro-batch of it.
+        """
         epoch = StagedEpoch()
         started_ns = perf_counter_ns()
-        rows = frames.mapInArrow(task, MESSAGE_DDL).collect()
+        rows = messages.collect()
         epoch.report.times[SPARK_JOB] = perf_counter_ns() - started_ns
         for row in rows:
             epoch.add(pickle.loads(bytes(row[0])))

@@ -1,9 +1,9 @@
 """A live run: a Structured Streaming query over the levels, committed per micro-batch.
 
 The query reads the positions stream (ranges of split sources, control events) and the streams
-of other sources, passes level after level of `transformWithState`, and ends in a `foreachBatch`
-that stages and commits the sinks in the driver. Spark's checkpoint contains offsets and state. A
-micro-batch whose commit was interrupted is computed again, and the sinks recognise its epoch.
+of other sources, passes level after level of `transformWithState` and the sink stage, and ends in a
+`foreachBatch` that runs it and commits the sinks in the driver. Spark's checkpoint contains offsets and
+state. A micro-batch whose commit was interrupted is computed again, and the sinks recognise its epoch.
 
 `foreachBatch` commits sinks, not a Python data source writer: only the driver process, which has the
 job's lock, may make output visible.
@@ -181,9 +181,12 @@ class LiveRun:
             frames = live_frames(replace(reads, files_per_batch=files, as_trees=planned.begin()))
         for program in programs[1:]:
             frames = self._level(frames, program)
+        snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
+        # In `foreachBatch` Spark would plan it again in every micro-batch.
+        messages = self._job.sinks.messages(frames, snapshot)
         failures = self._job.directory.run_directory(self._run.index, "failures")
         with FinalFailure(self._job.session.sparkContext, failures) as final:
-            query = self._start(frames)
+            query = self._start(messages)
             with cleaned_up(query.stop, "stopping the query"):
                 if self._predecessor_ended is not None:
                     seconds = time.monotonic() - self._predecessor_ended
@@ -217,13 +220,13 @@ class LiveRun:
             ).groupBy("route")
         return frames.groupBy("route").transformWithState(processor, DDL, "append", "none", initial)
 
-    def _start(self, frames: DataFrame) -> StreamingQuery:
+    def _start(self, messages: DataFrame) -> StreamingQuery:
         backlog = bool(self._job.plan.backlog_sources(self._run))
         interval = checkpoint_interval(self._job.configuration, backlog=backlog).total_seconds()
         directory = self._job.directory.run_directory(self._run.index, "spark")
         check_checkpoint(directory)
         writer = (
-            frames.writeStream.foreachBatch(self._commit)
+            messages.writeStream.foreachBatch(self._commit)
             .option("checkpointLocation", str(directory))
             .queryName(f"{self._run.name}-{self._job.directory.job_id}")
             .trigger(processingTime=f"{interval} seconds")
@@ -236,8 +239,8 @@ class LiveRun:
                 self._is_started.set()
             return self._running
 
-    def _commit(self, frames: DataFrame, number: int) -> None:
-        """Stage and commit one micro-batch; called by Spark in a thread of this process."""
+    def _commit(self, messages: DataFrame, number: int) -> None:
+        """Run, stage and commit one micro-batch; called by Spark in a thread of this process."""
         started = time.monotonic()
         if self._savepoints.has_stopped:  # nothing may become visible after the savepoint
             raise _MicroBatchFailedError("the job was stopped with a savepoint")
@@ -247,12 +250,13 @@ class LiveRun:
             self._job.directory.fence()
             files = self._check_files(number)
             assert self._columns is not None, "the query is started after it"
+            assert self._files is not None, "the query is started after it"
             self._columns.check(files)
             self._first_state.begin_micro_batch(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
-            staged = self._job.sinks.stage(frames, snapshot)
+            staged = self._job.sinks.collect(messages)
             failpoint("live.staged")
-            self._check_files_again(number)
+            self._files.check_again(number)
             self._job.sinks.commit(f"{self._run.index}-{number}", staged)
             if staged.report.snapshot == "handover":
                 hand_over = describe_hand_over(staged.report, staged.state_files)
@@ -284,10 +288,6 @@ class LiveRun:
         if self._files.is_due:
             raise _MicroBatchFailedError("the query begins anew and lists files as a tree")
         return files
-
-    def _check_files_again(self, number: int) -> None:
-        assert self._files is not None, "the query is started after it"
-        self._files.check_again(number)
 
     def _follow(self, query: StreamingQuery, reads: ReadContext, final: FinalFailure) -> bool:
         """Watch the query until it is complete, stopped or fails, or the job is cancelled.
