@@ -9,6 +9,7 @@ from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.run_settings import RunKind
 from penstock.runtime.task.level_zero import LevelZero
 
 
@@ -49,6 +50,8 @@ class Piece:
 def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
     """Yield the splits that a run reads, in order of source, part and split.
 
+    Of a source with a head, a live run reads what is there when it begins.
+
     Raises:
         SourceError: A source is not read by splits.
     """
@@ -65,6 +68,9 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
                 )
             for split, (start, end) in enumerate(part.exact_splits(plan.options.parallelism)):
                 tasks = tasks_reading(plan, source.id)
+                head = part.exact_head(split, start) if run.kind is RunKind.LIVE else None
+                if head is not None:
+                    end = head if end is None else min(end, head)  # noqa: PLW2901
                 yield Piece(source.id, part, split, start, end, tasks=tasks, part_number=number)
 
 
