@@ -66,7 +66,7 @@ FIGURES: tuple[Figure, ...] = (
         what="log and snapshot / the same with rows in slots of 8 bytes",
     ),
     _over("R7", "coded-join", 1.0, "penstock off lmdb", of="penstock on lmdb"),
-    Latency(id="R8", program="latency", goal=1.3, against=("spark-empty",)),
+    Latency(id="R8", program="latency", goal=0.4, against=("spark-empty",)),
     Latency(id="R8", program="latency", goal=1.0, against=_PYFLINK),
     Growth(id="R9", program="scale", goal=0.9),
     MemoryGrowth(id="R9", program="scale", goal=1.2),
