@@ -39,10 +39,9 @@ from penstock.state.log.change_log import ChangeLog
 from penstock.state.replay import replay
 from penstock.state.schema.entry_schema import BROADCAST_GROUP, StateKind
 from penstock.testing.memory_log import MemoryLog
-from tests.faults.live_files import committed
 from tests.spark.conftest import ENGINE, ENGINES, Environment
 from tests.spark.made_state import make_savepoint, of, section, write_state
-from tests.spark.waiting import wait_for
+from tests.spark.waiting import committed, wait_for
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 SEEN = Types.ROW_NAMED(["count", "last"], [Types.LONG(), Types.STRING()])

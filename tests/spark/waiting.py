@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from penstock.api.environment.job import JobClient
 
@@ -25,3 +26,14 @@ def wait_for(client: JobClient, holds: Callable[[], bool], seconds: float = 60) 
             raise AssertionError("the job has ended without it")
         assert time.monotonic() < deadline, "it took too long"
         time.sleep(0.05)
+
+
+def committed(run: Path) -> int:
+    """Return how many micro-batches a live run has committed; those of a loop count from their record.
+
+    Args:
+        run: Directory of the run.
+    """
+    folders = (run / "spark" / "commits", run / "epochs" / "records")
+    numbers = (int(path.name) for folder in folders for path in folder.glob("[0-9]*"))
+    return max(numbers, default=-1) + 1

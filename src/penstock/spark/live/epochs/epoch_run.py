@@ -277,7 +277,7 @@ class EpochRun:
         try:
             self._journal.settle(recorded)
         except OSError as cause:
-            raise _unwritable(self._job.directory.path, cause) from cause
+            raise self._unwritable(cause) from cause
 
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""
