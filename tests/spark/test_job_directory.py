@@ -178,6 +178,7 @@ UNPICKLED: dict[str, str] = {
     "program/stream_element_serializer.py": "what the user's program serialized",
     "wire/user_code.py": "programs, which the driver gives to its workers",
     "spark/driver/batch_run.py": "the record of a staged run, whose keyed digest is checked before",
+    "spark/worker/epoch_log_sources.py": "views of logs, which the driver gives to its workers",
     "spark/worker/level_processor.py": "a description, which the driver gives to its workers",
     "spark/live/epochs/epoch_attempts.py": "messages, which Spark brings from workers of the job",
     "spark/live/epochs/epoch_tasks.py": "input of an epoch, which the driver gives to its workers",
