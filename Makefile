@@ -41,7 +41,7 @@ test: $(installed) java ## Run all tests
 
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@timeout --foreground --kill-after=30 2100 $(python) -m pytest -q -n $(processes) --dist worksteal \
-		--durations=12 -m "faults or subset" tests/faults
+		--durations=20 -m faults tests/faults
 
 fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (seconds=N)
 	@$(python) -m tests.explore --seconds $(seconds)

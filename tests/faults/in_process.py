@@ -69,7 +69,7 @@ class Attempts:
             armed.setenv("PENSTOCK_FAILPOINT", f"{place}:{action}")
             armed.setenv("PENSTOCK_FAILPOINT_MARKER", str(marker))
             error = self.fail()
-        assert marker.exists(), f"{place} did not fire"
+        assert marker.exists(), f"{place} did not fire: {error}"
         return error
 
 

@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from tests.faults.drivers import CLUSTER, MIXED, ROOT, SECONDS, Drivers
 from tests.faults.processes import executors_below, kill
@@ -90,12 +89,11 @@ def test_a_worker_killed_while_it_writes_a_segment(tmp_path: Path) -> None:
     assert len(segments) >= 2, "both subtasks have one"
 
 
-@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
-def test_a_million_keys_survive_the_driver(tmp_path: Path, backend: str) -> None:
+def test_a_million_keys_survive_the_driver(tmp_path: Path) -> None:
     keys, records = 1_000_000, 120_000
     settings = {
         "execution.live.max-records-per-batch": "30000",
-        "state.backend.type": backend,
+        "state.backend.type": "lmdb",
     }
     drivers, out = drivers_of(tmp_path, keys, records, 0, settings)
     drivers.is_killed_at("live.committed:2")

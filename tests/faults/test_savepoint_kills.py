@@ -8,33 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 from penstock.wire.atomic_file import read_verified
 from tests.faults.drivers import Drivers
-from tests.faults.in_process import Attempts
 from tests.faults.visits_job import VisitsJob
-from tests.spark.conftest import Environment
 from tests.spark.visits import written_totals
-
-
-def test_a_failure_around_a_savepoint_of_a_query_loses_and_repeats_nothing(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = VisitsJob(tmp_path, epochs=6, engine="query")
-    attempts = Attempts(job, environment)
-    attempts.fail_at("live.committed:1", monkeypatch)
-    requests = SavepointRequests(job.checkpoints)
-    request = requests.submit(tmp_path / "savepoints", stop=True)
-    for place in ("savepoint.begun:1", "savepoint.written:1"):
-        attempts.fail_at(place, monkeypatch)
-        assert requests.answer(request.id) is None
-    attempts.succeed()
-    assert isinstance(requests.answer(request.id), Path)
-    before, _ = written_totals(job.out)
-    assert before < len(job.visits), "the savepoint must not be at the end for this test"
-    job.assert_nothing_wrong()
 
 
 def test_a_kill_around_a_savepoint_loses_and_repeats_nothing(tmp_path: Path) -> None:

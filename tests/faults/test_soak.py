@@ -1,7 +1,7 @@
-"""Random kills of one job while its input keeps arriving: fifty of a loop of epochs, twelve of a query.
+"""Random kills of one job while its input keeps arriving: thirty of a loop of epochs, twelve of a query.
 
 Files arrive before each kill of the query; after it, the job must show all of them before the next one. The
-records of the loop come at a rate, from a function of their position; after each kill it must show some hundred
+records of the loop come at a rate, from a function of their position; after each kill it must show a hundred
 more. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
 all input, or of the positions that the loop has read.
 """
@@ -26,14 +26,15 @@ from tests.faults.jobs import flow
 from tests.faults.processes import executors_below, is_alive, kill, wait_for, workers_below
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
-KILLS = {"driver": 8, "executor": 16, "worker": 26}
+KILLS = {"driver": 5, "executor": 10, "worker": 15}
 KILLS_OF_QUERY = {"driver": 2, "executor": 4, "worker": 6}
 KEYS = 40
 RECORDS = 60
 """Of one file."""
 RATE = 400
-MORE = 300
-"""Records that are shown between two kills; an epoch has 100 at most."""
+PER_EPOCH = 50
+MORE = 2 * PER_EPOCH
+"""Least number of records that are shown between two kills."""
 RESTARTS = {
     "restart-strategy.type": "fixed-delay",
     "restart-strategy.fixed-delay.attempts": "20",
@@ -119,11 +120,11 @@ def shown(out: Path) -> Answer:
     return counts, last
 
 
-def test_fifty_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
+def test_thirty_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
     settings = SETTINGS | {
         "execution.live.engine": "jobs",
-        "execution.live.max-records-per-batch": "100",
+        "execution.live.max-records-per-batch": str(PER_EPOCH),
     }
     arguments = (str(out), "0", str(RATE))
     drivers = Drivers(
