@@ -29,8 +29,8 @@ SAMPLES = 40
 MB = 1 << 20
 DONE = {"jobs": "epochs/records", "query": "spark/commits"}
 """Directory of a run with a file per micro-batch."""
-MOST_FILES = {"jobs": 600, "query": 1000}
-"""Of both jobs at any time: the loop has a base after 128 records at the latest."""
+MOST_FILES = 600
+"""Of both jobs at any time. A loop has a base after 128 records at the latest, a query some 150 files."""
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ MAY_GROW = Sample(
     worker_bytes=8 * MB,
     workers=4,
     descriptors=24,
-    files=40,
+    files=60,  # of two loops, which merge their records at different times
 )
 """From the third quarter to the last one, by median. In a loop that is 500 epochs: of what leaks 60 kB or a file
 in each, every number here sees less."""
@@ -136,7 +136,7 @@ def test_nothing_grows_with_the_number_of_micro_batches(
         _logger.warning("%s: %d then %d", field.name, first, then)
         allowed = getattr(MAY_GROW, field.name)
         assert then - first <= allowed, f"{field.name} grows: {first:,.0f} to {then:,.0f}"
-    assert max(sample.files for sample in samples.values()) <= MOST_FILES[engine]
+    assert max(sample.files for sample in samples.values()) <= MOST_FILES
 
 
 def samples_of(directory: Path, engine: str, micro_batches: int) -> dict[int, Sample]:
