@@ -46,7 +46,8 @@ RUNS: tuple[Smoke, ...] = (
         (
             Throughput(id="S1", program="reduce", goal=0.15, of=_BATCH, against=("rdd",)),
             Throughput(id="S2", program="reduce", goal=0.05, of=_MIXED, against=(_BATCH,)),
-            Throughput(id="S3", program="reduce", goal=1.0, of=_BATCH, against=(_STREAMING,)),
+            # 1.07 with as few records, because a batch run starts more than an epoch does.
+            Throughput(id="S3", program="reduce", goal=0.5, of=_BATCH, against=(_STREAMING,)),
         ),
     ),
     Smoke(
