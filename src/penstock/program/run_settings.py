@@ -27,7 +27,7 @@ class LiveEngine(Enum):
     """A loop in the driver: one Spark job per epoch. All sources are read by positions."""
 
     QUERY = "query"
-    """A Structured Streaming query: micro-batches, state in Spark's state store."""
+    """Micro-batches of input that keeps arriving: a loop of epochs, or a query (`LiveEngine`)."""
 
 
 @dataclass(frozen=True, slots=True)

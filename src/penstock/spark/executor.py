@@ -43,6 +43,7 @@ from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.live.engine import engine_of
 from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
 from penstock.spark.live.live_run import LiveRun
+from penstock.spark.live.run_bounds import Predecessor
 from penstock.spark.live.superseded_state import is_superseded, remove_superseded
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoints.savepoint_writer import STOPPED
@@ -337,7 +338,7 @@ class SparkJobClient:
             executed = BatchRun(self._job, run)
         else:
             live = _LIVE_RUNS[engine_of(self._directory.path, run)]
-            executed = live(self._job, run, handed, state_files, predecessor_ended=ended)
+            executed = live(self._job, run, Predecessor(handed, state_files, ended))
         try:
             summary = executed.execute()
         except JobCancelledError:

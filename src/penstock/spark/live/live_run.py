@@ -17,31 +17,25 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.api.environment.job import RunSummary
-from penstock.config.options import JOB_NAME, MAX_FILES_PER_BATCH, STATE_BACKEND
+from penstock.config.options import MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged, Switched
-from penstock.plan.hand_over import HandOver
+from penstock.metrics.listener import AdmissionChanged
 from penstock.plan.phases.backlog import checkpoint_interval
-from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
-from penstock.runtime.task.report import Report
 from penstock.spark.driver.first_failure import cleaned_up
 from penstock.spark.driver.lost_output import LostOutput
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.checkpoint_files import check_checkpoint
-from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark, initial_state
-from penstock.spark.job.run_outline import outline_of
+from penstock.spark.job.hand_over import describe_hand_over, initial_state
 from penstock.spark.live.admission import FileAdmission
 from penstock.spark.live.bounded_inputs import BoundedInputs
 from penstock.spark.live.live_columns import LiveColumns
@@ -49,6 +43,7 @@ from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.own_positions import own_positions
 from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.live.planned_files import PlannedFiles
+from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
 from penstock.spark.live.superseded_state import FirstState
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker
 from penstock.spark.session.job_settings import query_settings
@@ -79,34 +74,15 @@ class LiveRun:
         report: The merged report of the micro-batches that this process committed.
     """
 
-    def __init__(
-        self,
-        job: JobContext,
-        run: RunPlan,
-        handed: HandOver,
-        state_files: Sequence[Path] | None,
-        *,
-        predecessor_ended: float | None,
-    ) -> None:
-        """Prepare the run without starting it.
-
-        Args:
-            job: The job.
-            run: The run.
-            handed: Hand-over of the previous run, or of a savepoint.
-            state_files: Its snapshot; None if the job begins with this run.
-            predecessor_ended: End of the previous run on the monotonic clock; None if this process
-                did not execute it.
-        """
+    def __init__(self, job: JobContext, run: RunPlan, predecessor: Predecessor) -> None:
+        """Prepare the run without starting it."""
         self._job = job
         self._run = run
-        self._handed = handed
-        self._first_state = FirstState(job.directory, run.index, state_files)
-        self._predecessor_ended = predecessor_ended
+        self._predecessor = predecessor
+        self._first_state = FirstState(job.directory, run.index, predecessor.state_files)
         control = job.directory.run_directory(run.index, "control")
         self._control = ControlLog(control, job.directory.fence)
-        outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
-        job.directory.record(f"run-{run.index}.outline", outline.to_json())
+        outline = recorded_outline(job, run)
         self._savepoints = SavepointTaker(job, run, self._control, outline)
         self._outline = outline
         self._pending: InputMonitor | None = None
@@ -120,6 +96,7 @@ class LiveRun:
         self._failure: BaseException | None = None
         self._lost = LostOutput(job.events)
         self._last_tick_ms = 0
+        self._has_switched = False
         self._run_id = f"{job.directory.job_id}-{run.index}"
         epoch = job.directory.fence.epoch
         self._attempt = live_attempt(self._run_id, (epoch, job.attempt))
@@ -139,7 +116,7 @@ class LiveRun:
         # Also for a resumed run: only the subtasks know which timers are pending.
         self._control.set_tick(time.time_ns() // 1_000_000)
         self._savepoints.poll()
-        programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
+        programs = job.programs(run, job.plan.options.parallelism, self._predecessor.handed, pinned)
         self._files = PlannedFiles(job, run.index, self._outline, pinned)
         directory = job.directory.path / f"run-{run.index}"
         self._pending = InputMonitor(job, self._outline, pinned, directory)
@@ -159,7 +136,7 @@ class LiveRun:
                 pass  # restart the query with other sizes of micro-batches, or to repeat the last one
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
-            job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
+            record_done(job, run, self.report.records_read)
         failpoint("live.done")
         records = self.report.records_read
         return RunSummary(run.name, "live", records, time.monotonic() - started)
@@ -188,11 +165,10 @@ class LiveRun:
         with FinalFailure(self._job.session.sparkContext, failures) as final:
             query = self._start(messages)
             with cleaned_up(query.stop, "stopping the query"):
-                if self._predecessor_ended is not None:
-                    seconds = time.monotonic() - self._predecessor_ended
-                    self._predecessor_ended = None
-                    switched = Switched(seconds, greatest_watermark(self._handed))
+                switched = self._predecessor.switched()
+                if switched is not None and not self._has_switched:
                     self._job.events.publish(switched)
+                self._has_switched = True
                 failpoint("live.started")
                 return self._follow(query, reads, final)
 
@@ -351,12 +327,3 @@ class LiveRun:
         if cause is None:
             cause = RuntimeError("the query stopped by itself")
         raise read_failure(reads, cause, self._name) from cause
-
-    def _recorded_hand_over(self) -> dict[str, Any]:
-        if len(region_of(self._job.plan, self._run).levels) == 1:
-            recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
-        else:
-            found = self._job.directory.step(f"run-{self._run.index}.hand-over")
-            assert found is not None, "the micro-batch that hands over records it"
-            recorded = found
-        return {**recorded, "records": self.report.records_read}

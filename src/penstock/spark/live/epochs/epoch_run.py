@@ -15,29 +15,22 @@ up fails at its record.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 from penstock.api.environment.job import RunSummary
-from penstock.config.options import JOB_NAME, MAX_RECORDS_PER_BATCH, STATE_BACKEND
+from penstock.config.options import MAX_RECORDS_PER_BATCH, STATE_BACKEND
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import Switched
 from penstock.metrics.task_clock import START, WAIT, level_place
-from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
-from penstock.plan.phases.regions import region_of
 from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.first_failure import cleaned_up
 from penstock.spark.driver.run_context import JobContext
-from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark
-from penstock.spark.job.run_outline import outline_of
+from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal, RecordedEpoch
@@ -52,6 +45,7 @@ from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.pending_input import PendingRecords
+from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
 from penstock.spark.live.superseded_state import FirstState
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.split_advance import Budgets, SplitReading
@@ -69,32 +63,13 @@ class EpochRun:
         report: The merged report of the epochs that this process committed.
     """
 
-    def __init__(
-        self,
-        job: JobContext,
-        run: RunPlan,
-        handed: HandOver,
-        state_files: Sequence[Path] | None,
-        *,
-        predecessor_ended: float | None,
-    ) -> None:
-        """Prepare the run without starting it.
-
-        Args:
-            job: The job.
-            run: The run.
-            handed: Hand-over of the previous run, or of a savepoint.
-            state_files: Its snapshot; None if the job begins with this run.
-            predecessor_ended: End of the previous run on the monotonic clock; None if this process
-                did not execute it.
-        """
+    def __init__(self, job: JobContext, run: RunPlan, predecessor: Predecessor) -> None:
+        """Prepare the run without starting it."""
         self._job = job
         self._run = run
-        self._handed = handed
-        self._first_state = FirstState(job.directory, run.index, state_files)
-        self._predecessor_ended = predecessor_ended
-        outline = outline_of(job.plan, run, job.directory.job_id, job.configuration.get(JOB_NAME))
-        job.directory.record(f"run-{run.index}.outline", outline.to_json())
+        self._predecessor = predecessor
+        self._first_state = FirstState(job.directory, run.index, predecessor.state_files)
+        outline = recorded_outline(job, run)
         self._savepoints = EpochSavepoints(job, run, outline)
         self._journal = EpochJournal(job, run)
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
@@ -124,7 +99,7 @@ class EpochRun:
             self._loop(planner, positions, pinned)
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
-            job.directory.record(f"run-{run.index}.done", self._recorded_hand_over())
+            record_done(job, run, self.report.records_read)
         failpoint("live.done")
         seconds = time.monotonic() - started
         return RunSummary(run.name, "live", self.report.records_read, seconds)
@@ -138,7 +113,7 @@ class EpochRun:
     def _loop(self, planner: EpochPlanner, positions: EpochPositions, pinned: Pinned) -> None:
         """Run epochs until the run is complete, or stopped with a savepoint."""
         job, run = self._job, self._run
-        programs = job.programs(run, job.plan.options.parallelism, self._handed, pinned)
+        programs = job.programs(run, job.plan.options.parallelism, self._predecessor.handed, pinned)
         reads = job.read_context(run, programs, pinned)
         run_id = f"{job.directory.job_id}-{run.index}"
         attempt = live_attempt(run_id, (job.directory.fence.epoch, job.attempt))
@@ -154,9 +129,9 @@ class EpochRun:
             spark.watched(failures) as final,
             ThreadPoolExecutor(1, f"penstock-merge-{run_id}") as threads,
         ):
-            if self._predecessor_ended is not None:
-                seconds = time.monotonic() - self._predecessor_ended
-                job.events.publish(Switched(seconds, greatest_watermark(self._handed)))
+            switched = self._predecessor.switched()
+            if switched is not None:
+                job.events.publish(switched)
             failpoint("live.started")
             attempts = EpochAttempts(job, reads, spark, final, stages)
             backlog = bool(job.plan.backlog_sources(run))
@@ -310,15 +285,6 @@ class EpochRun:
             job.plan.options.parallelism,
             self._first_state.first_records(),
         )
-
-    def _recorded_hand_over(self) -> dict[str, Any]:
-        if len(region_of(self._job.plan, self._run).levels) == 1:
-            recorded = describe_hand_over(Report(), {})  # level 0 alone has no state
-        else:
-            found = self._job.directory.step(f"run-{self._run.index}.hand-over")
-            assert found is not None, "the epoch that hands over records it"
-            recorded = found
-        return {**recorded, "records": self.report.records_read}
 
 
 def _level_zero_seconds(report: Report) -> float:
