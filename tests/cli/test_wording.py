@@ -10,6 +10,7 @@ from penstock.cli.wording import human_duration, instant, sentence
 from penstock.metrics.listener import (
     AdmissionChanged,
     BatchProgress,
+    ConfirmFailed,
     JobEvent,
     MetricsReported,
     MicroBatch,
@@ -71,6 +72,13 @@ SENTENCES = [
         "history: savepoint /sp/1 in 0.4 s, and the job stops",
     ),
     (SavepointFailed("no room"), "history: no savepoint, no room; the job goes on"),
+    (
+        ConfirmFailed("orders", "kafka failed on confirm: no answer\n  File x"),
+        (
+            "history: orders could not be told what was read and will be told again, "
+            "kafka failed on confirm: no answer"
+        ),
+    ),
     (
         MicroBatch(12, 1000, 5000, 0.5, 1500),
         "history: micro-batch 12, 1,000 records, 2,000 records/s, 5,000 in all, lag 1.5 s",

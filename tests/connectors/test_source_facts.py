@@ -19,18 +19,21 @@ from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.connectors.python.recorded import RecordedSource
 from penstock.connectors.spark_source import SparkSource
-from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
+from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.graph.hybrid import HybridSource
+from penstock.graph.source import PositionedSource
 from penstock.plan.phases.operator_traits import stored_output_of_source
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
+from tests.log_world import WorldLog
 
 ROOT = Path(penstock.__file__).parent
 TABLE = "spark/sources/table.py"
 NOT_OURS = {
     ("api/environment/environment.py", "Source"),
-    ("graph/hybrid.py", "SplitSource"),
+    ("graph/hybrid.py", "PositionedSource"),
+    ("testing/log_kit.py", "LogSource"),
 }
 """File and class, where what is looked at may be anything that the user passed."""
 
@@ -54,11 +57,12 @@ EXAMPLES: list[Source] = [
     ResultSource("0", "totals", INT),
     SparkSource(Frame()),
     SplitSourcePart(NUMBERS, BacklogEnd(positions=(1,)), is_backlog=True),
+    LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
 ]
 FACTS = {
-    "as_split": "cache collection generator iterator part recorded result sequence",
+    "as_split": "cache collection generator iterator log-part part recorded result sequence",
     "gives_results": "result",
-    "gives_timestamps": "recorded result",
+    "gives_timestamps": "log-part recorded result",
     "has_declared_form": "cache collection dataframe files hybrid part recorded result sequence",
     "is_internal": "cache result",
     "makes_records_anew": "cache dataframe files iterator result sequence",
@@ -141,7 +145,7 @@ def asked_classes(source: str) -> set[str]:
 
 
 def test_nobody_asks_for_the_class_of_a_source():
-    classes: list[type] = [*source_classes(), Source, SplitSource]
+    classes: list[type] = [*source_classes(), Source, PositionedSource, SplitSource, LogSource]
     own = {cls.__name__: cls.__module__ for cls in classes}
     found = set()
     for file in ROOT.rglob("*.py"):

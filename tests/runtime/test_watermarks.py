@@ -52,6 +52,14 @@ def test_splits_that_come_and_go_need_not_all_have_spoken():
     assert say(marks, 0, 9, 8) == 8
 
 
+def test_a_split_that_is_added_does_not_stand_for_one_that_has_not_spoken():
+    marks = channel((0, 2, None, True))
+    say(marks, 0, 0, 10)
+    assert say(marks, 0, 2, 7) == MIN_TIMESTAMP
+    assert say(marks, 0, 1, 4) == 4
+    assert say(marks, 0, 1, 99) == 7
+
+
 def test_minimum_over_groups():
     marks = channel((0, 1), (1, 1))
     assert say(marks, 0, 0, 10) == MIN_TIMESTAMP

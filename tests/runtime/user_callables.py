@@ -69,7 +69,7 @@ from penstock.datastream.window import (
     SlidingEventTimeWindows,
     TumblingEventTimeWindows,
 )
-from penstock.graph.endpoints import Committer, Sink, SinkWriter, SplitSource
+from penstock.graph.endpoints import Committer, LogSource, Sink, SinkWriter, SplitSource
 from tests.runtime.jobs import by_time, environment, history_then_live
 from tests.runtime.user_objects import (
     Again,
@@ -92,6 +92,7 @@ from tests.runtime.user_objects import (
     KeyedOneInput,
     KeyedProcessing,
     KeyedTwoInputs,
+    LogReading,
     Mapping,
     Marks,
     Merging,
@@ -342,6 +343,10 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
         (Reading, lambda p, f: p.stream(f).map(key_of)),
         (TimedReading, lambda p, f: p.stream(HybridSource.until_timestamp(f, 10)).map(key_of)),
     ],
+    LogSource: [
+        (LogReading, lambda p, f: p.stream(f).map(key_of)),
+        (LogReading, lambda p, f: p.stream(HybridSource.until_timestamp(f, 10)).map(key_of)),
+    ],
     SourceFunction: [(Pushing, lambda p, f: p.env.add_source(f))],
     SinkFunction: [(Invoking, lambda p, f: p.stream().add_sink(f))],
     Sink: [(Writing, lambda p, f: p.stream().sink_to(f))],
@@ -352,7 +357,7 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
 
 ABSTRACT_ONLY = {
     "BaseBroadcastProcessFunction": "BroadcastProcessFunction and its keyed sibling are it",
-    "Source": "read by nobody but Spark; SplitSource is the one that runs in Python",
+    "Source": "read by nobody but Spark; SplitSource and LogSource are those that run in Python",
     "TypeInformation": "Types makes them",
     "TypeSerializer": "called by nobody",
     "WatermarkOutput": "given to the program",

@@ -55,7 +55,14 @@ from penstock.datastream.window import (
     Evictor,
     SessionWindowTimeGapExtractor,
 )
-from penstock.graph.endpoints import Committer, Sink, SinkWriter
+from penstock.graph.endpoints import (
+    Committer,
+    LogBatch,
+    LogSource,
+    LogSplit,
+    Sink,
+    SinkWriter,
+)
 from tests.runtime.jobs import Splits
 
 
@@ -357,6 +364,27 @@ class TimedReading(Reading):
     def read_timestamped(self, split, start, end):
         records = self.read(split, start, end)
         return records, [record[1] for record in records]
+
+
+class LogReading(LogSource):
+    """A log of two splits."""
+
+    kind = "own"
+    splits = {"a": [("a", 1, 5), ("a", 12, 7), ("b", 6, 3)], "b": [("b", 31, 1)]}  # noqa: RUF012
+
+    @property
+    def is_bounded(self):
+        return True
+
+    def get_produced_type(self):
+        return Types.PICKLED_BYTE_ARRAY()
+
+    def discover(self, known):
+        return [LogSplit(name, 0, len(records)) for name, records in self.splits.items()]
+
+    def read(self, split, start, end):
+        records = self.splits[split][start:end]
+        return LogBatch(records, end, [record[1] for record in records])
 
 
 class Pushing(SourceFunction):

@@ -16,6 +16,7 @@ from penstock.spark.sources.source_row import StreamKind
 from penstock.spark.sources.table import SOURCES, files_of, row_named, row_of
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
+from tests.log_world import WorldLog
 
 AS_PARTS = {HybridSource}
 """What is read as its parts, each a source."""
@@ -57,7 +58,7 @@ def test_every_name_has_one_row():
 
 
 def test_names_are_those_that_are_recorded():
-    recorded = ["SPLITS", "BOUNDED_FILES", "FILES", "WRITTEN_FRAME", "FOREIGN"]
+    recorded = ["SPLITS", "BOUNDED_FILES", "FILES", "WRITTEN_FRAME", "FOREIGN", "LOGS"]
     assert [kind.name for kind in StreamKind] == recorded
 
 
@@ -69,6 +70,8 @@ def test_names_are_those_that_are_recorded():
         (HISTORY.monitor_continuously(), StreamKind.FILES),
         (BATCH, StreamKind.WRITTEN_FRAME),
         (STREAMING, StreamKind.FOREIGN),
+        (WorldLog.of({}), StreamKind.LOGS),
+        (HybridSource.until_head(WorldLog.of({})).parts[0], StreamKind.LOGS),
     ],
 )
 def test_a_part_has_the_row_of_its_class_and_end(part, kind):
@@ -76,8 +79,9 @@ def test_a_part_has_the_row_of_its_class_and_end(part, kind):
 
 
 def test_positions_are_read_where_no_rows_are():
-    assert [row.kind for row in SOURCES if row.batch is None] == [StreamKind.SPLITS]
-    assert [row.kind for row in SOURCES if row.live is None] == [StreamKind.SPLITS]
+    positions = [StreamKind.SPLITS, StreamKind.LOGS]
+    assert [row.kind for row in SOURCES if row.batch is None] == positions
+    assert [row.kind for row in SOURCES if row.live is None] == positions
 
 
 def test_files_of_a_path_are_told_from_files_we_write():
@@ -95,6 +99,9 @@ def test_what_was_recorded_says_where_reading_goes_on():
     splits = row_named("SPLITS").resume({"splits": [[3, 7], [1, None]]})
     assert splits is not None
     assert splits.splits == [(3, 7), (1, None)]
+    log = row_named("LOGS").resume({"splits": [[3, None]], "names": ["a"]})
+    assert log is not None
+    assert (log.splits, log.names) == ([(3, None)], ("a",))
     left = row_named("BOUNDED_FILES").resume(
         {"left": {"files": {"file:///in/a": [3, 5]}, "schema": "{}"}}
     )

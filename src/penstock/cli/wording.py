@@ -15,6 +15,7 @@ from penstock.metrics.histogram import HistogramValue
 from penstock.metrics.listener import (
     AdmissionChanged,
     BatchProgress,
+    ConfirmFailed,
     JobEnded,
     JobEvent,
     MetricsReported,
@@ -158,6 +159,14 @@ def _(event: JobEnded, run: str) -> str:
 @sentence.register
 def _(event: SavepointFailed, run: str) -> str:
     return f"{run}: no savepoint, {event.problem}; the job goes on"
+
+
+@sentence.register
+def _(event: ConfirmFailed, run: str) -> str:
+    problem = event.problem.partition("\n")[0]
+    return (
+        f"{run}: {event.source} could not be told what was read and will be told again, {problem}"
+    )
 
 
 def metric_parts(event: MetricsReported) -> list[str]:

@@ -1,4 +1,4 @@
-"""The end of the backlog of a source that is no hybrid source: a position or a timestamp.
+"""The end of the backlog of a source that is no hybrid source: a position, a timestamp, or the heads.
 
 The job reads the source as two parts: the positions before the end, and the positions from it on.
 Both are ranges of the same splits, so no record is read twice. The end is decided once per job.
@@ -6,21 +6,41 @@ Both are ranges of the same splits, so no record is read twice. The end is decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from penstock.errors import SourceError
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.graph.source import PositionedSource, Source, SplitKey
+from penstock.graph.split_source import SplitSource
 from penstock.types.information import TypeInformation
 
-Cut = tuple[int, int, int | None]
-"""Start of a split, its first position that is not backlog, its end."""
+
+class Cut(NamedTuple):
+    """Where the backlog of a split ends.
+
+    Attributes:
+        start: Start of the split.
+        at: Its first position that is not backlog.
+        end: Its end; None is unbounded.
+        name: Its id, if the source names its splits.
+    """
+
+    start: int
+    at: int
+    end: int | None
+    name: str | None = None
+
+    def to_json(self) -> list[Any]:
+        """Return the form to record: the members, without the name if there is none."""
+        return list(self[:3] if self.name is None else self)
 
 
 @dataclass(frozen=True, slots=True)
 class BacklogEnd:
-    """The end of a backlog; exactly one of the two attributes is set.
+    """The end of a backlog. If neither attribute is set, it is what is there when the job starts.
 
     Attributes:
         positions: Position per split, or one for all splits.
@@ -30,44 +50,66 @@ class BacklogEnd:
     positions: tuple[int, ...] | None = None
     timestamp_ms: int | None = None
 
-    def position(self, source: SplitSource, split: int, start: int, end: int | None) -> int:
+    def position(
+        self, source: PositionedSource, number: int, key: SplitKey, start: int, now: int | None
+    ) -> int:
         """Return the first position of a split that is not backlog.
 
+        Args:
+            source: The source.
+            number: Number of the split.
+            key: What the source knows the split by.
+            start: Its start.
+            now: Position behind the last record that there is now; None is unbounded.
+
         Raises:
-            SourceError: The end is a timestamp, and records have none.
+            SourceError: The end is a timestamp, and records have none; or it is the head, and the
+                source has none.
         """
         if self.timestamp_ms is not None:
-            found = source.exact_position_at(split, self.timestamp_ms, start, end)
+            found = source.exact_position_at(key, self.timestamp_ms, start, now)
+        elif self.positions is not None:
+            found = self.positions[number if len(self.positions) > 1 else 0]
+        elif now is None:
+            raise SourceError(
+                f"the backlog of {source.describe()} cannot end at what is there now: split {key!r} "
+                "has neither a head nor an end",
+                hint="Override head() of the SplitSource, or end the backlog at a position.",
+            )
         else:
-            assert self.positions is not None
-            found = self.positions[split if len(self.positions) > 1 else 0]
-        return max(start, found if end is None else min(found, end))
+            found = now
+        return max(start, found if now is None else min(found, now))
 
-    def cuts(self, source: SplitSource, parallelism: int) -> tuple[Cut, ...]:
+    def cuts(self, source: PositionedSource, parallelism: int) -> tuple[Cut, ...]:
         """Return the splits of a source, each with the first position that is not backlog.
 
-        It calls `splits` of the source. The splits may be longer at the next call.
+        It asks the source for its splits. They may be longer at the next call.
 
         Raises:
             SourceError: The number of positions is not the number of splits, or see `position`.
         """
-        splits = source.exact_splits(parallelism)
+        found = source.exact_start(parallelism)
         wanted = len(self.positions or ())
-        if wanted > 1 and wanted != len(splits):
+        if wanted > 1 and wanted != len(found.ranges):
             raise SourceError(
                 f"the backlog of {source.describe()} ends at {wanted} positions, and the source has "
-                f"{len(splits)} splits",
+                f"{len(found.ranges)} splits",
                 hint="Pass one position for all splits, or one for each.",
             )
+        nows = source.exact_ends_now(found)
+        names: Sequence[str | None] = found.names or [None] * len(found.ranges)
+        splits = zip(found.keys, found.ranges, nows, names, strict=True)
         return tuple(
-            (start, self.position(source, split, start, end), end)
-            for split, (start, end) in enumerate(splits)
+            Cut(start, self.position(source, number, key, start, now), end, name)
+            for number, (key, (start, end), now, name) in enumerate(splits)
         )
 
     def describe(self) -> str:
         """Return the end in words."""
         if self.timestamp_ms is not None:
             return f"timestamp {self.timestamp_ms}"
+        if self.positions is None:
+            return "what is there at the start"
         return f"position {', '.join(map(str, self.positions or ()))}"
 
 
@@ -125,9 +167,7 @@ class SplitSourcePart(SplitSource):
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return the positions of this part."""
         cuts = self.end.cuts(self.source, parallelism) if self.decided is None else self.decided
-        if self.is_backlog:
-            return [(start, cut) for start, cut, _ in cuts]
-        return [(cut, end) for _, cut, end in cuts]
+        return [(cut.start, cut.at) if self.is_backlog else (cut.at, cut.end) for cut in cuts]
 
     def read(self, split: int, start: int, end: int) -> Sequence[Any]:
         """Return the records of a range."""
@@ -145,6 +185,125 @@ class SplitSourcePart(SplitSource):
         return f"{self.source.describe()} {how} {self.end.describe()}"
 
 
-def as_split_part(source: Source) -> SplitSourcePart | None:
+@dataclass(frozen=True, slots=True)
+class LogSourcePart(LogSource):
+    """The part of a log before the end of its backlog, or the part from there on.
+
+    Splits that appear later are in the second part, from their start.
+
+    Attributes:
+        source: The log.
+        end: End of its backlog.
+        is_backlog: Whether it is the part before the end.
+        decided: Splits and cuts that are decided for the job, equal in both parts; None before.
+    """
+
+    source: LogSource
+    end: BacklogEnd
+    is_backlog: bool
+    decided: tuple[Cut, ...] | None = None
+
+    kind: ClassVar[str] = "log-part"
+
+    @property
+    def records_per_second(self) -> int | None:  # type: ignore[override]
+        """The rate limit of the source in live runs."""
+        return self.source.records_per_second
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether records have the declared form already."""
+        return self.source.has_declared_form
+
+    @property
+    def is_dense(self) -> bool:  # type: ignore[override]
+        """Whether every position has a record."""
+        return self.source.is_dense
+
+    @property
+    def read_timeout_seconds(self) -> float:  # type: ignore[override]
+        """Time for which reading may wait for records below the head."""
+        return self.source.read_timeout_seconds
+
+    @property
+    def discovery_seconds(self) -> float:  # type: ignore[override]
+        """Least time between two calls of `discover`."""
+        return self.source.discovery_seconds
+
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them."""
+        return self.source.gives_timestamps
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether tasks may read ranges of one split at the same time."""
+        return self.source.is_divisible
+
+    @property
+    def knows_costs(self) -> bool:
+        """Whether the source knows costs."""
+        return self.source.knows_costs
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the source is told of commits."""
+        return self.source.is_confirmed
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the part ends; backlog always does."""
+        return self.is_backlog or self.source.is_bounded
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the source."""
+        return self.source.get_produced_type()
+
+    def _at_start(self) -> tuple[LogSplit, ...]:
+        """Return the positions of this part, the end of a bounded one as its head."""
+        cuts = self.end.cuts(self.source, 1) if self.decided is None else self.decided
+        if self.is_backlog:
+            return tuple(LogSplit(cut.name or "", cut.start, cut.at) for cut in cuts)
+        return tuple(
+            LogSplit(cut.name or "", cut.at, cut.at if cut.end is None else cut.end) for cut in cuts
+        )
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return the splits of the source."""
+        return self.source.discover(known)
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return records of a range."""
+        return self.source.read(split, start, end)
+
+    def cost(self, split: str, start: int, end: int) -> int | None:
+        """Return how much there is to read in a range."""
+        return self.source.cost(split, start, end)
+
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        """Tell the source what the job will not read again."""
+        self.source.confirm(positions)
+
+    def describe(self) -> str:
+        """Return the source and its end, e.g. `orders up to position 7`."""
+        how = "up to" if self.is_backlog else "from"
+        return f"{self.source.describe()} {how} {self.end.describe()}"
+
+
+def as_split_part(source: Source) -> SplitSourcePart | LogSourcePart | None:
     """Return the source if it is one part of a source whose backlog has an end, else None."""
-    return source if isinstance(source, SplitSourcePart) else None
+    return source if isinstance(source, SplitSourcePart | LogSourcePart) else None
+
+
+_PARTS: dict[type, type[SplitSourcePart | LogSourcePart]] = {
+    SplitSource: SplitSourcePart,
+    LogSource: LogSourcePart,
+}
+"""Class of a source that is read by positions to that of its parts."""
+
+
+def part_of(source: PositionedSource, end: BacklogEnd, *, is_backlog: bool) -> PositionedSource:
+    """Return the part of a source before the end of its backlog, or the part from there on."""
+    part: Any = next(_PARTS[base] for base in type(source).__mro__ if base in _PARTS)
+    made: PositionedSource = part(source, end, is_backlog)
+    return made

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from penstock.errors import GraphError
-from penstock.graph.backlog_end import BacklogEnd, SplitSourcePart
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.backlog_end import BacklogEnd, part_of
+from penstock.graph.source import PositionedSource, Source
 from penstock.types.information import TypeInformation
 
 
@@ -59,12 +59,13 @@ class HybridSource(Source):
         return HybridSourceBuilder((first_source,))
 
     @staticmethod
-    def until_position(source: SplitSource, *positions: int) -> HybridSource:
+    def until_position(source: PositionedSource, *positions: int) -> HybridSource:
         """Return a source whose records before a position are its backlog.
 
         Args:
             source: The source.
-            positions: The first position that is not backlog, per split or for all of them.
+            positions: The first position that is not backlog, per split (of a log in order of
+                discovery) or for all of them.
 
         Raises:
             GraphError: `source` is not read by positions, or a position is none.
@@ -77,7 +78,7 @@ class HybridSource(Source):
         return _split_at(source, BacklogEnd(positions=positions))
 
     @staticmethod
-    def until_timestamp(source: SplitSource, timestamp_ms: int) -> HybridSource:
+    def until_timestamp(source: PositionedSource, timestamp_ms: int) -> HybridSource:
         """Return a source whose records before the first of a time are its backlog.
 
         Args:
@@ -93,6 +94,18 @@ class HybridSource(Source):
                 hint="Pass epoch milliseconds as an int.",
             )
         return _split_at(source, BacklogEnd(timestamp_ms=timestamp_ms))
+
+    @staticmethod
+    def until_head(source: PositionedSource) -> HybridSource:
+        """Return a source whose records that are there when the job starts are its backlog.
+
+        Args:
+            source: A log, or a source with heads.
+
+        Raises:
+            GraphError: `source` is not read by positions.
+        """
+        return _split_at(source, BacklogEnd())
 
     def is_processing_backlog(self, part: int) -> bool:
         """Return whether a part is backlog: all parts but the last are."""
@@ -131,17 +144,14 @@ class HybridSourceBuilder:
         return HybridSource(self.parts)
 
 
-def _split_at(source: SplitSource, end: BacklogEnd) -> HybridSource:
-    if not isinstance(source, SplitSource):
+def _split_at(source: PositionedSource, end: BacklogEnd) -> HybridSource:
+    if not isinstance(source, PositionedSource):
         raise GraphError.here(
             f"the backlog of {source!r} cannot end within it: it is not read by positions",
-            hint="Use a SplitSource, or a HybridSource of what is before and what is behind.",
+            hint="Use a SplitSource or LogSource, or a HybridSource of what is before and what is behind.",
         )
     return HybridSource(
-        (
-            SplitSourcePart(source, end, is_backlog=True),
-            SplitSourcePart(source, end, is_backlog=False),
-        )
+        (part_of(source, end, is_backlog=True), part_of(source, end, is_backlog=False))
     )
 
 

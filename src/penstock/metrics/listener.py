@@ -74,8 +74,8 @@ class MicroBatch(JobEventBase):
         seconds: Wall clock of the micro-batch.
         lag_ms: Wall clock minus the greatest watermark of the sources; None without
             watermarks.
-        records_behind: Pending records of bounded sources that number their records; None if there
-            is no such source.
+        records_behind: Pending records of bounded sources that number their records, and of logs, of
+            which it is an estimate; None if there is no such source.
         files_behind: Pending files, of the last listing of the directory, some seconds ago; None
             without a file source.
         catch_up_seconds: Estimated time until no input is pending, or event time is close to the
@@ -240,6 +240,19 @@ class SavepointFailed(JobEventBase):
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmFailed(JobEventBase):
+    """A log could not be told what the job has read; the job goes on and tells it again.
+
+    Attributes:
+        source: Name of the source.
+        problem: Why.
+    """
+
+    source: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class JobEnded(JobEventBase):
     """A job has ended in this process; it publishes no further events.
 
@@ -264,6 +277,7 @@ JobEvent = (
     | Restarting
     | SavepointTaken
     | SavepointFailed
+    | ConfirmFailed
     | JobEnded
 )
 
@@ -279,10 +293,10 @@ class LogListener(JobListener):
     """Writes one log line per event; progress and metrics are details."""
 
     def on_event(self, event: JobEvent) -> None:
-        """Log at INFO; progress within a batch run and metrics at DEBUG."""
+        """Log at INFO; progress within a batch run and metrics at DEBUG, what needs a look at WARNING."""
         is_detail = isinstance(event, BatchProgress | PendingInputMeasured | MetricsReported)
         level = logging.DEBUG if is_detail else logging.INFO
-        _logger.log(level, "%s", event)
+        _logger.log(logging.WARNING if isinstance(event, ConfirmFailed) else level, "%s", event)
 
 
 @dataclass(slots=True, eq=False)

@@ -41,7 +41,7 @@ def programs_of(
         handed: Hand-over of the previous run.
         job_parameters: Global job parameters.
         open_splits: Source id to the number of its splits with records left in a live run, after
-            pinning. None takes all splits of the sources.
+            pinning. Of other sources it takes all splits.
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)

@@ -38,11 +38,14 @@ class WatermarkGroup:
         splits: Number of splits that must each send a watermark before the group has one; 0 if
             the number is not fixed, as for files.
         idle_ms: Time without records after which a split is idle; None is never.
+        may_grow: Whether splits are added. Those are numbered from `splits` on, and the group waits for
+            none of them before its first watermark.
     """
 
     group: int
     splits: int
     idle_ms: int | None = None
+    may_grow: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.connectors.blocking_result import with_stored_result
 from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
+from penstock.graph.backlog_end import Cut
 from penstock.metrics.listener import (
     JobEnded,
     JobEvents,
@@ -291,11 +292,11 @@ class SparkJobClient:
             if not cuts:
                 recorded = {}
             else:
-                recorded = {str(source): cut for source, cut in cuts.items()}
+                recorded = {
+                    str(source): [cut.to_json() for cut in of] for source, of in cuts.items()
+                }
                 self._directory.record("cuts", recorded)
-        known = {
-            int(source): [(s, at, end) for s, at, end in cut] for source, cut in recorded.items()
-        }
+        known = {int(source): [Cut(*cut) for cut in of] for source, of in recorded.items()}
         job.plan = with_cuts(job.plan, known)
         for run in job.plan.runs:
             if self._directory.step(f"run-{run.index}.pinned") is None:

@@ -18,6 +18,7 @@ from penstock.testing.answers import difference, last_per_key, same_answer
 from penstock.testing.harness import OperatorHarness
 from penstock.testing.harness_values import Emitted, HarnessSnapshot, PendingTimer
 from penstock.testing.in_process import collect, run_in_process
+from penstock.testing.log_kit import check_log_source
 from penstock.testing.results import Results
 from penstock.testing.schedule import Schedule
 
@@ -28,6 +29,7 @@ __all__ = [
     "PendingTimer",
     "Results",
     "Schedule",
+    "check_log_source",
     "collect",
     "difference",
     "last_per_key",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from penstock.errors import SourceError
 from penstock.metrics.task_clock import WAIT, TaskClock
@@ -11,6 +11,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.level_zero import LevelZero
+from penstock.testing.logs import Logs
 from penstock.testing.readings import Piece, cut_evenly, splits_of
 from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Schedule
@@ -25,14 +26,26 @@ def run_batch(
     programs: tuple[LevelProgram, ...],
     schedule: Schedule,
     sinks: InProcessSinkStage,
+    pieces: Sequence[Piece] | None = None,
 ) -> None:
     """Run every level over all records of the run.
+
+    Args:
+        plan: The job.
+        run: The run.
+        programs: Programs of its levels.
+        schedule: The schedule of tasks.
+        sinks: Receives the output of the last level.
+        pieces: What the run reads; None asks the sources.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
-    *_, rows = level_outputs(plan, run, programs, schedule)
+    if pieces is None:
+        pieces = list(splits_of(plan, run))
+    *_, rows = level_outputs(plan, run, programs, schedule, pieces=pieces)
     sinks.commit([frame for _, frame in rows])
+    Logs(plan, run, pieces).confirm([])
 
 
 def level_outputs(
@@ -41,6 +54,7 @@ def level_outputs(
     programs: tuple[LevelProgram, ...],
     schedule: Schedule,
     tell: Callable[[dict[str, int]], None] | None = None,
+    pieces: Sequence[Piece] | None = None,
 ) -> Iterator[list[Row]]:
     """Yield the output of each level; that of the last one is for the sinks.
 
@@ -50,12 +64,22 @@ def level_outputs(
         programs: Programs of its levels.
         schedule: The schedule of tasks.
         tell: Receives the times of tasks; None leaves them in reports.
+        pieces: What the run reads; None asks the sources.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
     shipped = [user_code.dump(program) for program in programs]
-    rows = _level_zero(plan, run, shipped[0], programs[0].settings.parallelism, schedule, tell)
+    if pieces is None:
+        pieces = list(splits_of(plan, run))
+    endless = [piece for piece in pieces if piece.end is None]
+    if endless:
+        raise SourceError(
+            f"{endless[0].part.describe()} is read in a batch run, but a split of it never ends",
+            hint="Say in is_bounded that the source is unbounded, or end its splits.",
+        )
+    tasks = programs[0].settings.parallelism
+    rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, tell)
     yield rows
     for program, data in zip(programs[1:], shipped[1:], strict=True):
         rows = _level(program, data, rows, tell)
@@ -63,22 +87,13 @@ def level_outputs(
 
 
 def _level_zero(
-    plan: PhysicalPlan,
-    run: RunPlan,
+    shares: list[list[Piece]],
     program: bytes,
-    tasks: int,
     schedule: Schedule,
     tell: Callable[[dict[str, int]], None] | None,
 ) -> list[Row]:
-    pieces = list(splits_of(plan, run))
-    endless = [piece for piece in pieces if piece.end is None]
-    if endless:
-        raise SourceError(
-            f"{endless[0].part.describe()} is read in a batch run, but a split of it never ends",
-            hint="Say in is_bounded that the source is unbounded, or end its splits.",
-        )
     rows: list[Row] = []
-    for task, share in enumerate(_shares(plan, run, pieces, tasks)):
+    for task, share in enumerate(shares):
         level = LevelZero(user_code.load(program), task, TaskClock(WAIT, tell))
         for piece in share:
             piece.feed(level, schedule.frame_records)

@@ -20,7 +20,10 @@ from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
+from penstock.testing.live_input import LiveInput
 from penstock.testing.live_run import run_live
+from penstock.testing.logs import Logs
+from penstock.testing.readings import splits_of
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
 
@@ -138,21 +141,22 @@ class _Job:
         )
 
     def _run_one(self, run: RunPlan, stage: InProcessSinkStage) -> None:
-        programs = self._programs(run)
+        pieces = list(splits_of(self._plan, run))
+        programs = self._programs(run, Logs(self._plan, run, pieces).splits)
         if run.kind is RunKind.BATCH:
-            run_batch(self._plan, run, programs, self._schedule, stage)
+            run_batch(self._plan, run, programs, self._schedule, stage, pieces)
             return
         self._results.micro_batches = run_live(
-            self._plan,
             run,
             programs,
+            LiveInput(self._plan, run, pieces, self._schedule),
             self._schedule,
             stage,
             state=self._state,
             first_batch=self._results.micro_batches,
         )
 
-    def _programs(self, run: RunPlan) -> tuple[LevelProgram, ...]:
+    def _programs(self, run: RunPlan, splits: Mapping[int, int]) -> tuple[LevelProgram, ...]:
         return programs_of(
             self._plan,
             run,
@@ -160,6 +164,7 @@ class _Job:
             max_frame_records=self._schedule.frame_records,
             handed=self._handed,
             job_parameters=self._parameters,
+            open_splits=splits,
         )
 
 

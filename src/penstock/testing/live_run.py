@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.errors import SourceError
-from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.level_zero import LevelZero
 from penstock.runtime.task.live_subtask import LiveSubtask
@@ -18,8 +17,8 @@ from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.backends.lmdb.backend import LmdbBackend
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.testing.live_input import LiveInput
 from penstock.testing.memory_log import AttemptFailed, MemoryLog
-from penstock.testing.readings import Piece, splits_of
 from penstock.testing.results import InProcessSinkStage
 from penstock.testing.schedule import Failure, Schedule
 from penstock.wire import user_code
@@ -44,46 +43,6 @@ class _MicroBatch:
     hand_over: bool
     failure: Failure | None
     starts: bool
-
-
-class _Sources:
-    """The remaining input, and the sources that have ended."""
-
-    def __init__(self, plan: PhysicalPlan, run: RunPlan) -> None:
-        self._left = list(splits_of(plan, run))
-        self._ends = {reading.source for reading in run.readings if reading.ends}
-        self._endless = {piece.source_id for piece in self._left if piece.end is None}
-        self._ended: set[int] = set()
-
-    @property
-    def are_done(self) -> bool:
-        """Whether all input is read, and all ends are sent."""
-        return not self._left and self._ended == self._ends
-
-    @property
-    def never_end(self) -> bool:
-        """Whether a split is unbounded."""
-        return bool(self._endless)
-
-    def take(self, size: int) -> tuple[list[Piece], list[int]]:
-        """Return up to `size` positions of every split, and the sources that end now.
-
-        A source ends in the micro-batch after its last record.
-        """
-        open_sources = {piece.source_id for piece in self._left}
-        ending = sorted(self._ends - self._ended - open_sources)
-        self._ended.update(ending)
-        taken, left = [], []
-        for piece in self._left:
-            until = piece.start + size
-            if piece.end is not None and until >= piece.end:
-                taken.append(piece)
-                continue
-            left.append(replace(piece, start=until))
-            if size:
-                taken.append(replace(piece, end=until, finished=False))
-        self._left = left
-        return taken, ending
 
 
 class _Level:
@@ -186,9 +145,9 @@ class _Level:
 
 
 def run_live(
-    plan: PhysicalPlan,
     run: RunPlan,
     programs: tuple[LevelProgram, ...],
+    sources: LiveInput,
     schedule: Schedule,
     sinks: InProcessSinkStage,
     *,
@@ -198,9 +157,9 @@ def run_live(
     """Run micro-batches until the sources have ended, or the schedule stops the run.
 
     Args:
-        plan: The job.
         run: The run.
         programs: Programs of its levels.
+        sources: Its input.
         schedule: The schedule of micro-batches and failures.
         sinks: Receives the output of the last level.
         state: State blobs of the previous run.
@@ -212,12 +171,6 @@ def run_live(
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
-    sources = _Sources(plan, run)
-    if sources.never_end and schedule.stop_after is None:
-        raise SourceError(
-            "a source of the program never ends",
-            hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
-        )
     with ExitStack() as files:
         zero = _LevelZero(user_code.dump(programs[0]), schedule)
         levels = [_Level(p, state, schedule, files) for p in programs[1:]]
@@ -232,10 +185,11 @@ def run_live(
                     level.lose_workers()
             starts = number == first_batch
             batch = _MicroBatch(number, done, schedule.fails_in(number), starts)
-            rows = zero.process(sources, plan.options.parallelism, batch)
+            rows = zero.process(sources, programs[0].settings.parallelism, batch)
             for level in levels:
                 rows = level.process(rows, batch)
             sinks.commit([frame for _, frame in rows])
+            sources.confirm()
             number += 1
             if done:
                 break
@@ -257,7 +211,7 @@ class _LevelZero:
         """Start new workers, as if the old ones were killed."""
         self._kept.clear()
 
-    def process(self, sources: _Sources, tasks: int, batch: _MicroBatch) -> list[Row]:
+    def process(self, sources: LiveInput, tasks: int, batch: _MicroBatch) -> list[Row]:
         """Read the next micro-batch."""
         if batch.hand_over:
             return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
-from penstock.graph.endpoints import SplitSource
+from penstock.graph.source import PositionedSource
 from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.run_settings import RunKind
@@ -26,31 +26,36 @@ class Piece:
         finished: Whether the split ends at `end`.
         tasks: Greatest number of tasks that read the source; None is any number.
         part_number: Index of the part.
+        name: Id of the split; None if it is known by its number.
+        unit: Positions per record, about.
     """
 
     source_id: int
-    part: SplitSource
+    part: PositionedSource
     split: int
     start: int
     end: int | None
     finished: bool = True
     tasks: int | None = None
     part_number: int = 0
+    name: str | None = None
+    unit: int = 1
 
     def feed(self, level: LevelZero, chunk: int) -> None:
         """Read all records and feed them to level 0, `chunk` records at a time."""
         assert self.end is not None
         level.start_split(self.source_id, self.split)
-        for at in range(self.start, self.end, chunk):
-            end = min(at + chunk, self.end)
-            level.collect(self.source_id, *self.part.read_exactly(self.split, at, end))
+        key = self.split if self.name is None else self.name
+        for batch in self.part.exact_batches(key, self.start, self.end, chunk):
+            level.collect(self.source_id, *batch)
         level.finish_split(self.source_id, self.split, finished=self.finished)
 
 
 def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
     """Yield the splits that a run reads, in order of source, part and split.
 
-    Of a source with a head, a live run reads what is there when it begins.
+    Of a source with heads, a live run reads what is there when it begins; `logs` has what is
+    added to logs later.
 
     Raises:
         SourceError: A source is not read by splits.
@@ -66,12 +71,15 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
                     hint="Replace it by from_collection or another SplitSource in the test.",
                     origin=source.origin,
                 )
-            for split, (start, end) in enumerate(part.exact_splits(plan.options.parallelism)):
-                tasks = tasks_reading(plan, source.id)
-                head = part.exact_head(split, start) if run.kind is RunKind.LIVE else None
-                if head is not None:
-                    end = head if end is None else min(end, head)  # noqa: PLW2901
-                yield Piece(source.id, part, split, start, end, tasks=tasks, part_number=number)
+            found = part.exact_start(plan.options.parallelism)
+            is_live = run.kind is RunKind.LIVE
+            ends = part.exact_ends_now(found) if is_live else [end for _, end in found.ranges]
+            tasks = tasks_reading(plan, source.id)
+            for split, ((start, _), end) in enumerate(zip(found.ranges, ends, strict=True)):
+                name = None if found.names is None else found.names[split]
+                yield Piece(
+                    source.id, part, split, start, end, tasks=tasks, part_number=number, name=name
+                )
 
 
 def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:

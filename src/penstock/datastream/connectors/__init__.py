@@ -22,7 +22,17 @@ from penstock.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
-from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
+from penstock.graph.endpoints import (
+    Committer,
+    LogBatch,
+    LogSource,
+    LogSplit,
+    Sink,
+    SinkContext,
+    SinkWriter,
+    Source,
+    SplitSource,
+)
 from penstock.graph.hybrid import HybridSource
 
 __all__ = [
@@ -40,6 +50,9 @@ __all__ = [
     "FunctionSink",
     "HybridSource",
     "IteratorSource",
+    "LogBatch",
+    "LogSource",
+    "LogSplit",
     "NumberSequenceSource",
     "OutputFileConfig",
     "PrintSink",

@@ -21,7 +21,7 @@ def choose_engines(plan: PhysicalPlan) -> PhysicalPlan:
     """Choose the engine of every live run. After `choose_runs`.
 
     Raises:
-        GraphError: A run must be a query, and a source in it has a head.
+        GraphError: A run must be a query, and a source in it has heads.
     """
     runs = tuple(_with_engine(plan, run) if run.kind is RunKind.LIVE else run for run in plan.runs)
     decisions = list(plan.decisions)
@@ -49,9 +49,10 @@ def _engine(plan: PhysicalPlan, run: RunPlan) -> tuple[LiveEngine, str]:
     if needs_query is None:
         return LiveEngine.JOBS, "all that it reads is read by positions"
     for source, part in _parts(plan, run):
-        if part.as_split is not None and part.as_split.has_head:
+        asks = None if part.as_split is None else part.as_split.asks_driver
+        if asks is not None:
             raise GraphError(
-                f"source {source.name!r} has a head, which only the engine jobs asks for, and run "
+                f"source {source.name!r} {asks}, which only the engine jobs asks for, and run "
                 f"{run.index} ({run.name}) is a query: {needs_query}",
                 hint=f"Read them in jobs of their own, with {LIVE_ENGINE.key} left at jobs.",
                 origin=source.origin,

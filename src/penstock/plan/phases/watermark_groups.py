@@ -36,14 +36,16 @@ def watermark_groups(
     parts = {reading.source: reading.parts for reading in run.readings}
     groups = []
     for source_id in channel.sources:
-        splits = 0
+        splits, may_grow = 0, False
         if run.kind is RunKind.LIVE and source_id in parts:
             part = plan.source(source_id).parts[parts[source_id][0]]
-            if part.as_split is not None and open_splits is not None:
+            may_grow = part.as_split is not None and part.as_split.is_log and not part.is_bounded
+            if open_splits is not None and source_id in open_splits:
                 splits = open_splits[source_id]
             elif part.as_split is not None:
-                splits = len(part.as_split.exact_splits(plan.options.parallelism))
-        groups.append(WatermarkGroup(source_id, splits, _idle_ms(plan, source_id, channel.id)))
+                splits = len(part.as_split.exact_start(plan.options.parallelism).ranges)
+        idle_ms = _idle_ms(plan, source_id, channel.id)
+        groups.append(WatermarkGroup(source_id, splits, idle_ms, may_grow))
     return tuple(groups)
 
 

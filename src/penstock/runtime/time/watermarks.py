@@ -78,6 +78,7 @@ class _Group:
     def __init__(self, spec: WatermarkGroup, handed: int) -> None:
         self._expected = spec.splits
         self._idle_ms = spec.idle_ms
+        self._may_grow = spec.may_grow
         self.progress = _Progress(handed)
 
     def accept(self, element: Watermark | WatermarkStatus, now_ms: int) -> None:
@@ -145,7 +146,10 @@ class _Group:
 
     def _silent(self) -> bool:
         """Return whether an expected split has never sent a watermark."""
-        return len(self.progress.active) + len(self.progress.finished) < self._expected
+        heard = len(self.progress.active) + len(self.progress.finished)
+        if self._may_grow:
+            heard -= sum(split >= self._expected for split in self.progress.active)
+        return heard < self._expected
 
     def _waited_for(self) -> list[int]:
         rest = [_REST] if self._silent() or not self._expected else []

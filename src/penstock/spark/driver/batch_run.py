@@ -35,6 +35,7 @@ from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.runtime.task.report import Report
+from penstock.spark.driver.confirmations import Confirmations, ends_read, logs_read
 from penstock.spark.driver.lost_output import LostOutput
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
@@ -85,6 +86,7 @@ class BatchRun:
         staged = self._staged_from(recorded)
         self._job.sinks.commit(f"{self._run.index}-0", staged)
         failpoint("batch.committed")
+        self._confirm()
         self.report = staged.report
         self._job.report_metrics(self._run.index, 0, staged.report)
         self._log_spilled(staged.report)
@@ -97,6 +99,13 @@ class BatchRun:
         failpoint("batch.done")
         seconds = time.monotonic() - started
         return RunSummary(self._run.name, "batch", records, seconds)
+
+    def _confirm(self) -> None:
+        """Tell logs what has been read of them."""
+        job, pinned = self._job, self._job.pinned_by(self._run)
+        logs = logs_read(job.plan, pinned)
+        with Confirmations(job.events, logs, job.check_cancelled) as confirmations:
+            confirmations.note(ends_read(pinned))
 
     def _log_spilled(self, report: Report) -> None:
         """Log the spilling of workers in the driver, where a user sees it."""

@@ -20,6 +20,7 @@ from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.read_context import Names
 from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
@@ -45,6 +46,7 @@ class Restored:
         left: (source id, part) to the bounded files still to read.
         read: (source id, part) to the files already read.
         read_frames: Sources whose batch DataFrame is already read.
+        names: (source id, part) to the ids of the splits, of sources that name them.
     """
 
     savepoint: str
@@ -55,6 +57,7 @@ class Restored:
     left: Files = field(default_factory=dict)
     read: Files = field(default_factory=dict)
     read_frames: frozenset[int] = frozenset()
+    names: dict[tuple[int, int], Names] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
@@ -70,6 +73,7 @@ class Restored:
             "left": [[*key, files.to_json()] for key, files in self.left.items()],
             "read": [[*key, files.to_json()] for key, files in self.read.items()],
             "read_frames": sorted(self.read_frames),
+            **({"names": [[*key, each] for key, each in self.names.items()]} if self.names else {}),
         }
 
     @classmethod
@@ -91,6 +95,9 @@ class Restored:
             left=left,
             read=read,
             read_frames=frozenset(recorded["read_frames"]),
+            names={
+                (source, part): tuple(names) for source, part, names in recorded.get("names", ())
+            },
         )
 
 
@@ -148,6 +155,7 @@ def match_savepoint(
         left={key: each.left for key, each in going_on.items() if each.left is not None},
         read=read,
         read_frames=frozenset(source for (source, _), each in going_on.items() if each.is_read),
+        names={key: each.names for key, each in going_on.items() if each.names is not None},
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field, replace
+from functools import partial
 from time import perf_counter_ns
 from typing import Any
 
@@ -21,6 +22,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.report import Report
+from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.driver.recovery import Restored
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.job.job_directory import JobDirectory
@@ -190,6 +192,7 @@ class JobContext:
     def _decide(self, run: RunPlan) -> dict[str, Any]:
         files: dict[str, Any] = {}
         splits: dict[str, Any] = {}
+        names: dict[str, Any] = {}
         restored = self.restored
         goes_on = restored is not None and restored.run == run.index
         for reading in run.readings:
@@ -197,15 +200,20 @@ class JobContext:
             for part in reading.parts:
                 name, key = f"{reading.source}.{part}", (reading.source, part)
                 if restored is not None and goes_on and key in restored.splits | restored.left:
-                    made = PinnedPart(restored.splits.get(key), restored.left.get(key))
+                    left, named = restored.left.get(key), restored.names.get(key)
+                    made = PinnedPart(restored.splits.get(key), left, named)
                 else:
-                    pinning = Pinning(self.session, self.plan.options.parallelism, source.origin)
+                    patiently = partial(until_cancelled, check=self.check_cancelled)
+                    parallelism = self.plan.options.parallelism
+                    pinning = Pinning(self.session, parallelism, source.origin, patiently)
                     made = row_of(source.parts[part]).pin(pinning, source.parts[part])
                 if made.splits is not None:
                     splits[name] = made.splits
                 if made.files is not None:
                     files[name] = made.files.to_json()
-        return {"files": files, "splits": splits}
+                if made.names is not None:
+                    names[name] = made.names
+        return {"files": files, "splits": splits, **({"names": names} if names else {})}
 
 
 def _check_shippable(plan: PhysicalPlan) -> None:

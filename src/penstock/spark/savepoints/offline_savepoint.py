@@ -129,13 +129,17 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
 def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:
     """Return watermarks and memory of every subtask, from the heads of their logs."""
     report = Report()
-    splits = pinned.open_splits()
+    grown = pinned.unbounded_logs()
+    senders = {
+        source: WatermarkGroup(source, splits, may_grow=source in grown)
+        for source, splits in pinned.open_splits().items()
+    }
     for head in heads:
         if not head.meta:
             continue
         channels, memory = pickle.loads(head.meta)
         marks = {
-            channel: _by_group(outline, channel, remembered, splits)
+            channel: _by_group(outline, channel, remembered, senders)
             for channel, remembered in channels.items()
         }
         report.merge(Report(watermarks=marks, memory=memory))
@@ -143,14 +147,14 @@ def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Repor
 
 
 def _by_group(
-    outline: RunOutline, channel: int, remembered: Any, splits: dict[int, int]
+    outline: RunOutline, channel: int, remembered: Any, senders: dict[int, WatermarkGroup]
 ) -> dict[int, int]:
     """Return the watermarks of a channel in the form of a hand-over."""
     sources = outline.channels[channel].sources
     if sources is None:
         groups = [WatermarkGroup(subtask, 1) for subtask in range(outline.parallelism)]
     else:
-        groups = [WatermarkGroup(source, splits.get(source, 0)) for source in sources]
+        groups = [senders.get(source, WatermarkGroup(source, 0)) for source in sources]
     marks = ChannelWatermarks(groups, {})
     marks.restore(remembered)
     return {-1: marks.current} if sources is None else marks.by_group()

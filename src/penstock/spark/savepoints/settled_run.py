@@ -8,7 +8,6 @@ Otherwise output of the last micro-batch may be visible, or not; only the job it
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import LiveLocation, QueryCheckpoint, live_location
 from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.job.observed_job import ObservedJob
+from penstock.spark.sources.split_reads import offset_of
 from penstock.spark.sources.stream_positions import last_batches, stream_offsets
 from penstock.spark.worker.state_sources import HEAD_NUMBER
 from penstock.state.log.change_log import Head
@@ -85,7 +85,7 @@ def _settled_epoch(job: ObservedJob, _: Path, newest: EpochLogs) -> SettledRun:
         ) from cause
     if settled != newest.epoch:
         raise _interrupted(job, f"in epoch {newest.epoch}, whose output may not be visible yet")
-    offsets: list[str | None] = [json.dumps(newest.positions["at"])]
+    offsets: list[str | None] = [offset_of(newest.positions)]
     return SettledRun(newest, offsets, partial(_heads_of_epoch, newest))
 
 

@@ -16,3 +16,6 @@ handover        the run ends: every subtask writes its state
 tick            time has passed: call every subtask
 savepoint:<id>  a savepoint is requested: every subtask writes its state
 """
+
+RANGES_DDL = f"{POSITIONS_DDL}, name STRING"
+"""The same rows with the id of the split, if the source names its splits."""

@@ -26,6 +26,9 @@ SOURCE_OPTION = "penstock.source"
 Splits = list[tuple[int, int | None]]
 """Start and end of every split; the end of an unbounded split is None."""
 
+Names = tuple[str, ...]
+"""Id of every split."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
@@ -34,10 +37,12 @@ class Pinned:
     Attributes:
         files: (source id, part index) to pinned files.
         splits: (source id, part index) to split ranges.
+        names: (source id, part index) to the ids of the splits, of sources that name them.
     """
 
     files: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
     splits: dict[tuple[int, int], Splits] = field(default_factory=dict)
+    names: dict[tuple[int, int], Names] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Pinned:
@@ -47,7 +52,12 @@ class Pinned:
             splits={
                 _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
             },
+            names={_key(k): tuple(v) for k, v in recorded.get("names", {}).items()},
         )
+
+    def unbounded_logs(self) -> set[int]:
+        """Return the ids of the sources whose splits have ids and no ends."""
+        return {key[0] for key in self.names if any(end is None for _, end in self.splits[key])}
 
     def open_splits(self) -> dict[int, int]:
         """Return source id to the number of its splits with records left."""

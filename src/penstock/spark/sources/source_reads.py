@@ -6,25 +6,32 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
+from functools import partial, reduce
+from typing import cast
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
 from penstock.config.options import MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.errors import SourceError
+from penstock.graph.log_source import LogSource
+from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.runtime.task.chain import operators_behind
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
-from penstock.spark.sources.position_rows import POSITIONS_DDL
+from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
 from penstock.spark.sources.table import row_of
 from penstock.spark.worker.frames import DDL
 from penstock.spark.worker.level_zero_tasks import ColumnsTask, PositionsTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt
+
+_RANGES_PER_CORE = 2
+"""Ranges of logs in a batch run; more than one per core even out what they cost."""
 
 
 def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> DataFrame:
@@ -62,19 +69,43 @@ def _batch_splits(
     context: ReadContext, group: TaskGroup, times: Accumulator[dict[str, int]]
 ) -> DataFrame:
     """Return the frames of split sources that share tasks."""
-    rows = [
-        ("range", source, split, start, end, True)
-        for source, part in group.parts
-        for split, (start, end) in enumerate(context.pinned.splits[source, part])
-    ]
+    spark = context.session.sparkContext
+    whole = [each for key in group.parts for each in _ranges(context, *key)]
+    ranges = cut_ranges(whole, group.tasks or _RANGES_PER_CORE * spark.defaultParallelism)
+    rows = [each.row() for each in ranges]
     tasks = max(min(len(rows), group.tasks or len(rows)), 1)
-    frame = context.session.createDataFrame(
-        context.session.sparkContext.parallelize(rows, tasks), POSITIONS_DDL
-    )
+    frame = context.session.createDataFrame(spark.parallelize(rows, tasks), RANGES_DDL)
     described = {source: context.plan.source(source).parts[part] for source, part in group.parts}
     payload = Payload.of((context.program, described, context.levels), context.workers)
     made: DataFrame = frame.mapInArrow(PositionsTask(payload, times), DDL)
     return made
+
+
+def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
+    """Return the pinned splits of a part of a source."""
+    splits = context.pinned.splits[source, part]
+    names = context.pinned.names.get((source, part))
+    described = context.plan.source(source).parts[part]
+    finite = [(start, end) for start, end in splits if end is not None]
+    if len(finite) < len(splits):
+        raise SourceError(
+            f"{described.describe()} is read in a batch run, but a split of it never ends",
+            hint="Say in is_bounded that the source is unbounded, or end its splits.",
+            origin=context.plan.source(source).origin,
+        )
+    if names is None:
+        return [SplitRange(source, split, *each) for split, each in enumerate(finite)]
+    log = cast("LogSource", described)
+    return [
+        SplitRange(
+            source,
+            split,
+            *each,
+            name=name,
+            cost=partial(log.exact_cost, name) if log.is_divisible else None,
+        )
+        for split, (name, each) in enumerate(zip(names, finite, strict=True))
+    ]
 
 
 def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
@@ -92,7 +123,7 @@ def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
 
 def live_frames(context: ReadContext) -> DataFrame:
     """Return the frames of level 0 of a live run; the positions stream is always the first."""
-    split_segments: dict[int, SplitSource] = {}
+    split_segments: dict[int, PositionedSource] = {}
     described_splits = []
     branches = []
     columns = Payload.of(context.program, context.workers)

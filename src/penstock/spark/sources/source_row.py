@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import CallSite
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.read_context import Pinned, ReadContext, Splits
+from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
 from penstock.spark.sources.stream_positions import files_read
 
 
@@ -38,6 +38,9 @@ class StreamKind(Enum):
     FOREIGN = auto()
     """Offsets that only the user's stream can interpret."""
 
+    LOGS = auto()
+    """Positions by the id of a split, in the records of epochs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pinning:
@@ -47,11 +50,13 @@ class Pinning:
         session: Spark.
         parallelism: Number of subtasks.
         origin: The user's line that made the source.
+        patiently: Calls a function that may block, until the job is cancelled.
     """
 
     session: SparkSession
     parallelism: int
     origin: CallSite | None
+    patiently: Callable[[Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,12 @@ class PinnedPart:
     Attributes:
         splits: Positions.
         files: Files.
+        names: Ids of the splits; None if they are known by their numbers.
     """
 
     splits: Splits | None = None
     files: PinnedFiles | None = None
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +116,13 @@ class ResumedPart:
         splits: Remaining positions.
         left: Remaining files.
         is_read: Whether no input remains.
+        names: Ids of the splits; None if they are known by their numbers.
     """
 
     splits: Splits | None = None
     left: PinnedFiles | None = None
     is_read: bool = False
+    names: Names | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 Bounds = Sequence[tuple[int, int | None]]
 """Start and end of every split; the end of an unbounded split is None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readable:
+    """What can be read of a source now.
+
+    Attributes:
+        at: Next position of every split; of splits that are new, their start.
+        bounds: Start of every split, and the position before which records can be read.
+        names: Id of every split; None if splits are known by their numbers.
+    """
+
+    at: tuple[int, ...]
+    bounds: Bounds
+    names: tuple[str, ...] | None = None
+
+
+class Tail(Protocol):
+    """What the driver knows of a source whose splits and heads it looks up, and whose positions have holes."""
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether splits may be added, also where there is none."""
+
+    def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
+        """Return what can be read now, new splits behind the others; see `SplitReading.readable`."""
+
+    def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
+        """Return what `SplitReading.advance` does."""
+
+    def records_left(self, at: Sequence[int]) -> int:
+        """Return the estimated records between positions and the heads found last."""
+
+    def note_read(self, records: int) -> None:
+        """Note how many records the ranges had that `advance` returned last."""
+
+    def seconds_to_look(self) -> float:
+        """Return the time until splits and heads are looked up again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +63,8 @@ class SplitReading:
         tasks: Greatest number of tasks that may read it; None if the program sets none.
         head: Split and next position to the position behind the last record there is now, None if
             all records are there; None for sources that do not say so.
+        names: Ids of `splits`; None if splits are known by their numbers.
+        tail: What is known of a source whose splits and heads are looked up; None for others.
     """
 
     source: int
@@ -32,23 +73,64 @@ class SplitReading:
     ends: bool = False
     tasks: int | None = None
     head: Callable[[int, int], int | None] | None = field(default=None, compare=False)
+    names: tuple[str, ...] | None = None
+    tail: Tail | None = field(default=None, compare=False)
 
-    def readable(self, at: Sequence[int]) -> Bounds:
-        """Return the bounds of what can be read now.
+    def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
+        """Return what can be read now.
 
         Args:
             at: Next position of every split.
+            names: Id of every split, if the source names them.
 
         Raises:
-            SourceError: The source failed.
+            SourceError: The source failed, or what is to be read next is gone.
         """
+        if self.tail is not None:
+            return self.tail.readable(at, names or ())
         if self.head is None:
-            return self.splits
+            return Readable(tuple(at), self.splits)
         heads = [self.head(split, position) for split, position in enumerate(at)]
-        return tuple(
+        bounds = tuple(
             (start, stop if head is None else head if stop is None else min(head, stop))
             for (start, stop), head in zip(self.splits, heads, strict=True)
         )
+        return Readable(tuple(at), bounds)
+
+    def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
+        """Return the positions at the end of the next micro-batch, and how many records it then has.
+
+        Args:
+            readable: What can be read now.
+            budget: Greatest number of records; of a source with holes, about that.
+        """
+        if self.tail is not None:
+            return self.tail.advance(readable, budget)
+        ends = advance(readable.at, readable.bounds, budget)
+        return ends, sum(ends) - sum(readable.at)
+
+    def records_left(self, at: Sequence[int]) -> int | None:
+        """Return the pending records; None if they are unknown."""
+        if self.tail is not None:
+            return self.tail.records_left(at)
+        ends = [stop for _, stop in self.splits if stop is not None]
+        return sum(ends) - sum(at) if len(ends) == len(self.splits) else None
+
+    def stop(self, split: int) -> int | None:
+        """Return the end of a split; splits that were found later have none."""
+        return self.splits[split][1] if split < len(self.splits) else None
+
+    def is_at_end(self, at: Sequence[int]) -> bool:
+        """Return whether every split is read to its end."""
+        if self.tail is not None and self.tail.is_endless:
+            return False
+        return all(position == self.stop(split) for split, position in enumerate(at))
+
+    def seconds_to_look(self, at: Sequence[int]) -> float | None:
+        """Return the time until more may be readable: 0 if there is more, None if nobody knows."""
+        if self.tail is not None:
+            return 0.0 if self.tail.records_left(at) else self.tail.seconds_to_look()
+        return None if self.head is not None or self.is_at_end(at) else 0.0
 
 
 def taken_at_once(waiting: int, usual: int, factor: int) -> int:
@@ -66,12 +148,6 @@ def taken_at_once(waiting: int, usual: int, factor: int) -> int:
 def is_at_end(at: Sequence[int], splits: Bounds) -> bool:
     """Return whether every split is read to its end."""
     return all(position == stop for position, (_, stop) in zip(at, splits, strict=True))
-
-
-def records_left(at: Sequence[int], splits: Bounds) -> int:
-    """Return the pending records of a source; 0 if it is unbounded, because they are unknown."""
-    ends = [stop for _, stop in splits if stop is not None]
-    return sum(ends) - sum(at) if len(ends) == len(splits) else 0
 
 
 def advance(at: Sequence[int], splits: Bounds, budget: int) -> list[int]:
@@ -121,8 +197,8 @@ class Budgets:
         """
         rate = reading.records_per_second
         if rate is None:
-            left = records_left(at, reading.splits)
-            return taken_at_once(left, self.max_records, self.catch_up_factor)
+            left = reading.records_left(at)
+            return taken_at_once(left or 0, self.max_records, self.catch_up_factor)
         saved = self._allowance.get(reading.source, 0.0) + elapsed_seconds * rate
         self._allowance[reading.source] = min(saved, float(max(self.max_records, 1)))
         return int(self._allowance[reading.source])

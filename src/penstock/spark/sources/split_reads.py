@@ -1,4 +1,7 @@
-"""Reads split sources: tasks get ranges of positions, and make the records."""
+"""Reads sources by positions: tasks get ranges of positions, and make the records.
+
+The splits of a log have ids, and the positions of its epochs are in their records.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from penstock.graph.endpoints import SplitSource
+from penstock.graph.log_source import LogSource
+from penstock.graph.source import PositionedSource
+from penstock.graph.split_source import SplitSource
 from penstock.spark.sources.source_row import (
     PinnedPart,
     Pinning,
@@ -15,6 +20,9 @@ from penstock.spark.sources.source_row import (
     ResumedPart,
     StreamReading,
 )
+
+NAMES = "names"
+"""Key of the ids of splits in the offset of an epoch."""
 
 
 def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
@@ -26,13 +34,13 @@ def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
     return PinnedPart(splits=part.exact_splits(pinning.parallelism))
 
 
-def has_values(part: SplitSource) -> bool:
+def has_values(part: PositionedSource) -> bool:
     """Return True: the source returns records, not rows."""
     del part
     return True
 
 
-def no_streams(part: SplitSource) -> list[Any]:
+def no_streams(part: PositionedSource) -> list[Any]:
     """Return no streams: all split sources of a query share the positions stream, the first one."""
     del part
     return []
@@ -57,3 +65,49 @@ def are_at_their_ends(progress: Progress) -> bool:
     """Return whether every split is read to its end."""
     at = progress.positions[str(progress.source)]
     return all(position == end for position, (_, end) in zip(at, progress.splits, strict=True))
+
+
+def pin_log(pinning: Pinning, part: LogSource) -> PinnedPart:
+    """Return the splits of a log as they are now.
+
+    Raises:
+        SourceError: The source failed.
+        JobCancelledError: The job was cancelled while the source was asked.
+    """
+    start = pinning.patiently(lambda: part.exact_start(pinning.parallelism))
+    return PinnedPart(splits=list(start.ranges), names=start.names)
+
+
+def offset_of(positions: Mapping[str, Any]) -> str:
+    """Return the positions of an epoch, in the form of its record, as the offset of a stream.
+
+    Args:
+        positions: What a record has of the sources; see `EpochPositions.to_json`.
+    """
+    names = positions.get(NAMES, {})
+    return json.dumps({**positions["at"], **({NAMES: names} if names else {})})
+
+
+def position_of_log(reading: StreamReading) -> Position:
+    """Return id, position and end of every split."""
+    key = reading.source, reading.part
+    splits, names = reading.pinned.splits[key], list(reading.pinned.names[key])
+    at = [start for start, _ in splits]
+    first = reading.offsets[0]
+    if first is not None:
+        offset, source = json.loads(first), str(reading.source)
+        at, names = offset[source], offset[NAMES][source]
+    ends = [end for _, end in splits] + [None] * (len(at) - len(splits))
+    return {"splits": [list(each) for each in zip(at, ends, strict=True)], NAMES: names}, {}
+
+
+def resume_log(position: Mapping[str, Any]) -> ResumedPart:
+    """Return the splits from their positions on."""
+    splits = [(at, end) for at, end in position["splits"]]
+    return ResumedPart(splits=splits, names=tuple(position[NAMES]))
+
+
+def never_in_a_query(progress: Progress) -> bool:
+    """Return False: no query reads a log, so none has read it to its end."""
+    del progress
+    return False

@@ -7,6 +7,7 @@
 | FILES | refused by the planner | a file stream of all but the pinned ones |
 | WRITTEN_FRAME | the DataFrame | files it was written to first |
 | FOREIGN | refused by the planner | the DataFrame |
+| LOGS | as SPLITS, with ids of splits; a split may be cut into several ranges | refused by the planner, in a query |
 
 A subclass of one of these sources needs no row. A source that Spark reads in another way needs a class
 in `connectors` and a row. Facts that do not concern Spark are attributes of its class: see `Source`.
@@ -19,7 +20,7 @@ from typing import cast
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
-from penstock.graph.endpoints import Source, SplitSource
+from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.spark.sources import file_reads, frame_reads, split_reads
 from penstock.spark.sources.source_row import FileStream, SourceRow, StreamKind
 
@@ -92,7 +93,21 @@ FOREIGN = SourceRow(
     is_complete=file_reads.never_complete,
 )
 
-SOURCES = (SPLITS, BOUNDED_FILES, FILES, WRITTEN_FRAME, FOREIGN)
+LOGS = SourceRow(
+    kind=StreamKind.LOGS,
+    source=LogSource,
+    is_bounded=None,
+    pin=split_reads.pin_log,
+    batch=None,
+    live=None,
+    is_value=split_reads.has_values,
+    streams=split_reads.no_streams,
+    position=split_reads.position_of_log,
+    resume=split_reads.resume_log,
+    is_complete=split_reads.never_in_a_query,
+)
+
+SOURCES = (SPLITS, BOUNDED_FILES, FILES, WRITTEN_FRAME, FOREIGN, LOGS)
 """All rows."""
 
 _NAMED = {row.kind.name: row for row in SOURCES}
@@ -113,7 +128,7 @@ def row_of(part: Source) -> SourceRow:
     if row is None:
         raise SourceError(
             f"{type(part).__name__} is neither a SplitSource, a FileSource nor a SparkSource",
-            hint="Derive your source from SplitSource, or wrap a DataFrame in SparkSource.",
+            hint="Derive your source from SplitSource or LogSource, or wrap a DataFrame in SparkSource.",
         )
     return row
 

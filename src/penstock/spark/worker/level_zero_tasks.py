@@ -11,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
-from penstock.graph.endpoints import SplitSource
+from penstock.graph.source import PositionedSource
 from penstock.metrics.task_clock import ARROW, OTHER, READ, START, TaskClock
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.level_zero import LevelZero
@@ -150,7 +150,7 @@ class ColumnsTask:
 
 @dataclass(frozen=True, slots=True)
 class PositionsTask:
-    """Feeds split sources, and sends control events to every subtask.
+    """Feeds sources that are read by positions, and sends control events to every subtask.
 
     Attributes:
         payload: Payload of (level-0 program, {source id: part}, number of levels).
@@ -181,7 +181,7 @@ class PositionsTask:
 
         Args:
             cached: The result of `take`.
-            rows: Rows with the names of `POSITIONS_DDL`.
+            rows: Rows with the names of `RANGES_DDL`.
 
         Yields:
             (route, frame) pairs.
@@ -202,16 +202,19 @@ class PositionsTask:
         yield level.take_output()
 
     def _read(
-        self, level: LevelZero, part: SplitSource, row: Mapping[str, Any]
+        self, level: LevelZero, part: PositionedSource, row: Mapping[str, Any]
     ) -> Iterator[list[tuple[int, bytes]]]:
         source, split = row["source"], row["split"]
         level.start_split(source, split)
-        starts = range(row["first"], row["last"], _READ_RECORDS)
-        for start in starts:
-            end = min(start + _READ_RECORDS, row["last"])
+        name = row.get("name")
+        key = split if name is None else name
+        batches = part.exact_batches(key, row["first"], row["last"], _READ_RECORDS)
+        while True:
             before = level.clock.switch(READ)
-            values, timestamps = part.read_exactly(split, start, end)
+            batch = next(batches, None)
             level.clock.switch(before)
-            level.collect(source, values, timestamps)
+            if batch is None:
+                break
+            level.collect(source, *batch)
             yield level.take_output()
         level.finish_split(source, split, finished=row["finished"])

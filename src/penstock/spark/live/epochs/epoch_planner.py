@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.spark.sources.split_advance import Budgets, SplitReading, advance, is_at_end
+from penstock.spark.sources.split_advance import Budgets, SplitReading
 
 HANDOVER = "handover"
 
@@ -23,7 +23,7 @@ _TASK_SECONDS = 0.01
 """Work that is not worth a task of its own: Spark and Python need as much CPU to run an empty one."""
 
 Row = dict[str, Any]
-"""A row with the names of `POSITIONS_DDL`."""
+"""A row with names of `RANGES_DDL`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +34,46 @@ class EpochPositions:
         at: Source id to the next position of every split.
         ended: Sources whose end was delivered.
         is_handed_over: Whether the state was handed over.
+        names: Source id to the ids of its splits, of sources that name them; in order of discovery.
     """
 
     at: Mapping[int, tuple[int, ...]]
     ended: frozenset[int] = frozenset()
     is_handed_over: bool = False
+    names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def before(cls, readings: Sequence[SplitReading]) -> EpochPositions:
         """Return the positions before the first epoch."""
-        return cls({each.source: tuple(start for start, _ in each.splits) for each in readings})
+        at = {each.source: tuple(start for start, _ in each.splits) for each in readings}
+        names = {each.source: each.names for each in readings if each.names is not None}
+        return cls(at, names=names)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
+        names = {str(source): list(names) for source, names in self.names.items()}
         return {
             "at": {str(source): list(at) for source, at in self.at.items()},
             "ended": sorted(self.ended),
             "handed_over": self.is_handed_over,
+            **({"names": names} if names else {}),
         }
 
     @classmethod
     def from_json(cls, recorded: Mapping[str, Any]) -> EpochPositions:
         """Return the object that `to_json` encoded."""
-        at = {int(source): tuple(positions) for source, positions in recorded["at"].items()}
-        return cls(at, frozenset(recorded["ended"]), recorded["handed_over"])
+        at, names = (
+            {int(source): tuple(each) for source, each in recorded.get(name, {}).items()}
+            for name in ("at", "names")
+        )
+        return cls(at, frozenset(recorded["ended"]), recorded["handed_over"], names)
+
+    def by_name(self) -> dict[int, dict[str, int]]:
+        """Return source id to the next position of every split, of sources that name their splits."""
+        return {
+            source: dict(zip(names, self.at[source], strict=True))
+            for source, names in self.names.items()
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,25 @@ class PlannedEpoch:
     tasks: tuple[tuple[Row, ...], ...]
     after: EpochPositions
     event: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What an epoch reads of one source.
+
+    Attributes:
+        reading: The source.
+        begin: Next position of every split before the epoch.
+        end: The same after it.
+        names: Ids of the splits, None if they have none.
+        records: Number of records; an estimate if positions have holes.
+    """
+
+    reading: SplitReading
+    begin: Sequence[int]
+    end: Sequence[int]
+    names: Sequence[str] | None
+    records: int
 
 
 @dataclass(slots=True)
@@ -97,6 +132,7 @@ class EpochPlanner:
     record_seconds: float | None = None
     now_seconds: Callable[[], float] = time.monotonic
     _last_call: float = field(init=False)
+    _steps: list[_Step] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Start the clock of the rates."""
@@ -121,13 +157,14 @@ class EpochPlanner:
             drains: Whether the savepoint ends all sources.
         """
         rows: list[tuple[int, Row]] = []
-        after = self._positions(at, is_first=is_first)
-        for reading in self.readings:
-            rows += self._ranges(reading, at.at[reading.source], after[reading.source])
-        if self._is_small(rows):
+        steps = self._steps = self._take(at, is_first=is_first)
+        after = {step.reading.source: tuple(step.end) for step in steps}
+        for step in steps:
+            rows += self._ranges(step)
+        if self._is_small(steps):
             rows = [(0, row) for _, row in rows]
         complete = frozenset(
-            each.source for each in self.readings if is_at_end(after[each.source], each.splits)
+            each.source for each in self.readings if each.is_at_end(after[each.source])
         )
         ending = {each.source for each in self.readings if drains or each.ends}
         ends = ending - at.ended if drains else (ending & complete) - at.ended
@@ -141,8 +178,14 @@ class EpochPlanner:
             rows.append((0, _control("start" if is_first else "tick")))
         if not rows:
             return None
-        made = EpochPositions(after, at.ended | ends, hands_over)
+        names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
+        made = EpochPositions(after, at.ended | ends, hands_over, names)
         return PlannedEpoch(self._tasks(rows), made, event)
+
+    @property
+    def may_block(self) -> bool:
+        """Whether planning asks a source that may take long to answer."""
+        return any(each.tail is not None for each in self.readings)
 
     def is_complete(self, at: EpochPositions) -> bool:
         """Return whether the run has ended at these positions."""
@@ -153,51 +196,59 @@ class EpochPlanner:
     def seconds_to_next(self, at: EpochPositions) -> float | None:
         """Return the time until a source has records; None if nobody knows, or none will have any."""
         waits = [
-            self.budgets.seconds_to_next(each)
+            max(look, self.budgets.seconds_to_next(each))
             for each in self.readings
-            if each.head is None and not is_at_end(at.at[each.source], each.splits)
+            for look in [each.seconds_to_look(at.at[each.source])]
+            if look is not None
         ]
         return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
-        """Return the pending records of all bounded sources, None if there is none."""
-        bounded = [
-            sum(stop - position for position, stop in zip(at.at[each.source], stops, strict=True))
-            for each in self.readings
-            for stops in [[stop for _, stop in each.splits if stop is not None]]
-            if len(stops) == len(each.splits)
-        ]
-        return sum(bounded) if bounded else None
+        """Return the pending records of all sources that know them, None if there is none."""
+        known = [each.records_left(at.at[each.source]) for each in self.readings]
+        found = [records for records in known if records is not None]
+        return sum(found) if found else None
 
-    def _positions(self, at: EpochPositions, *, is_first: bool) -> dict[int, tuple[int, ...]]:
+    def note_read(self, records: Mapping[int, int], record_seconds: float | None) -> None:
+        """Note how many records the epoch had that was planned last.
+
+        Args:
+            records: Source id to number of records.
+            record_seconds: Time that level 0 took for a record; None if it is unknown.
+        """
+        self.record_seconds = record_seconds
+        for step in self._steps:
+            if step.reading.tail is not None:
+                read = records.get(step.reading.source, 0)
+                step.reading.tail.note_read(read)
+                self.budgets.spend(step.reading, read - step.records)
+
+    def _take(self, at: EpochPositions, *, is_first: bool) -> list[_Step]:
         now = self.now_seconds()
         elapsed, self._last_call = now - self._last_call, now
-        after = {}
+        steps = []
         for reading in self.readings:
-            begin = at.at[reading.source]
-            budget = self.budgets.of(reading, begin, elapsed)
+            seen = reading.readable(at.at[reading.source], at.names.get(reading.source))
+            budget = self.budgets.of(reading, seen.at, elapsed)
             if is_first and self.first_records:
                 budget = min(budget, self.first_records)
-            end = advance(begin, reading.readable(begin), budget)
-            self.budgets.spend(reading, sum(end) - sum(begin))
-            after[reading.source] = tuple(end)
-        return after
+            end, records = reading.advance(seen, budget)
+            self.budgets.spend(reading, records)
+            steps.append(_Step(reading, seen.at, end, seen.names, records))
+        return steps
 
-    def _is_small(self, rows: Sequence[tuple[int, Row]]) -> bool:
+    def _is_small(self, steps: Sequence[_Step]) -> bool:
         """Return whether one task reads all ranges sooner than several tasks are started."""
         if self.record_seconds is None:
             return False
-        records: int = sum(row["last"] - row["first"] for _, row in rows)
-        return records * self.record_seconds <= _TASK_SECONDS
+        return sum(step.records for step in steps) * self.record_seconds <= _TASK_SECONDS
 
-    def _ranges(
-        self, reading: SplitReading, begin: Sequence[int], end: Sequence[int]
-    ) -> list[tuple[int, Row]]:
+    def _ranges(self, step: _Step) -> list[tuple[int, Row]]:
         """Return the ranges of a source, each with the number of its task."""
-        tasks = reading.tasks or self.max_tasks
+        tasks = step.reading.tasks or self.max_tasks
         return [
-            (split % tasks, _range(reading, split, first, last))
-            for split, (first, last) in enumerate(zip(begin, end, strict=True))
+            (split % tasks, _range(step, split, first, last))
+            for split, (first, last) in enumerate(zip(step.begin, step.end, strict=True))
             if last > first
         ]
 
@@ -209,10 +260,12 @@ class EpochPlanner:
         return tuple(tuple(tasks.get(task, ())) for task in range(count))
 
 
-def _range(reading: SplitReading, split: int, first: int, last: int) -> Row:
-    finished = last == reading.splits[split][1]
-    row = {"event": "range", "source": reading.source, "split": split, "first": first, "last": last}
-    return row | {"finished": finished}
+def _range(step: _Step, split: int, first: int, last: int) -> Row:
+    finished = last == step.reading.stop(split)
+    source = step.reading.source
+    row = {"event": "range", "source": source, "split": split, "first": first, "last": last}
+    named = {} if step.names is None else {"name": step.names[split]}
+    return row | {"finished": finished} | named
 
 
 def _control(event: str, source: int = -1) -> Row:

@@ -25,10 +25,11 @@ from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, level_place
 from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
-from penstock.plan.phases.task_groups import tasks_reading
 from penstock.plan.physical import RunPlan
 from penstock.runtime.task.report import Report
+from penstock.spark.driver.confirmations import Confirmations, logs_read
 from penstock.spark.driver.first_failure import cleaned_up
+from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
@@ -43,12 +44,13 @@ from penstock.spark.live.epochs.epoch_planner import (
 )
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
+from penstock.spark.live.epochs.split_readings import split_readings
 from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.pending_input import PendingRecords
 from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
 from penstock.spark.live.superseded_state import FirstState
 from penstock.spark.sources.read_context import Pinned
-from penstock.spark.sources.split_advance import Budgets, SplitReading
+from penstock.spark.sources.split_advance import Budgets
 from penstock.spark.worker.local_state import IN_MEMORY, remove_local_copies
 from penstock.spark.worker.worker_memory import live_attempt, note_ended
 
@@ -76,6 +78,7 @@ class EpochRun:
         self._progress = LiveProgress(job.events)
         self._pending = PendingRecords()
         self._record_seconds: float | None = None
+        self._source_records: dict[int, int] = {}
         self.report = self._progress.report
 
     def execute(self) -> RunSummary:
@@ -90,19 +93,25 @@ class EpochRun:
         pinned = job.pin(run)
         planner = self._planner(pinned)
         newest = self._journal.open()
-        if newest is None:
-            positions = EpochPositions.before(planner.readings)
-        else:
-            positions = newest.positions
-            self._take_over(newest)
-        if not planner.is_complete(positions) and not self._savepoints.has_stopped:
-            self._loop(planner, positions, pinned)
+        with self._confirmations(pinned) as self._confirmed:
+            if newest is None:
+                positions = EpochPositions.before(planner.readings)
+                self._confirmed.note(positions.by_name())
+            else:
+                positions = newest.positions
+                self._take_over(newest)
+            if not planner.is_complete(positions) and not self._savepoints.has_stopped:
+                self._loop(planner, positions, pinned)
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
             record_done(job, run, self.report.records_read)
         failpoint("live.done")
         seconds = time.monotonic() - started
         return RunSummary(run.name, "live", self.report.records_read, seconds)
+
+    def _confirmations(self, pinned: Pinned) -> Confirmations:
+        job = self._job
+        return Confirmations(job.events, logs_read(job.plan, pinned), job.check_cancelled)
 
     def _take_over(self, newest: RecordedEpoch) -> None:
         """Finish an epoch that was recorded before; its sinks have committed (see `recommit`)."""
@@ -144,20 +153,24 @@ class EpochRun:
                     continue
                 request = self._savepoints.next()
                 timer_in = self._timer_in_seconds()
-                planned = planner.next(
+                ask = partial(
+                    planner.next,
                     positions,
                     is_first=self._journal.next_number == 0,
                     is_due=pace.is_first or (timer_in is not None and timer_in <= 0),
                     savepoint=None if request is None else request.event,
                     drains=request is not None and request.drain,
                 )
+                planned = until_cancelled(ask, job.check_cancelled) if planner.may_block else ask()
                 if planned is None:
+                    self._note_pending(planner, positions)
                     pace.idle(planner.seconds_to_next(positions), timer_in)
                     continue
                 pace.begin()
                 left = planner.records_left(planned.after)
                 positions = self._epoch(attempts, planned, positions, left)
-                planner.record_seconds = self._record_seconds
+                if positions is planned.after:
+                    planner.note_read(self._source_records, self._record_seconds)
                 self._merge(threads)
 
     def _epoch(
@@ -198,6 +211,12 @@ class EpochRun:
         failpoint("live.committed")
         return recorded.positions
 
+    def _note_pending(self, planner: EpochPlanner, positions: EpochPositions) -> None:
+        """Publish the pending input of an idle run, if it has changed."""
+        if planner.may_block:
+            self._pending.note(planner.records_left(positions), self._progress.lag_ms)
+            self._progress.publish_pending(self._pending.current)
+
     def _merge(self, threads: Executor) -> None:
         """Keep the number of files and of extents small."""
         try:
@@ -234,6 +253,7 @@ class EpochRun:
     def _count(self, recorded: RecordedEpoch, seconds: float) -> None:
         """Add an epoch to the report and the metrics, and publish it."""
         report = recorded.staged.report
+        self._source_records = report.source_records
         if report.records_read:
             self._record_seconds = _level_zero_seconds(report) / report.records_read
         self.report.merge(report)
@@ -242,6 +262,7 @@ class EpochRun:
 
     def _finish(self, recorded: RecordedEpoch) -> None:
         """Do what follows the commit of an epoch, once or again."""
+        self._confirmed.note(recorded.positions.by_name())
         if recorded.event == HANDOVER:
             staged = recorded.staged
             hand_over = describe_hand_over(staged.report, staged.state_files)
@@ -261,25 +282,10 @@ class EpochRun:
 
     def _planner(self, pinned: Pinned) -> EpochPlanner:
         job, run = self._job, self._run
-        ending = {reading.source for reading in run.readings if reading.ends}
-        readings = []
-        for (source, part), splits in pinned.splits.items():
-            described = job.plan.source(source).parts[part].as_split
-            assert described is not None, "it has splits"
-            readings.append(
-                SplitReading(
-                    source,
-                    tuple(splits),
-                    described.records_per_second,
-                    source in ending,
-                    tasks_reading(job.plan, source),
-                    described.exact_head if described.has_head else None,
-                )
-            )
         most = job.configuration.get(MAX_RECORDS_PER_BATCH)
         factor = catch_up_factor(job.configuration, MAX_RECORDS_PER_BATCH)
         return EpochPlanner(
-            tuple(readings),
+            split_readings(job.plan, run, pinned),
             run.hands_over,
             Budgets(most, factor),
             job.plan.options.parallelism,

@@ -11,7 +11,6 @@ completes the savepoint. Killed earlier, the next driver begins it again.
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from penstock.spark.job.run_outline import RunOutline
 from penstock.spark.live.epochs.epoch_journal import RecordedEpoch
 from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
 from penstock.spark.savepoints.savepoint_writer import SavepointWriter, remove_copied
+from penstock.spark.sources.split_reads import offset_of
 
 _POLL_SECONDS = 0.05
 """Least time between two looks for requests; a look lists a directory."""
@@ -66,7 +66,6 @@ class EpochSavepoints:
         waiting = {request.event: request for request in self._requests.waiting()}
         request = waiting.get(recorded.event or "")
         if request is not None:
-            at = recorded.positions.at
-            offset = json.dumps({str(source): list(positions) for source, positions in at.items()})
+            offset = offset_of(recorded.positions.to_json())
             self._writer.complete(request, [offset], recorded.staged, snapshot)
         remove_copied(recorded.staged, snapshot)

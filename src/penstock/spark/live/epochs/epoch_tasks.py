@@ -52,7 +52,7 @@ class StageInput:
     """The input of a task of stage 0.
 
     Attributes:
-        rows: Rows with the names of `POSITIONS_DDL`.
+        rows: Rows with the names of `RANGES_DDL`.
         forward: (route, frame) pairs to send on unchanged, such as views of logs.
     """
 

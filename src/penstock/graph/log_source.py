@@ -1,0 +1,342 @@
+"""A source that is tailed: splits whose records are added while the job runs, such as those of a log.
+
+    earliest           position            head
+    ───┬───────────────────┬─────────────────┬───
+    gone │  read and committed │  to be read now  │  not there yet
+    ───┴───────────────────┴─────────────────┴───
+
+A position is an integer: an offset, a byte, a version of a table, a time with a counter. A record belongs
+to one position, and a position has one record or none. The engine may cut a split at any integer: a record
+belongs to the range that has its position, wherever the range begins and ends.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import index
+from typing import ClassVar, cast, final
+
+from penstock.errors import CallSite, SourceError
+from penstock.graph.log_search import NoTimestamps, first_position_at
+from penstock.graph.log_values import LogBatch, LogSplit, Wrong, exact_batch, exact_splits
+from penstock.graph.source import Batch, PositionedSource, SplitKey, StartSplits
+
+_MOST_RECORDS = 8192
+_PAUSE_SECONDS = 0.005
+_LONGEST_PAUSE_SECONDS = 0.5
+
+
+class LogSource(PositionedSource):
+    """A source that is tailed; positions may have holes, and splits may be added.
+
+    `discover`, `position_at`, `cost` and `confirm` are called in the driver, `read` in the workers. The
+    driver records what it decides to read, so `read` must return the same records whenever it is called for
+    a range that was once below the head.
+
+    Derive from this class for a system that numbers its records with holes, or whose splits are not known
+    at the start. `SplitSource` is simpler where a position is a record.
+    """
+
+    is_log: ClassVar[bool] = True
+
+    is_dense: ClassVar[bool] = False
+    """Whether every position has a record, so that positions are counts of records."""
+
+    read_timeout_seconds: ClassVar[float] = 60.0
+    """Time for which `read` may answer that records below the head are not there yet."""
+
+    discovery_seconds: ClassVar[float] = 0.0
+    """Least time between two calls of `discover`. The engine also keeps their share of the time small."""
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the source ends: at the heads that the splits have when the job starts.
+
+        Override it; the default never ends.
+        """
+        return False
+
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them.
+
+        Override it if batches never have them: then operators need not carry time.
+        """
+        return True
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether tasks of a batch run may read ranges of one split at the same time.
+
+        It is if a range costs what is in it. Override it if a range is only found by reading what is
+        before it. The default is whether the source is dense or knows costs.
+        """
+        return self.is_dense or self.knows_costs
+
+    @property
+    def knows_costs(self) -> bool:
+        """Whether the class has a `cost` of its own."""
+        return type(self).cost is not LogSource.cost
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the class has a `confirm` of its own."""
+        return type(self).confirm is not LogSource.confirm
+
+    @property
+    def asks_driver(self) -> str | None:
+        """What the driver asks the source before every epoch, in words."""
+        return "is a log with heads"
+
+    @abstractmethod
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return all splits that there are now, with their heads; new ones may have appeared.
+
+        Called in the driver when the job begins to read the source, and then before epochs of a live run,
+        some times per second while nothing is new: it must be cheap. Every known split must be
+        returned again. A head must not fall.
+
+        Args:
+            known: Id of every split that the job knows, and the position that it has read to. Empty at
+                the first call.
+        """
+
+    @abstractmethod
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return the records whose positions are in `[start, end)`, or the first ones of them.
+
+        Called in a worker, with an end that is not behind the head. It may return after some
+        thousand records, with a `next_position` before `end`: the engine calls again from there. Without
+        records and with `next_position == start` it says that they are not there yet; the engine
+        calls again a little later. `start` and `end` may be between two records.
+
+        Args:
+            split: Id of the split.
+            start: First position.
+            end: Position behind the last.
+        """
+
+    def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
+        """Return the first position in `[start, end)` whose record is not before a timestamp, else `end`.
+
+        Called in the driver, once per split of a source whose backlog ends at a timestamp. The
+        default reads from the start. Override it if the system has an index of timestamps.
+
+        Args:
+            split: Id of the split.
+            timestamp_ms: In epoch milliseconds.
+            start: First position.
+            end: Position behind the last.
+        """
+        try:
+            return first_position_at(partial(self.batches, split), timestamp_ms, start, end)
+        except NoTimestamps as cause:
+            raise SourceError(
+                f"no position of split {split!r} of {self.describe()} can be found for timestamp "
+                f"{timestamp_ms}: its records have no timestamps when they are read",
+                hint="Name a position, return timestamps from read(), or override position_at().",
+                origin=CallSite.of_definition(self.read),
+            ) from cause
+
+    def cost(self, split: str, start: int, end: int) -> int | None:
+        """Return how much there is to read in `[start, end)`: records, or bytes, but always the same unit.
+
+        Called in the driver some times per epoch, so it must be cheap; an estimate will do. The size of
+        epochs, the pending input and the tasks of a batch run follow it. None, the default, is the number
+        of positions. The engine measures how many records there are per unit.
+
+        Args:
+            split: Id of the split.
+            start: First position.
+            end: Position behind the last.
+        """
+        del split, start, end
+        return None
+
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        """Learn that the job will not read what is before these positions again.
+
+        Called in the driver, in a thread of its own, after the commit of a batch run or epoch, and again
+        after a restart. Positions of several epochs may be confirmed at once. It must be idempotent. If it
+        raises, the job goes on, tells its listeners, and calls it again at the next epoch. A job that
+        starts from an older savepoint confirms lower positions.
+
+        Args:
+            positions: Id of every split, and the position that the job has read to.
+        """
+
+    @final
+    def exact_discover(self, known: Mapping[str, int]) -> tuple[LogSplit, ...]:
+        """Return `discover(known)`, the known splits first, in their order; the engine calls this method.
+
+        Args:
+            known: Id of every known split, and the position that was read to.
+
+        Raises:
+            SourceError: It failed, or did not return splits; or records that are to be read next are
+                gone, because a split or its head fell, or its earliest position rose.
+        """
+        with self._failing("discover"):
+            found = list(self.discover(dict(known)))
+            try:
+                splits = exact_splits(found)
+            except Wrong as wrong:
+                raise self._wrong("discover", wrong) from wrong
+        for name, at in known.items():
+            self._check_known(name, at, splits.get(name))
+        new = (split for name, split in splits.items() if name not in known)
+        return (*(splits[name] for name in known), *new)
+
+    @final
+    def exact_start(self, parallelism: int) -> StartSplits:
+        """Return the splits at the start of a job; the engine calls this method."""
+        del parallelism
+        found = self._at_start()
+        begins = [split.earliest if split.start is None else split.start for split in found]
+        heads = tuple(split.head for split in found)
+        ends: Sequence[int | None] = heads if self.is_bounded else [None] * len(found)
+        names = tuple(split.id for split in found)
+        return StartSplits(tuple(zip(begins, ends, strict=True)), names, heads)
+
+    def _at_start(self) -> tuple[LogSplit, ...]:
+        """Return the splits at the start of a job."""
+        return self.exact_discover({})
+
+    @final
+    def exact_ends_now(self, start: StartSplits) -> tuple[int | None, ...]:
+        """Return the heads at the start."""
+        assert start.heads is not None, "a log has heads"
+        return start.heads
+
+    @final
+    def exact_position_at(
+        self, split: SplitKey, timestamp_ms: int, start: int, end: int | None
+    ) -> int:
+        """Return `position_at(…)` as Python's integer; the engine calls this method.
+
+        Raises:
+            SourceError: It failed, or did not return a position of the range.
+        """
+        assert isinstance(split, str), "its splits have ids"
+        assert end is not None, "it has a head"
+        with self._failing(f"position_at of split {split!r}"):
+            found = index(self.position_at(split, timestamp_ms, start, end))
+        if not start <= found <= end:
+            wrong = Wrong(f"returned {found}", "Return a position of the range, or its end.")
+            asked = f", asked for positions [{start}, {end}) of split {split!r}"
+            raise self._wrong("position_at", wrong, asked)
+        return found
+
+    @final
+    def exact_cost(self, split: str, start: int, end: int) -> int:
+        """Return `cost(…)`, or else the number of positions; the engine calls this method.
+
+        Raises:
+            SourceError: It failed, or did not return a count.
+        """
+        if start >= end:
+            return 0
+        with self._failing(f"cost of split {split!r}"):
+            found = self.cost(split, start, end)
+            cost = end - start if found is None else index(found)
+        if cost < 0:
+            wrong = Wrong(f"returned {cost}", "Return a count from 0, or None.")
+            asked = f", asked for positions [{start}, {end}) of split {split!r}"
+            raise self._wrong("cost", wrong, asked)
+        return cost
+
+    @final
+    def exact_confirm(self, positions: Mapping[str, int]) -> None:
+        """Call `confirm(positions)`; the engine calls this method.
+
+        Raises:
+            SourceError: It failed.
+        """
+        with self._failing("confirm"):
+            self.confirm(dict(positions))
+
+    @final
+    def exact_batches(self, split: SplitKey, start: int, end: int, most: int) -> Iterator[Batch]:
+        """Yield all records of a range, as `read` returns them; the engine calls this method.
+
+        Raises:
+            SourceError: It failed, did not return a batch of the range, or has nothing for too long.
+        """
+        assert isinstance(split, str), "its splits have ids"
+        for _, batch in self.batches(split, start, end, most):
+            if batch.records:
+                yield cast("Batch", (batch.records, batch.timestamps))  # `exact_batch` made lists
+
+    @final
+    def batches(
+        self, split: str, start: int, end: int, most: int = _MOST_RECORDS
+    ) -> Iterator[tuple[int, LogBatch]]:
+        """Yield the batches of a range, each with its first position; see `exact_batches`."""
+        at, waited, pause = start, 0.0, _PAUSE_SECONDS
+        while at < end:
+            until = min(at + most, end) if self.is_dense else end
+            batch = self._batch(split, at, until)
+            if batch.next_position > at:
+                yield at, batch
+                at, waited, pause = batch.next_position, 0.0, _PAUSE_SECONDS
+                continue
+            if waited >= self.read_timeout_seconds:
+                raise SourceError(
+                    f"{self._described()} has returned nothing of positions [{at}, {end}) of split "
+                    f"{split!r} for {waited:.0f} seconds, though its head was behind them",
+                    hint="Look into the system why it withholds them, or let read() return a next "
+                    "position behind positions that have no record.",
+                    origin=CallSite.of_definition(self.read),
+                )
+            time.sleep(pause)
+            waited += pause
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _batch(self, split: str, start: int, end: int) -> LogBatch:
+        """Return `read(split, start, end)`, checked."""
+        asked = f"positions [{start}, {end}) of split {split!r}"
+        with self._failing(asked):
+            found = self.read(split, start, end)
+            try:
+                return exact_batch(found, start, end)
+            except Wrong as wrong:
+                raise self._wrong("read", wrong, f", asked for {asked}") from wrong
+
+    def _wrong(self, method: str, wrong: Wrong, asked: str = "") -> SourceError:
+        """Return the error about what a method of the user's returned."""
+        return SourceError(
+            f"{method}() of {self._described()} {wrong.problem}{asked}",
+            hint=wrong.hint,
+            origin=CallSite.of_definition(getattr(self, method)),
+        )
+
+    def _check_known(self, name: str, at: int, split: LogSplit | None) -> None:
+        """Refuse a split of which records that are to be read next are gone.
+
+        Raises:
+            SourceError: They are.
+        """
+        where = f"split {name!r} of {self._described()}"
+        anew = "or start in a new checkpoint directory, which reads what is there"
+        if split is None:
+            problem = f"{where}, which the job has read up to position {at}, is gone"
+            hint = (
+                f"Bring it back, {anew}. discover() must return every split that it gets as known."
+            )
+        elif split.head < at:
+            problem = (
+                f"{where} has records up to position {split.head}, and the job has read up to {at}"
+            )
+            hint = f"A head must not fall. Bring the records back, {anew}."
+        elif split.earliest > at:
+            problem = (
+                f"{where} begins at position {split.earliest}, and the job has read up to {at}: what "
+                "was between them was removed before it was read"
+            )
+            hint = f"Keep records for longer than the job may stand still. Bring them back, {anew}."
+        else:
+            return
+        raise SourceError(problem, hint=hint, origin=CallSite.of_definition(self.discover))

@@ -1,0 +1,133 @@
+"""What a log says of itself and returns: splits, and batches of records; and whether that can be true."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+from penstock.user_failure import short
+
+_END = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class LogSplit:
+    """A split of a log, as it is now.
+
+    Attributes:
+        id: Its name: not empty, unique in the source, the same for as long as the job lives.
+        earliest: The first position that can still be read.
+        head: The position behind the last record; `earliest` if there is none.
+        start: Where a job that does not know the split begins to read it; None is `earliest`.
+
+    Example:
+        >>> LogSplit("orders-0", earliest=0, head=20)
+        LogSplit(id='orders-0', earliest=0, head=20, start=None)
+    """
+
+    id: str
+    earliest: int
+    head: int
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogBatch:
+    """Records of a range of positions.
+
+    Attributes:
+        records: Of the positions from the start of the range up to `next_position`, in order.
+        next_position: The position behind which nothing has been read yet; at most the end of the
+            range. All positions before it are read, those without a record too.
+        timestamps: One per record, in epoch milliseconds; None if the source knows none.
+
+    Example:
+        >>> LogBatch(["a", "b"], next_position=7).next_position
+        7
+    """
+
+    records: Sequence[Any]
+    next_position: int
+    timestamps: Sequence[int] | None = None
+
+
+class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher makes one of it
+    """What a source returned cannot be true.
+
+    Attributes:
+        problem: Completes "read() of …" or "discover() of …".
+        hint: What to return.
+    """
+
+    def __init__(self, problem: str, hint: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.hint = hint
+
+
+def exact_splits(found: list[Any]) -> dict[str, LogSplit]:
+    """Return splits by id, with Python's integers.
+
+    Raises:
+        Wrong: One is no split, or two are the same.
+    """
+    splits = {split.id: split for split in map(_exact_split, found)}
+    if len(splits) < len(found):
+        raise Wrong(f"returned a split twice: {short(found)}", "Return each split once.")
+    return splits
+
+
+def _exact_split(split: Any) -> LogSplit:
+    """Return a split with Python's integers, and with its start.
+
+    Raises:
+        Wrong: It is no split.
+    """
+    if not isinstance(split, LogSplit) or not isinstance(split.id, str) or not split.id:
+        raise Wrong(f"returned {short(split)}", "Return LogSplits with an id each.")
+    begin = split.earliest if split.start is None else split.start
+    try:
+        earliest, head, start = index(split.earliest), index(split.head), index(begin)
+    except TypeError as cause:
+        raise Wrong(f"returned {short(split)}: {cause}", "Return ints as positions.") from cause
+    if not 0 <= earliest <= start <= head < _END:
+        raise Wrong(
+            f"returned {short(split)}",
+            "Return positions from 0 below 2**63, with earliest <= start <= head.",
+        )
+    return LogSplit(split.id, earliest, head, start)
+
+
+def exact_batch(found: Any, start: int, end: int) -> LogBatch:
+    """Return a batch of the positions `[start, end)` with lists.
+
+    It consumes iterables of the user's, which may raise anything.
+
+    Raises:
+        Wrong: It is no batch of these positions.
+    """
+    if not isinstance(found, LogBatch):
+        raise Wrong(f"returned {short(found)}", "Return a LogBatch.")
+    records, following = list(found.records), index(found.next_position)
+    if not start <= following <= end:
+        raise Wrong(
+            f"has next position {following}",
+            "Return at most the end: what is at it and behind it belongs to the next range.",
+        )
+    if len(records) > following - start:
+        raise Wrong(
+            f"gave {len(records)} records for the {following - start} positions up to {following}",
+            "Give each record a position of its own, and return only those of the range.",
+        )
+    if found.timestamps is None:
+        return LogBatch(records, following)
+    times = list(found.timestamps)
+    if len(times) != len(records) or set(map(type, times)) - {int}:
+        raise Wrong(
+            f"gave {len(times)} timestamps for {len(records)} records, of types "
+            f"{sorted({type(each).__name__ for each in times})}",
+            "Return one int, in epoch milliseconds, per record.",
+        )
+    return LogBatch(records, following, times)

@@ -1,0 +1,202 @@
+"""What all sources have in common, and what the engine sees of sources that are read by positions.
+
+A source of positions consists of splits, and a split of positions, which are integers. The driver decides
+which positions a task reads, and records them, so a task can be repeated. Two classes are for users:
+
+    SplitSource   positions are numbers of records; the splits are those of the start
+    LogSource     positions have holes; splits are added, and their heads rise, while the job runs
+
+The engine calls the methods `exact_…`, which are the same for both. They call the user's methods, check
+what these return, and turn everything that they raise into our error.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.errors import PenstockError, SourceError
+from penstock.types.information import TypeInformation
+from penstock.user_failure import failure_as, raise_interrupt
+
+_READING = frozenset({"read", "read_timestamped"})
+
+
+class Source(ABC):
+    """A source of records."""
+
+    kind: ClassVar[str]
+    """Short name for plans: `files`, `collection`."""
+
+    has_declared_form: ClassVar[bool] = True
+    """Whether every record has the declared form of `get_produced_type`. If not, and if that type
+    is declared, the reader coerces the records."""
+
+    makes_records_anew: ClassVar[bool] = False
+    """Whether the source neither stores a record object nor returns it again. Such records are not
+    copied for operators that may change them (FLIP-329). A class that overrides how records are
+    read does not inherit the promise."""
+
+    is_internal: ClassVar[bool] = False
+    """Whether Penstock adds the source to a program by itself, so that it has no uid of the user's."""
+
+    gives_results: ClassVar[bool] = False
+    """Whether it reads the results of the bounded region of the job (FLIP-331). All of them are
+    backlog."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Withdraw the promise about records from a class that overrides how they are read."""
+        super().__init_subclass__(**options)
+        own = vars(cls).keys()
+        if own & _READING and "makes_records_anew" not in own:
+            cls.makes_records_anew = False
+
+    streamed_by: ClassVar[str] = "a stream of Spark"
+    """What reads the source in a live run if it is not read by positions, in words. A live run that
+    reads such a source is a query."""
+
+    @property
+    def as_split(self) -> PositionedSource | None:
+        """The source itself if it is read by positions, else None."""
+        return None
+
+    @property
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps before any strategy assigns them."""
+        return False
+
+    @property
+    def record_function(self) -> Callable[..., Any] | None:
+        """The user's function that makes the records; its attributes say whether it stores them."""
+        return None
+
+    @property
+    @abstractmethod
+    def is_bounded(self) -> bool:
+        """Whether the source ends by itself."""
+
+    @abstractmethod
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the records; `PICKLED_BYTE_ARRAY` if it is unknown."""
+
+    def describe(self) -> str:
+        """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
+        return self.kind
+
+
+SplitKey = int | str
+"""What a source knows a split by: its number, or its id if the source names its splits."""
+
+Batch = tuple[list[Any], list[int] | None]
+"""Records, and their timestamps if the source knows them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartSplits:
+    """The splits of a source when a job begins to read it.
+
+    Attributes:
+        ranges: Start and end of every split; the end of an unbounded one is None.
+        names: Id of every split; None if splits are known by their numbers.
+        heads: Position behind the last record of every split that there was then; None if they are
+            asked for later.
+    """
+
+    ranges: tuple[tuple[int, int | None], ...]
+    names: tuple[str, ...] | None = None
+    heads: tuple[int, ...] | None = None
+
+    @property
+    def keys(self) -> Sequence[SplitKey]:
+        """What the source knows its splits by."""
+        return range(len(self.ranges)) if self.names is None else self.names
+
+
+class PositionedSource(Source):
+    """A source that is read by positions, as the engine sees it. Users derive from its subclasses."""
+
+    records_per_second: int | None = None
+    """Rate limit over all splits in a live run; None reads as fast as it can."""
+
+    has_declared_form: ClassVar[bool] = False
+
+    is_log: ClassVar[bool] = False
+    """Whether splits have ids, and are looked up while the source is read."""
+
+    @property
+    def as_split(self) -> PositionedSource:
+        """The source itself."""
+        return self
+
+    @property
+    def asks_driver(self) -> str | None:
+        """What the driver asks the source before every epoch, in words; None if nothing.
+
+        Only the engine `jobs` asks.
+        """
+        return None
+
+    @abstractmethod
+    def exact_start(self, parallelism: int) -> StartSplits:
+        """Return the splits, as they are recorded when a job begins to read the source.
+
+        Raises:
+            SourceError: The source failed, or did not return splits.
+        """
+
+    @abstractmethod
+    def exact_ends_now(self, start: StartSplits) -> tuple[int | None, ...]:
+        """Return the position of every split behind the last record that there is now, or its end.
+
+        Raises:
+            SourceError: The source failed, or did not return positions.
+        """
+
+    @abstractmethod
+    def exact_position_at(
+        self, split: SplitKey, timestamp_ms: int, start: int, end: int | None
+    ) -> int:
+        """Return the first position in `[start, end)` whose record is not before a timestamp.
+
+        Raises:
+            SourceError: The source failed, did not return a position, or has no timestamps.
+        """
+
+    @abstractmethod
+    def exact_batches(self, split: SplitKey, start: int, end: int, most: int) -> Iterator[Batch]:
+        """Yield all records of the positions `[start, end)`, some thousand at a time.
+
+        Args:
+            split: The split.
+            start: First position.
+            end: Position behind the last.
+            most: Records of a batch, where a position is a record.
+
+        Raises:
+            SourceError: The source failed, or did not return what it promised.
+        """
+
+    @contextmanager
+    def _failing(self, doing: str) -> Iterator[None]:
+        """Turn an exception of the user's source in the block into our error."""
+        try:
+            yield
+        except PenstockError:
+            raise
+        except BaseException as cause:
+            # The source is described here only: that is code of the user's, and costs something.
+            failed = f"{self._described()} failed on {doing}"
+            raise failure_as(
+                SourceError, failed, cause, None, hint="Correct the source."
+            ) from cause
+
+    def _described(self) -> str:
+        """Return `describe()`, or the name of the class if that raises."""
+        try:
+            return self.describe()
+        except BaseException as cause:  # noqa: BLE001 - what it is told in must not hide a failure
+            raise_interrupt(cause)
+            return type(self).__name__

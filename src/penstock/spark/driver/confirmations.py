@@ -1,0 +1,140 @@
+"""Tells logs which positions the job will not read again, after the commit of a batch run or epoch.
+
+    commit ─▶ note(positions) ─▶ the thread calls `confirm` with the newest positions
+                                  it raised: an event, and the next call a second later
+
+A log may take long to answer, so epochs go on meanwhile, and one call may confirm several of them. What is
+confirmed is recorded nowhere: the next driver confirms the positions it begins with once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self, cast
+
+from penstock.errors import PenstockError
+from penstock.graph.log_source import LogSource
+from penstock.metrics.listener import ConfirmFailed, JobEvents
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.sources.read_context import Pinned
+
+Positions = Mapping[int, Mapping[str, int]]
+"""Source id to the id of each split and the position that was read to."""
+
+_RETRY_SECONDS = 1.0
+_LAST_TRIES = 3
+"""Calls for the last positions of a run; then the run ends without them."""
+
+_POLL_SECONDS = 0.05
+
+
+class Confirmations:
+    """The confirmations of one run. A context: it ends after the last confirmation."""
+
+    def __init__(
+        self,
+        events: JobEvents,
+        logs: Mapping[int, tuple[str, LogSource]],
+        check: Callable[[], None],
+    ) -> None:
+        """Begin without a thread.
+
+        Args:
+            events: Tell what failed.
+            logs: Source id to the name of the source, and the log.
+            check: Called while the last confirmation lasts; raises if the job was cancelled.
+        """
+        self._events = events
+        self._logs = {source: named for source, named in logs.items() if named[1].is_confirmed}
+        self._check = check
+        self._changed = threading.Condition()
+        self._wanted: dict[int, dict[str, int]] = {}
+        self._thread: threading.Thread | None = None
+        self._is_closing = False
+        self._told: dict[int, str] = {}
+
+    def __enter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Wait for the last confirmation, unless the run has failed or was cancelled."""
+        with self._changed:
+            self._is_closing = True
+            if error is not None:
+                self._wanted = {}  # the next driver confirms what was committed
+            self._changed.notify()
+        while error is None and self._thread is not None and self._thread.is_alive():
+            self._thread.join(_POLL_SECONDS)
+            self._check()
+
+    def note(self, positions: Positions) -> None:
+        """Confirm positions soon; those of earlier calls that are not confirmed yet are superseded."""
+        wanted = {source: dict(positions[source]) for source in self._logs if source in positions}
+        if not wanted:
+            return
+        with self._changed:
+            self._wanted |= wanted
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="penstock-confirm", daemon=True
+                )
+                self._thread.start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        tries, pause = _LAST_TRIES, 0.0
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closing, pause)
+                self._changed.wait_for(lambda: self._is_closing or self._wanted)
+                if not self._wanted or not tries:
+                    return
+                tries -= self._is_closing
+                taken, self._wanted = self._wanted, {}
+            left = self._confirm(taken)
+            pause = _RETRY_SECONDS if left else 0.0
+            with self._changed:
+                self._wanted = left | self._wanted
+
+    def _confirm(self, wanted: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+        """Call the logs; return what could not be confirmed. The same failure is told once."""
+        left = {}
+        for source, positions in wanted.items():
+            name, log = self._logs[source]
+            try:
+                log.exact_confirm(positions)
+            except PenstockError as cause:
+                left[source] = positions
+                if self._told.get(source) != cause.problem:
+                    self._told[source] = cause.problem
+                    self._events.publish(ConfirmFailed(name, cause.problem))
+            else:
+                self._told.pop(source, None)
+        return left
+
+
+def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[int, tuple[str, LogSource]]:
+    """Return source id to the name and the log, of the logs that a run reads."""
+    return {
+        source: (plan.source(source).name, cast("LogSource", plan.source(source).parts[part]))
+        for source, part in pinned.names
+    }
+
+
+def ends_read(pinned: Pinned) -> Positions:
+    """Return the positions of a batch run at its end."""
+    return {
+        key[0]: {
+            name: start if end is None else end
+            for name, (start, end) in zip(names, pinned.splits[key], strict=True)
+        }
+        for key, names in pinned.names.items()
+    }

@@ -1,0 +1,143 @@
+"""What the driver knows of a log in a live run: its splits and heads, and how many records there are between.
+
+Discovery has a cost, so splits and heads are looked up again only after a multiple of the time that the last
+look took, and an idle log is looked up as often as a busy one.
+
+Positions have holes. The cost of a range is the number of its positions, unless the source knows better:
+
+    records = cost * density         density = records per cost of the epochs before, the last one most
+
+A range without records lowers the density by at most `_MOST_GROWTH`, so that one hole does not make the next
+epoch a thousand times as long.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from math import ceil
+
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogSplit
+from penstock.spark.sources.split_advance import Readable
+
+_SHARE = 10
+"""Time between two looks, as a multiple of the time that one takes."""
+
+_MOST_GROWTH = 64
+_MOST_CUTS = 4
+
+
+class LogTail:
+    """The tail of one log."""
+
+    def __init__(
+        self,
+        source: LogSource,
+        splits: Sequence[tuple[int, int | None]],
+        now_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin without a look.
+
+        Args:
+            source: The log.
+            splits: Start and end of its splits, as they were recorded.
+            now_seconds: A monotonic clock.
+        """
+        self._source = source
+        self._stops = [stop for _, stop in splits]
+        self._now_seconds = now_seconds
+        self._found: tuple[LogSplit, ...] = ()
+        self._next_look = now_seconds()
+        self._records = self._units = 0.0
+        self._planned_units = 0
+        self._density = 1.0
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether splits may be added."""
+        return not self._source.is_bounded
+
+    def readable(self, at: Sequence[int], names: Sequence[str]) -> Readable:
+        """Return what can be read now; it looks splits and heads up if that is due.
+
+        Args:
+            at: Next position of every known split.
+            names: Their ids.
+
+        Raises:
+            SourceError: The source failed, or what is to be read next is gone.
+        """
+        known = tuple(names)
+        if self.seconds_to_look() == 0.0 or self._ids()[: len(known)] != known:
+            self._look(at, known)
+        new = self._found[len(known) :]
+        begins = (*at, *(split.earliest if split.start is None else split.start for split in new))
+        bounds = [(split.earliest, self._head(number)) for number, split in enumerate(self._found)]
+        return Readable(begins, bounds, self._ids())
+
+    def advance(self, readable: Readable, budget: int) -> tuple[list[int], int]:
+        """Divide a budget of records among the splits that have more; return positions and records."""
+        ends, left = list(readable.at), budget
+        heads = [self._head(number) for number in range(len(ends))]
+        behind = [number for number, at in enumerate(ends) if at < heads[number]]
+        self._planned_units = 0
+        for rank, number in enumerate(behind):
+            share = -(-left // (len(behind) - rank))
+            if share <= 0:
+                break
+            ends[number], units = self._forward(number, ends[number], heads[number], share)
+            self._planned_units += units
+            left -= ceil(units * self._density)
+        return ends, budget - left
+
+    def records_left(self, at: Sequence[int]) -> int:
+        """Return the estimated records between positions and the heads found last."""
+        units = sum(
+            self._source.exact_cost(split.id, position, self._head(number))
+            for number, (split, position) in enumerate(zip(self._found, at, strict=False))
+        )
+        return ceil(units * self._density)
+
+    def note_read(self, records: int) -> None:
+        """Note how many records the ranges had that `advance` returned last."""
+        if self._source.is_dense or not self._planned_units:
+            return
+        self._records = self._records / 2 + records
+        self._units = self._units / 2 + self._planned_units
+        measured = (self._records + 1) / (self._units + 1)
+        self._density = max(measured, self._density / _MOST_GROWTH)
+
+    def seconds_to_look(self) -> float:
+        """Return the time until splits and heads are looked up again."""
+        return max(self._next_look - self._now_seconds(), 0.0)
+
+    def _ids(self) -> tuple[str, ...]:
+        return tuple(split.id for split in self._found)
+
+    def _head(self, number: int) -> int:
+        """Return the position before which records of a split can be read now."""
+        head = self._found[number].head
+        stop = self._stops[number] if number < len(self._stops) else None
+        return head if stop is None else min(head, stop)
+
+    def _look(self, at: Sequence[int], names: tuple[str, ...]) -> None:
+        begun = self._now_seconds()
+        found = self._source.exact_discover(dict(zip(names, at, strict=True)))
+        self._found = found[: len(names)] if self._source.is_bounded else found
+        now = self._now_seconds()
+        pause = max(self._source.discovery_seconds, _SHARE * (now - begun))
+        self._next_look = now + pause
+
+    def _forward(self, number: int, at: int, head: int, records: int) -> tuple[int, int]:
+        """Return a position up to the head with about so many records before it, and the cost up to it."""
+        split, wanted = self._found[number].id, max(int(records / self._density), 1)
+        until, units = head, self._source.exact_cost(split, at, head)
+        for _ in range(_MOST_CUTS):
+            if units <= wanted:
+                break
+            until = at + max((until - at) * wanted // units, 1)
+            units = self._source.exact_cost(split, at, until)
+            if units <= 2 * wanted:
+                break
+        return until, units

@@ -1,0 +1,47 @@
+"""How a live run reads the sources whose positions the driver decides."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from penstock.graph.log_source import LogSource
+from penstock.graph.split_source import SplitSource
+from penstock.plan.phases.task_groups import tasks_reading
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.spark.live.epochs.log_tail import LogTail
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.split_advance import SplitReading
+
+
+def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[SplitReading, ...]:
+    """Return the readings of all pinned splits.
+
+    Args:
+        plan: The job.
+        run: The run.
+        pinned: Its input.
+    """
+    ending = {reading.source for reading in run.readings if reading.ends}
+    readings = []
+    for (source, part), splits in pinned.splits.items():
+        described = plan.source(source).parts[part].as_split
+        assert described is not None, "it has splits"
+        names = pinned.names.get((source, part))
+        head = tail = None
+        if names is not None:
+            tail = LogTail(cast("LogSource", described), splits)
+        elif described.asks_driver is not None:
+            head = cast("SplitSource", described).exact_head
+        readings.append(
+            SplitReading(
+                source,
+                tuple(splits),
+                described.records_per_second,
+                source in ending,
+                tasks_reading(plan, source),
+                head,
+                names,
+                tail,
+            )
+        )
+    return tuple(readings)

@@ -1,0 +1,77 @@
+"""The input of a live run in this process, micro-batch by micro-batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from penstock.errors import SourceError
+from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.testing.logs import Logs
+from penstock.testing.readings import Piece
+from penstock.testing.schedule import Schedule
+
+
+class LiveInput:
+    """The remaining input, and the sources that have ended."""
+
+    def __init__(
+        self, plan: PhysicalPlan, run: RunPlan, pieces: Sequence[Piece], schedule: Schedule
+    ) -> None:
+        """Begin.
+
+        Args:
+            plan: The job.
+            run: The run.
+            pieces: What is there when it begins.
+            schedule: If it stops the run, it says when; else the run ends when nothing is added to
+                unbounded logs.
+
+        Raises:
+            SourceError: A source never ends, and the schedule does not stop the run.
+        """
+        self._logs = Logs(plan, run, pieces)
+        self._left = self._logs.begin(pieces)
+        self._waits = schedule.stop_after is not None and bool(self._logs.unbounded)
+        self._ends = {reading.source for reading in run.readings if reading.ends}
+        if self._waits:
+            self._ends -= self._logs.unbounded
+        self._ended: set[int] = set()
+        self._has_looked = not self._logs.unbounded
+        if schedule.stop_after is None and any(piece.end is None for piece in self._left):
+            raise SourceError(
+                "a source of the program never ends",
+                hint="Say with Schedule(stop_after=…) after how many micro-batches to stop.",
+            )
+
+    @property
+    def are_done(self) -> bool:
+        """Whether all input is read, and all ends are sent."""
+        is_read = self._has_looked and not self._left and self._ended == self._ends
+        return is_read and not self._waits
+
+    def take(self, size: int) -> tuple[list[Piece], list[int]]:
+        """Return up to `size` positions of every split, and the sources that end now.
+
+        A source ends in the micro-batch after its last record.
+        """
+        self._left = self._logs.grown(self._left, self._ended)
+        self._has_looked = not self._left or not self._logs.unbounded
+        open_sources = {piece.source_id for piece in self._left}
+        ending = sorted(self._ends - self._ended - open_sources)
+        self._ended.update(ending)
+        taken, left = [], []
+        for piece in self._left:
+            until = piece.start + size * piece.unit
+            if piece.end is not None and until >= piece.end:
+                taken.append(piece)
+                continue
+            left.append(replace(piece, start=until))
+            if size:
+                taken.append(replace(piece, end=until, finished=False))
+        self._left = left
+        return taken, ending
+
+    def confirm(self) -> None:
+        """Tell logs what was committed."""
+        self._logs.confirm(self._left)

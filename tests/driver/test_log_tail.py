@@ -1,0 +1,338 @@
+"""The driver's part in reading a log: budgets over holes, the pace of discovery, new splits, confirmations."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from penstock.errors import JobCancelledError, SourceError
+from penstock.metrics.listener import (
+    ConfirmFailed,
+    JobEvent,
+    JobEvents,
+    JobListener,
+    also_listening,
+)
+from penstock.spark.driver.confirmations import Confirmations, ends_read
+from penstock.spark.driver.patience import until_cancelled
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+from penstock.spark.live.epochs.log_tail import LogTail
+from penstock.spark.sources.read_context import Pinned
+from penstock.spark.sources.source_row import StreamReading
+from penstock.spark.sources.split_advance import Budgets, SplitReading
+from penstock.spark.sources.split_ranges import SplitRange, cut_ranges
+from penstock.spark.sources.split_reads import offset_of, position_of_log, resume_log
+from tests.driver.test_epoch_planner import Clock, rows_of
+from tests.log_world import World, WorldLog
+
+
+def reading_of(log: WorldLog, clock: Clock, **how: Any) -> SplitReading:
+    start = log.exact_start(2)
+    tail = LogTail(log, start.ranges, clock)
+    return SplitReading(
+        7, start.ranges, log.records_per_second, names=start.names, tail=tail, **how
+    )
+
+
+def planner_of(log: WorldLog, clock: Clock, most: int = 10, **how: Any) -> EpochPlanner:
+    return EpochPlanner(
+        (reading_of(log, clock, **how),), False, Budgets(most), 2, now_seconds=clock
+    )
+
+
+def read(log: WorldLog, planned: PlannedEpoch) -> list[Any]:
+    """Return the records of an epoch."""
+    ranges = [row for row in rows_of(planned) if row["event"] == "range"]
+    batches = [log.exact_batches(r["name"], r["first"], r["last"], 10) for r in ranges]
+    return [record for each in batches for records, _ in each for record in records]
+
+
+def epochs(
+    log: WorldLog, planner: EpochPlanner, at: EpochPositions, clock: Clock
+) -> Iterator[tuple[EpochPositions, list[Any]]]:
+    """Yield positions and records of each epoch until nothing is planned."""
+    while True:
+        planned = planner.next(at)
+        if planned is None:
+            return
+        found = read(log, planned)
+        at = EpochPositions.from_json(planned.after.to_json())
+        assert at == planned.after
+        planner.note_read({7: len(found)}, None)
+        clock.now += 0.1
+        yield at, found
+
+
+@pytest.mark.parametrize("gap", [1, 7, 1000, 1 << 20])
+def test_a_budget_of_records_becomes_positions_by_what_was_measured(gap: int) -> None:
+    content = {n * gap: ("k", n, n) for n in range(400)}
+    log, clock = WorldLog.of({"a": content}), Clock()
+    planner = planner_of(log, clock)
+    sizes = [
+        len(found)
+        for _, found in epochs(log, planner, EpochPositions.before(planner.readings), clock)
+    ]
+    assert sum(sizes) == 400
+    assert max(sizes) <= (10 if gap == 1 else 64)
+    settled = [size for size in sizes[-12:-1] if size]
+    assert all(5 <= size <= 20 for size in settled)
+
+
+def test_a_cost_says_at_once_how_much_there_is() -> None:
+    class Counted(WorldLog):
+        def cost(self, split: str, start: int, end: int) -> int:
+            return sum(start <= at < end for at in self.world.splits[split])
+
+    content = {n * n * 1000: ("k", n, n) for n in range(300)}
+    log, clock = Counted(WorldLog.of({"a": content}).world_name), Clock()
+    planner = planner_of(log, clock)
+    at = EpochPositions.before(planner.readings)
+    planned = planner.next(at)
+    assert planned is not None
+    assert planner.records_left(planned.after) == 300 - len(read(log, planned))
+    sizes = [len(found) for _, found in epochs(log, planner, at, clock)]
+    assert sum(sizes) == 300
+    assert max(sizes) <= 20
+
+
+def test_a_rate_counts_records_and_not_positions() -> None:
+    content = {n * 50: ("k", n, n) for n in range(2000)}
+    log, clock = WorldLog.of({"a": content}, records_per_second=100), Clock()
+    planner = planner_of(log, clock, most=1000)
+    at, total = EpochPositions.before(planner.readings), 0
+    for _ in range(100):
+        clock.now += 0.1
+        planned = planner.next(at)
+        if planned is not None:
+            found = read(log, planned)
+            planner.note_read({7: len(found)}, None)
+            at, total = planned.after, total + len(found)
+    assert 800 <= total <= 1100
+
+
+def test_discovery_is_paced_by_its_cost_and_an_idle_log_plans_nothing() -> None:
+    clock = Clock()
+
+    class Slow(WorldLog):
+        def discover(self, known: Mapping[str, int]) -> Any:
+            clock.now += 0.2
+            return super().discover(known)
+
+    log = Slow(WorldLog.of({"a": {0: ("k", 0, 0)}}).world_name)
+    planner = planner_of(log, clock)
+    at = EpochPositions.before(planner.readings)
+    planned = planner.next(at, is_first=True)
+    assert planned is not None
+    asked = len(log.world.known)
+    for _ in range(100):
+        clock.now += 0.05
+        assert planner.next(planned.after) is None
+        wait = planner.seconds_to_next(planned.after)
+        assert wait is not None
+        assert wait <= 2.001
+    assert 2 <= len(log.world.known) - asked <= 3
+    assert log.world.known[-1] == {"a": 1}
+
+
+def test_new_splits_are_behind_the_others_and_stay_there() -> None:
+    log, clock = WorldLog.of({"m": {0: ("k", 0, 0)}}), Clock()
+    planner = planner_of(log, clock)
+    at = EpochPositions.before(planner.readings)
+    assert at.names == {7: ("m",)}
+    found = list(epochs(log, planner, at, clock))
+    log.world.splits = {"a": {4: ("k", 4, 4)}, **log.world.splits, "z": {}}
+    log.world.earliest["a"] = 3
+    found += list(epochs(log, planner, found[-1][0], clock))
+    last, records = found[-1]
+    assert records == [("k", 4, 4)]
+    assert last.names == {7: ("m", "a", "z")}
+    assert last.by_name() == {7: {"m": 1, "a": 5, "z": 0}}
+    again = planner_of(log, clock)
+    assert again.next(last) is None
+    assert log.world.known[-1] == {"m": 1, "a": 5, "z": 0}
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        (lambda world: world.splits.pop("a"), "is gone"),
+        (lambda world: world.heads.update(a=3), "has records up to position 3"),
+        (lambda world: world.earliest.update(a=6), "begins at position 6"),
+    ],
+)
+def test_what_is_gone_is_told_also_after_a_restart(
+    change: Callable[[World], None], problem: str
+) -> None:
+    log, clock = WorldLog.of({"a": {4: ("k", 0, 0), 9: ("k", 1, 1)}}), Clock()
+    planner = planner_of(log, clock)
+    at = EpochPositions({7: (5,)}, names={7: ("a",)})
+    change(log.world)
+    with pytest.raises(SourceError, match=problem):
+        planner.next(at)
+
+
+def test_a_bounded_log_ends_where_its_heads_were() -> None:
+    log, clock = WorldLog.of({"a": {0: ("k", 0, 0)}, "b": {}}, bounded=True), Clock()
+    planner = planner_of(log, clock, ends=True)
+    log.world.splits["a"][5] = ("k", 5, 5)
+    log.world.splits["c"] = {0: ("k", 0, 0)}
+    planned = planner.next(EpochPositions.before(planner.readings), is_first=True)
+    assert planned is not None
+    assert read(log, planned) == [("k", 0, 0)]
+    assert planner.is_complete(planned.after)
+    assert planned.after.by_name() == {7: {"a": 1, "b": 0}}
+
+
+def test_a_log_without_splits_is_not_at_its_end() -> None:
+    log, clock = WorldLog.of({}), Clock()
+    planner = planner_of(log, clock, ends=True)
+    planned = planner.next(EpochPositions.before(planner.readings), is_first=True)
+    assert planned is not None
+    assert not planner.is_complete(planned.after)
+
+
+def test_records_of_epochs_without_names_are_read_as_before() -> None:
+    recorded = {"at": {"1": [3, 4]}, "ended": [1], "handed_over": False}
+    assert EpochPositions.from_json(recorded).to_json() == recorded
+    assert offset_of(recorded) == '{"1": [3, 4]}'
+
+
+def test_a_savepoint_has_the_names_and_goes_on_from_them() -> None:
+    pinned = Pinned(splits={(7, 0): [(0, None)]}, names={(7, 0): ("a",)})
+    positions = EpochPositions({7: (5, 9)}, names={7: ("a", "b")}).to_json()
+    for offset, splits, names in (
+        (None, [[0, None]], ["a"]),
+        (offset_of(positions), [[5, None], [9, None]], ["a", "b"]),
+    ):
+        reading = StreamReading(7, 0, 0, 0, 0, pinned, None, [offset])  # type: ignore[arg-type]
+        position, files = position_of_log(reading)
+        assert (position, files) == ({"splits": splits, "names": names}, {})
+    resumed = resume_log(position)
+    assert resumed.splits == [(5, None), (9, None)]
+    assert resumed.names == ("a", "b")
+    written = {"files": {}, "splits": {"7.0": [[5, None]]}, "names": {"7.0": ["a"]}}
+    assert Pinned.from_json(written).names == {(7, 0): ("a",)}
+
+
+def range_of(first: int, last: int, cost: int | None = None, split: int = 0) -> SplitRange:
+    price = None if cost is None else lambda start, end: cost * (end - start) // (last - first or 1)
+    return SplitRange(1, split, first, last, name="s", cost=price)
+
+
+def test_ranges_that_cost_much_are_cut_and_others_are_not() -> None:
+    whole = [range_of(0, 10, None), range_of(5, 905, 900_000, 1), range_of(0, 7, 100, 2)]
+    parts = cut_ranges(whole, 11)
+    assert [(each.split, each.first, each.last) for each in parts] == [
+        (0, 0, 10),
+        *((1, 5 + n * 90, 95 + n * 90) for n in range(10)),
+        (2, 0, 7),
+    ]
+    assert [each.finished for each in parts] == [True, *[False] * 9, True, True]
+    assert len(cut_ranges([range_of(0, 100, 5_000)], 8)) == 1
+    assert len(cut_ranges([range_of(0, 3, 10**9)], 8)) == 3
+    assert cut_ranges([range_of(4, 4, 0)], 8)[0].row() == ("range", 1, 0, 4, 4, True, "s")
+
+
+class Told(JobListener):
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def on_event(self, event: JobEvent) -> None:
+        if isinstance(event, ConfirmFailed):
+            self.problems.append(f"{event.source}: {event.problem.splitlines()[0]}")
+
+
+def no_check() -> None:
+    pass
+
+
+def confirmations(log: WorldLog, check: Callable[[], None] = no_check) -> Confirmations:
+    return Confirmations(JobEvents("id", "job"), {7: ("orders", log)}, check)
+
+
+def test_the_newest_positions_are_confirmed_before_the_run_ends() -> None:
+    log = WorldLog.of({"a": {}})
+    with confirmations(log) as confirmed:
+        for at in range(50):
+            confirmed.note({7: {"a": at}})
+    assert log.world.confirmed[-1] == {"a": 49}
+    assert log.world.confirmed == sorted(log.world.confirmed, key=lambda each: each["a"])
+
+
+class Refusing(WorldLog):
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        super().confirm(positions)
+        if len(self.world.confirmed) <= self.world.heads["fails"]:
+            raise ConnectionError("no answer")
+
+
+@pytest.mark.parametrize(("failures", "calls"), [(1, 2), (2, 3), (99, 3)])
+def test_what_cannot_be_confirmed_is_told_once_and_tried_again(failures: int, calls: int) -> None:
+    log = Refusing(WorldLog.of({"a": {}}).world_name)
+    log.world.heads["fails"] = failures
+    told = Told()
+    with also_listening(told), confirmations(log) as confirmed:
+        confirmed.note({7: {"a": 3}})
+    assert calls <= len(log.world.confirmed) <= calls + 1
+    assert told.problems == ["orders: world failed on confirm: ConnectionError: no answer"]
+
+
+def test_a_run_that_failed_confirms_nothing_more() -> None:
+    log, went_on = WorldLog.of({"a": {}}), threading.Event()
+
+    class Slow(WorldLog):
+        def confirm(self, positions: Mapping[str, int]) -> None:
+            went_on.wait(5)
+            super().confirm(positions)
+
+    slow = Slow(log.world_name)
+
+    def fail() -> None:
+        with confirmations(slow) as confirmed:
+            confirmed.note({7: {"a": 1}})
+            time.sleep(0.05)
+            confirmed.note({7: {"a": 2}})
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    went_on.set()
+    time.sleep(0.1)
+    assert log.world.confirmed in ([], [{"a": 1}])
+
+
+def test_a_log_that_never_answers_does_not_keep_a_job_from_being_cancelled() -> None:
+    stuck = threading.Event()
+
+    def cancelled() -> None:
+        raise JobCancelledError("the job was cancelled", hint="Start it again.")
+
+    with pytest.raises(JobCancelledError):
+        until_cancelled(stuck.wait, cancelled)
+    assert until_cancelled(lambda: 7, cancelled) == 7
+
+    class Stuck(WorldLog):
+        def confirm(self, positions: Mapping[str, int]) -> None:
+            stuck.wait()
+
+    log = Stuck(WorldLog.of({"a": {}}).world_name)
+    with pytest.raises(JobCancelledError), confirmations(log, cancelled) as confirmed:
+        confirmed.note({7: {"a": 1}})
+    stuck.set()
+
+
+def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:
+    def fails() -> None:
+        raise SourceError("no", hint="yes")
+
+    with pytest.raises(SourceError, match="no"):
+        until_cancelled(fails, no_check)
+
+
+def test_a_batch_run_confirms_its_ends() -> None:
+    pinned = Pinned(splits={(7, 0): [(0, 5), (2, 9)]}, names={(7, 0): ("a", "b")})
+    assert ends_read(pinned) == {7: {"a": 5, "b": 9}}
