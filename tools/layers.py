@@ -144,8 +144,19 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "live": frozenset(
             {"driver", "failures", "job", "savepoints", "session", "sources", "worker"}
         ),
+        "pipeline_runs": frozenset({"driver", "job", "live", "savepoints"}),
+        "pipelines": frozenset({"driver", "pipeline_runs", "savepoints", "session"}),
         "executor": frozenset(
-            {"driver", "failures", "job", "live", "savepoints", "session", "sources"}
+            {
+                "driver",
+                "failures",
+                "job",
+                "pipeline_runs",
+                "pipelines",
+                "savepoints",
+                "session",
+                "sources",
+            }
         ),
     },
 }

@@ -329,3 +329,28 @@ def test_lines_of_jobs_that_run_at_the_same_time_do_not_mix(is_terminal):
         "live: started, reads f",
         "live: 40 records in 2.",
     ]
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_lines_of_pipelines_name_them(is_terminal):
+    """Each has its run and its throttle; what is about the whole job names none."""
+    file = Terminal() if is_terminal else io.StringIO()
+    console = terminal_console(file) if is_terminal else Console(file=file, width=80)
+    whole, zero, one = (JobEvents("id", "job", number) for number in ("", "0", "1"))
+    with job_progress(console):
+        zero.publish(LIVE)
+        one.publish(HISTORY)
+        zero.publish(micro_batch(0))
+        whole.publish(Resumed("somewhere"))
+        one.publish(HISTORY_DONE)
+        zero.publish(LIVE_DONE)
+        whole.publish(JobEnded("FINISHED"))
+    lines = screen(file.getvalue()) if is_terminal else file.getvalue().splitlines()
+    found = [line[:25].removeprefix("pipeline 0 ") for line in lines if "micro-batch" not in line]
+    of_live = [line[:11] for line in found if line.startswith("live")]
+    assert of_live == ["live: start", "live: 40 re"]
+    assert [line for line in found if not line.startswith("live")] == [
+        "pipeline 1 history: start",
+        "resumed: somewhere",
+        "pipeline 1 history: 4,000",
+    ]

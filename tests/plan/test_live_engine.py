@@ -34,9 +34,15 @@ def plan_of(*sources, engine=None, mode="STREAMING", **settings):
     if engine is not None:
         values[LIVE_ENGINE.key] = engine
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(values))
-    for number, source in enumerate(sources):
-        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), f"source {number}")
+    streams = [
+        env.from_source(source, WatermarkStrategy.no_watermarks(), f"source {number}")
+        for number, source in enumerate(sources)
+    ]
+    for stream in streams:
         stream.sink_to(DiscardingSink())
+    if len(streams) > 1:  # they meet, so that one run reads them
+        first, *others = (stream.map(lambda value: value) for stream in streams)
+        first.union(*others).sink_to(DiscardingSink())
     return env.plan()
 
 

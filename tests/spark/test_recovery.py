@@ -23,7 +23,8 @@ from penstock.plan.physical import PhysicalPlan
 from penstock.plan.programs import programs_of
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
-from penstock.spark.driver.recovery import Restored, match_savepoint
+from penstock.spark.driver.recovery import match_savepoint
+from penstock.spark.driver.restored import Restored
 from penstock.spark.job.run_outline import RunOutline, outline_of, source_records
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.positions import ControlLog, PositionsReader
@@ -92,7 +93,7 @@ def taken():
 
 def test_the_same_program_takes_everything_over(taken):
     restored = match(plan_of({"s": ENDLESS}, parallelism=3), taken)
-    assert restored.run == 0
+    assert restored.goes_on == (0,)
     assert restored.splits == {(0, 0): [(5, None)]}
     assert restored.state_files == ("f.parquet",)
     assert restored.handed.memory == {"a": 7}
@@ -122,7 +123,7 @@ def test_state_without_an_operator_is_refused_by_name(taken):
     with pytest.raises(SavepointMismatchError, match=r"'b' \(name of b\)") as refused:
         match(plan, taken)
     assert "ignore-unclaimed-state" in refused.value.hint
-    assert match(plan, taken, ignore_unclaimed=True).run == 0
+    assert match(plan, taken, ignore_unclaimed=True).goes_on == (0,)
 
 
 def test_a_source_that_is_gone_is_refused_by_name(taken):
@@ -155,7 +156,7 @@ def test_a_job_with_history_goes_on_in_the_run_that_was_running(backlog):
     plan = plan_of({"s": hybrid()}, backlog="0")
     taken = savepoint_of(plan, (hybrid_record(),))
     restored = match(plan_of({"s": hybrid()}, backlog=backlog), taken)
-    assert (restored.run, restored.splits) == (1, {(0, 1): [(5, None)]})
+    assert (restored.goes_on, restored.splits) == ((1,), {(0, 1): [(5, None)]})
 
 
 def test_a_new_source_with_history_is_refused_behind_the_history():

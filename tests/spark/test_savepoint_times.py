@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from penstock.common import Configuration
 from penstock.errors import SavepointError
 from penstock.plan.phases.bounded_region import RESULTS_RUN
+from penstock.plan.physical import PipelinePlan
+from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker
@@ -17,11 +20,15 @@ from penstock.spark.sources.positions import ControlLog
 
 
 def taker(directory: Path, run: str) -> tuple[SavepointTaker, ControlLog]:
-    job: Any = SimpleNamespace(directory=SimpleNamespace(path=directory))
-    plan: Any = SimpleNamespace(name=run, index=1, readings=())
+    checkpoints = SimpleNamespace(path=directory, step=lambda _: None, is_temporary=False)
+    plan = SimpleNamespace(pipelines=(PipelinePlan(0, (1,)),), runs=())
+    job: Any = SimpleNamespace(directory=checkpoints, plan=plan, configuration=Configuration())
+    of_run: Any = SimpleNamespace(name=run, index=1, readings=(), pipeline=0)
     control = ControlLog(directory / run)
     outline: Any = None
-    return SavepointTaker(job, plan, control, outline), control
+    savepoints = JobSavepoints(job)
+    savepoints.begin(0)
+    return SavepointTaker(job, of_run, control, outline, savepoints), control
 
 
 def test_a_request_waits_until_the_results_of_the_bounded_region_are_state(tmp_path: Path) -> None:

@@ -336,6 +336,10 @@ def build(
     splits: int = 1,
     sink_named: Callable[[str], Sink] = lambda _: DiscardingSink(),
     files_of: Callable[[list[Any]], Source] | None = None,
+    *,
+    env: StreamExecutionEnvironment | None = None,
+    prefix: str = "",
+    has_history: bool = True,
 ) -> StreamExecutionEnvironment:
     """Return the program over history `records[:cut]` and then the rest, live.
 
@@ -347,8 +351,11 @@ def build(
         splits: Splits of each source.
         sink_named: Name to sink.
         files_of: Writes records to files and returns their source; None keeps them in memory.
+        env: Where to build it; None makes an environment.
+        prefix: Of the names of sources and sinks.
+        has_history: Whether the first records are a part of their own, and so backlog.
     """
-    env = StreamExecutionEnvironment.get_execution_environment(settings)
+    env = env or StreamExecutionEnvironment.get_execution_environment(settings)
     strategy = WatermarkStrategy.no_watermarks()
     if program.is_timed:
         strategy = WatermarkStrategy.for_bounded_out_of_orderness(
@@ -362,21 +369,23 @@ def build(
         return Splits(tuple(tuple(of[number::splits]) for number in range(splits)))
 
     def source(of):
+        if not has_history:
+            return part(of)
         return HybridSource.builder(part(of[:cut])).add_source(part(of[cut:])).build()
 
-    stream = env.from_source(source(records), strategy, "numbers", type_info=declared)
+    stream = env.from_source(source(records), strategy, f"{prefix}numbers", type_info=declared)
     if files_of is not None and not reads_columns(program):
         stream = stream.map(tuple)
     for step in program.steps:
         if step == "union":
             other = env.from_source(
-                source(records[::2]), strategy, "other numbers", type_info=declared
+                source(records[::2]), strategy, f"{prefix}other numbers", type_info=declared
             )
             stream = stream.union(other if files_of is None else other.map(tuple))
         else:
             stream = STEPS[step](stream, program.form)
     for sink in program.sinks:
-        SINKS[sink](stream).sink_to(sink_named(sink)).name(sink)
+        SINKS[sink](stream).sink_to(sink_named(sink)).name(f"{prefix}{sink}")
     return env
 
 

@@ -38,6 +38,9 @@ from penstock.metrics.listener import (
 LINE_INTERVAL_SECONDS = 10.0
 """Shortest time between two plain lines about the progress of one run."""
 
+_Key = tuple[str, str]
+"""(job id, pipeline)."""
+
 _BATCH = "batch"
 _NO_RUN = "job"
 _REFRESH_PER_SECOND = 4
@@ -60,20 +63,22 @@ class PlainProgress(JobListener):
         self._console = console
         self._clock = clock
         self._shows_metrics = shows_metrics
-        self._jobs: dict[str, _PlainJob] = {}
+        self._jobs: dict[_Key, _PlainJob] = {}
         self._lock = threading.RLock()
 
     def on_event(self, event: JobEvent) -> None:
         """Write the event, or delay it if it is one of many."""
         with self._lock:
-            job = self._jobs.get(event.job_id)
+            if isinstance(event, JobEnded):
+                _end(self._jobs, event)
+                return
+            job = self._jobs.get(_key(event))
             if job is None:
-                job = self._jobs[event.job_id] = _PlainJob(
+                job = self._jobs[_key(event)] = _PlainJob(
                     self._console, self._clock, shows_metrics=self._shows_metrics
                 )
-            job.on_event(event, f"{event.job_name} " if len(self._jobs) > 1 else "")
-            if isinstance(event, JobEnded):
-                del self._jobs[event.job_id]
+            is_alone = len({job_id for job_id, _ in self._jobs}) == 1
+            job.on_event(event, _label(event, names_job=not is_alone))
 
     def close(self) -> None:
         """Write the last micro-batches that were delayed."""
@@ -103,9 +108,6 @@ class _PlainJob:
         self._written: MicroBatch | None = None
 
     def on_event(self, event: JobEvent, label: str) -> None:
-        if isinstance(event, JobEnded):
-            self.close()
-            return
         self._label = label
         if isinstance(event, BatchProgress) and not event.total_tasks:
             return  # Spark has not planned tasks yet: a line with 0 of 0 tasks would be useless
@@ -161,7 +163,7 @@ class TerminalProgress(JobListener):
     """Draws a bar during a batch run, and updates one line during a live run.
 
     Starts, summaries and the switch are permanent lines before the display. There is one display: that of
-    the job that began a run first. Other jobs write lines that begin with their names.
+    the job and pipeline that began a run first. Others write lines that begin with their names.
     """
 
     def __init__(self, console: Console) -> None:
@@ -170,8 +172,8 @@ class TerminalProgress(JobListener):
         self._bar: Progress | None = None
         self._line: Live | None = None
         self._last: MicroBatch | None = None
-        self._job_id: str | None = None
-        self._others: dict[str, _PlainJob] = {}
+        self._shown: _Key | None = None
+        self._others: dict[_Key, _PlainJob] = {}
         self._lock = threading.RLock()
 
     @property
@@ -182,13 +184,15 @@ class TerminalProgress(JobListener):
     def on_event(self, event: JobEvent) -> None:
         """Update the display, or write a permanent line."""
         with self._lock:
-            if isinstance(event, RunStarted) and self._job_id is None:
-                self._job_id = event.job_id
-            if self._job_id not in (None, event.job_id):
+            if isinstance(event, RunStarted) and self._shown is None:
+                self._shown = _key(event)
+            if isinstance(event, JobEnded):
+                _end(self._others, event)
+                if self._shown is None or self._shown[0] == event.job_id:
+                    self.close()
+                    self._shown = None
+            elif self._shown not in (None, _key(event)):
                 self._of_another(event)
-            elif isinstance(event, JobEnded):
-                self.close()
-                self._job_id = None
             else:
                 self._of_the_job(event)
 
@@ -221,12 +225,11 @@ class TerminalProgress(JobListener):
                 self._write(last)
 
     def _of_another(self, event: JobEvent) -> None:
-        job = self._others.get(event.job_id)
+        job = self._others.get(_key(event))
         if job is None:
-            job = self._others[event.job_id] = _PlainJob(self._console, time.monotonic)
-        job.on_event(event, f"{event.job_name} ")
-        if isinstance(event, JobEnded):
-            del self._others[event.job_id]
+            job = self._others[_key(event)] = _PlainJob(self._console, time.monotonic)
+        is_other = self._shown is not None and self._shown[0] != event.job_id
+        job.on_event(event, _label(event, names_job=is_other))
 
     def _start(self, event: RunStarted) -> None:
         self.close()
@@ -271,6 +274,22 @@ class TerminalProgress(JobListener):
 
     def _write(self, event: JobEvent, style: str = "") -> None:
         self._console.print(Text(sentence(event, self._run), style=style), soft_wrap=True)
+
+
+def _key(event: JobEvent) -> _Key:
+    return event.job_id, event.pipeline
+
+
+def _label(event: JobEvent, *, names_job: bool) -> str:
+    """Return the begin of a line: the job if there are several, and the pipeline if the job has several."""
+    job = f"{event.job_name} " if names_job else ""
+    return job + (f"pipeline {event.pipeline} " if event.pipeline else "")
+
+
+def _end(jobs: dict[_Key, _PlainJob], event: JobEnded) -> None:
+    """Write what is delayed of a job that has ended, and forget it."""
+    for key in [key for key in jobs if key[0] == event.job_id]:
+        jobs.pop(key).close()
 
 
 def _with_pending(event: MicroBatch | None, looked: PendingInputMeasured) -> MicroBatch | None:

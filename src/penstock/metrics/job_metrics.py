@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from time import perf_counter_ns
 from typing import Any
 
 from penstock.errors import ArgumentError
@@ -26,6 +27,13 @@ class JobMetrics:
         self._metrics: dict[str, MetricValue] = {}
         self._state: dict[str, int] = {}
         self._times: dict[str, int] = {}
+        self._lap_began_ns = perf_counter_ns()
+
+    def lap_ns(self) -> int:
+        """Return the time since the last call, or else since the job began."""
+        with self._lock:
+            began, self._lap_began_ns = self._lap_began_ns, perf_counter_ns()
+            return self._lap_began_ns - began
 
     def add(
         self,

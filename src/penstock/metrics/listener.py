@@ -25,10 +25,13 @@ class JobEventBase:
     Attributes:
         job_id: The id that `JobClient.get_job_id` returns.
         job_name: Name of the job; it need not be unique.
+        pipeline: Number of the pipeline whose run it is about; empty if the job has one, or if the event
+            is about the whole job.
     """
 
     job_id: str = field(default="", kw_only=True, compare=False)
     job_name: str = field(default="", kw_only=True, compare=False)
+    pipeline: str = field(default="", kw_only=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -361,11 +364,13 @@ class JobEvents:
     Attributes:
         job_id: The job.
         job_name: Its name.
+        pipeline: Number of the pipeline, empty for the whole job.
     """
 
     job_id: str
     job_name: str
+    pipeline: str = ""
 
     def publish(self, event: JobEvent) -> None:
         """Call every listener with an event of this job."""
-        publish(replace(event, job_id=self.job_id, job_name=self.job_name))
+        publish(replace(event, job_id=self.job_id, job_name=self.job_name, pipeline=self.pipeline))

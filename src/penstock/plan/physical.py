@@ -48,6 +48,8 @@ class PlanOptions:
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
         live_engine: `execution.live.engine`.
+        pipelines_apart: Parts of the job that share no operator have runs of their own; False is the
+            layout of jobs that an earlier version began.
     """
 
     mode: RuntimeExecutionMode
@@ -74,6 +76,7 @@ class PlanOptions:
     ignores_key_kinds: bool = False
     makes_uids: bool = True
     live_engine: LiveEngine = LiveEngine.JOBS
+    pipelines_apart: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,23 @@ class LevelPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelinePlan:
+    """A part of the job that shares no operator with the rest. Pipelines run at the same time.
+
+    Attributes:
+        index: Position among the pipelines.
+        sources: Ids of its sources, in order.
+        is_region: Whether it is a bounded region, which is one batch run.
+        after: Pipelines that must have ended before it begins: it reads their results.
+    """
+
+    index: int
+    sources: tuple[int, ...]
+    is_region: bool = False
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The parts of one source that a run reads.
 
@@ -167,6 +187,8 @@ class RunPlan:
         hands_over: Whether a later run takes over its state.
         engine: What executes a live run; None for a batch run.
         engine_reason: The reason of this choice, for people.
+        pipeline: Index of its pipeline. Runs of one pipeline are executed in order.
+        after: Indexes of runs of other pipelines that must be complete before.
     """
 
     index: int
@@ -177,6 +199,8 @@ class RunPlan:
     hands_over: bool
     engine: LiveEngine | None = None
     engine_reason: str = ""
+    pipeline: int = 0
+    after: tuple[int, ...] = ()
 
     @property
     def is_bounded(self) -> bool:
@@ -214,7 +238,8 @@ class PhysicalPlan:
         channels: In order of id.
         source_operators: Source id to the operators that read it.
         source_channels: Source id to the channels it feeds directly.
-        runs: In order of execution.
+        pipelines: In order of index; those that others read come before these.
+        runs: Pipeline by pipeline, in order of execution.
         exact_subtasks: Whether results depend on the number of subtasks, so that a batch run has as
             many tasks per level.
         is_timeless: The job runs without timestamps and watermarks (FLIP-330).
@@ -233,6 +258,7 @@ class PhysicalPlan:
     channels: tuple[ChannelSpec, ...] = ()
     source_operators: tuple[tuple[int, tuple[int, ...]], ...] = ()
     source_channels: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    pipelines: tuple[PipelinePlan, ...] = ()
     runs: tuple[RunPlan, ...] = ()
     exact_subtasks: bool = False
     is_timeless: bool = False
@@ -259,17 +285,13 @@ class PhysicalPlan:
             or self.source(reading.source).parts[0].gives_results
         )
 
-    def regions(self) -> tuple[frozenset[int], ...]:
-        """Return the sources of each region, in the order in which the regions run.
+    def pipeline_of(self, run: RunPlan) -> PipelinePlan:
+        """Return the pipeline of a run."""
+        return self.pipelines[run.pipeline]
 
-        A batch run that is not the last run and does not hand over its state is a region.
-        """
-        last = len(self.runs) - 1
-        first = self.runs[0] if self.runs else None
-        if first is None or first.hands_over or first.index == last:
-            return (frozenset(source.id for source in self.sources),)
-        bounded = frozenset(reading.source for reading in first.readings)
-        return bounded, frozenset(s.id for s in self.sources) - bounded
+    def runs_of(self, pipeline: int) -> tuple[RunPlan, ...]:
+        """Return the runs of a pipeline, in order."""
+        return tuple(run for run in self.runs if run.pipeline == pipeline)
 
     def with_parts(self, changed: Callable[[Source], Source]) -> PhysicalPlan:
         """Return the plan with other parts of sources.

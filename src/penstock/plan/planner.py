@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from penstock.config.configuration import Configuration
 from penstock.graph.logical import LogicalGraph
@@ -21,6 +22,7 @@ from penstock.plan.phases.levels import assign_levels
 from penstock.plan.phases.live_engine import choose_engines
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
+from penstock.plan.phases.pipelines import find_pipelines
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.phases.uids import check_uids
 from penstock.plan.phases.unused_attributes import check_attributes
@@ -39,7 +41,8 @@ PHASES: tuple[Phase, ...] = (
     choose_parallelism,
     find_endpoints,
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
-    choose_runs,  # after choose_mode: BATCH is always one run
+    find_pipelines,  # after choose_mode: BATCH is always one pipeline
+    choose_runs,  # after find_pipelines: each has runs of its own
     choose_engines,  # after choose_runs: it depends on the parts that a run reads
     assign_levels,
     decide_time,  # after assign_levels: it reads channels
@@ -59,7 +62,19 @@ def plan_job(graph: LogicalGraph, configuration: Configuration) -> PhysicalPlan:
         ConfigError: A setting cannot be used.
         GraphError: The program cannot run as configured.
     """
-    plan = PhysicalPlan(graph, plan_options(configuration))
+    return _planned(PhysicalPlan(graph, plan_options(configuration)))
+
+
+def as_one_sequence(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return the plan with the runs of versions without pipelines, which ran one after the other.
+
+    A checkpoint directory that such a version began goes on with them.
+    """
+    options = replace(plan.options, pipelines_apart=False)
+    return _planned(PhysicalPlan(plan.graph, options))
+
+
+def _planned(plan: PhysicalPlan) -> PhysicalPlan:
     for phase in PHASES:
         plan = phase(plan)
     return plan

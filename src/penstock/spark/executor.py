@@ -1,62 +1,41 @@
-"""Executes plans on Spark. A job executes its runs in order, in a separate thread."""
+"""Executes plans on Spark. A job executes its pipelines in a separate thread."""
 
 from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 from penstock.api.environment.completable_future import CompletableFuture
-from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus, RunSummary
+from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
-from penstock.connectors.blocking_result import with_stored_result
 from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.graph.backlog_end import Cut
-from penstock.metrics.listener import (
-    JobEnded,
-    JobEvents,
-    Restarting,
-    Resumed,
-    RunFinished,
-    RunStarted,
-)
-from penstock.plan.hand_over import HandOver
+from penstock.metrics.listener import JobEnded, JobEvents, Restarting, Resumed
 from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
-from penstock.plan.physical import PhysicalPlan, RunPlan
-from penstock.program.run_settings import LiveEngine, RunKind
-from penstock.runtime.task.report import Report
-from penstock.spark.driver.batch_run import BatchRun
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.run_settings import RunKind
 from penstock.spark.driver.dependencies import (
     ship_dependencies,
     worker_executable,
 )
-from penstock.spark.driver.recovery import Restored
 from penstock.spark.driver.restart_policy import Restarts
-from penstock.spark.driver.restore import restore, state_files_of
+from penstock.spark.driver.restore import restore
+from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.failures.translation import ended_job_error, translate
-from penstock.spark.job.hand_over import read_hand_over, verified_files
 from penstock.spark.job.job_directory import JobDirectory
-from penstock.spark.live.engine import engine_of
-from penstock.spark.live.epochs.epoch_run import EpochRun, recommit
-from penstock.spark.live.live_run import LiveRun
-from penstock.spark.live.run_bounds import Predecessor
-from penstock.spark.live.superseded_state import is_superseded, remove_superseded
+from penstock.spark.pipeline_runs import JobCounts
+from penstock.spark.pipelines import Pipelines
+from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
-from penstock.spark.savepoints.savepoint_writer import STOPPED
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import job_settings
 from penstock.spark.sources.column_names import check_sources
 from penstock.spark.sources.missing_files import check_files_there
-
-_LIVE_RUNS: dict[LiveEngine, type[LiveRun | EpochRun]] = {
-    LiveEngine.JOBS: EpochRun,
-    LiveEngine.QUERY: LiveRun,
-}
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 
@@ -97,7 +76,7 @@ class SparkJobClient:
         events: JobEvents,
         restored: Restored | None,
     ) -> None:
-        session = get_session(configuration)
+        session = get_session(configuration, len(plan.pipelines))
         check_sources(session, plan)
         workers = ship_dependencies(session, configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
@@ -117,8 +96,7 @@ class SparkJobClient:
         )
         self._status = JobStatus.CREATED
         self._result = CompletableFuture[JobExecutionResult]()
-        self._summaries: list[RunSummary] = []
-        self._operator_records: dict[str, int] = {}
+        self._counts = JobCounts()
         self._thread = threading.Thread(
             target=self._main, name=f"penstock-{directory.job_id}", daemon=True
         )
@@ -200,8 +178,8 @@ class SparkJobClient:
         return JobExecutionResult(
             self.get_job_id(),
             int(seconds * 1000),
-            tuple(self._summaries),
-            self._operator_records,
+            tuple(self._counts.summaries),
+            self._counts.operator_records,
             self._job.metrics.results(),
         )
 
@@ -233,55 +211,19 @@ class SparkJobClient:
     def _run_all(self) -> None:
         job = self._job
         if self._directory.step("finished") is not None:
-            self._job.events.publish(Resumed("finished; there is nothing left to do"))
+            job.events.publish(Resumed("finished; there is nothing left to do"))
             return
         stopped = self._directory.step(STOPPED)
         if stopped is not None:
-            self._job.events.publish(
-                Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}")
-            )
+            job.events.publish(Resumed(f"stopped with savepoint {stopped['savepoint']}; {_GO_ON}"))
             return
-        self._recover_sinks()
+        Pipelines(job, JobSavepoints(job), self._counts).recover()
+        job.sinks.recover()
         self._check_sources()
-        handed = HandOver()
-        state_files: list[Path] | None = None
-        restored = job.restored
-        if restored is not None:
-            handed = restored.handed
-            state_files = self._needed(state_files_of(self._directory, restored), restored.run)
-            job.remember_read(restored.read)
-        ended: float | None = None
-        for run in job.plan.runs[0 if restored is None else restored.run :]:
-            done = self._directory.step(f"run-{run.index}.done")
-            if done is None:
-                job.check_cancelled()
-                job.plan = job.plan.with_parts(
-                    lambda part: with_stored_result(
-                        part, lambda read: read.found_in(job.directory.path)
-                    )
-                )
-                self._summaries.append(self._execute(run, handed, state_files, ended))
-                if self._directory.step(STOPPED) is not None:
-                    return
-                ended = time.monotonic()
-                done = self._directory.step(f"run-{run.index}.done")
-            if done is not None and run.hands_over:
-                job.remember_read(job.pinned_by(run).files)
-                snapshot = self._directory.path / f"run-{run.index}" / "snapshot"
-                handed = read_hand_over(done)
-                recorded = done["state_files"]
-                state_files = self._needed([snapshot / name for name in recorded], run.index + 1)
-                if state_files:
-                    state_files = verified_files(snapshot, recorded)
-        self._directory.record("finished", {"runs": len(job.plan.runs)})
-        failpoint("job.finished")
-
-    def _needed(self, files: list[Path], run: int) -> list[Path]:
-        """Return files of initial state, or none if the checkpoint of the run contains the state."""
-        if not is_superseded(self._directory, run):
-            return files
-        remove_superseded(self._directory, files)
-        return []
+        Pipelines(job, JobSavepoints(job), self._counts).execute()
+        if self._directory.step(STOPPED) is None:
+            self._directory.record("finished", {"runs": len(job.plan.runs)})
+            failpoint("job.finished")
 
     def _check_sources(self) -> None:
         """Decide the ends of backlog, and check that the files of later runs exist."""
@@ -301,67 +243,3 @@ class SparkJobClient:
         for run in job.plan.runs:
             if self._directory.step(f"run-{run.index}.pinned") is None:
                 check_files_there(job.plan, run)
-
-    def _recover_sinks(self) -> None:
-        """Finish the commits of an earlier driver before new output is staged."""
-        job = self._job
-        for run in job.plan.runs:
-            staged = self._directory.step(f"run-{run.index}.staged")
-            done = self._directory.step(f"run-{run.index}.done")
-            if staged is not None and done is None:
-                BatchRun(job, run).execute()
-            if done is None and run.kind is RunKind.LIVE:
-                recommit(job, run)
-            if done is not None or staged is not None:
-                self._job.events.publish(Resumed(f"run {run.index} ({run.name}) was complete"))
-            elif self._directory.step(f"run-{run.index}.pinned") is not None:
-                how = "begins again" if run.kind is RunKind.BATCH else "goes on"
-                self._job.events.publish(Resumed(f"run {run.index} ({run.name}) {how}"))
-        job.sinks.recover()
-
-    def _execute(
-        self,
-        run: RunPlan,
-        handed: HandOver,
-        state_files: list[Path] | None,
-        ended: float | None,
-    ) -> RunSummary:
-        reads = ", ".join(
-            self._job.plan.source(r.source).parts[part].describe()
-            for r in run.readings
-            for part in r.parts
-        )
-        kind = run.kind.name.lower()
-        self._job.events.publish(RunStarted(run.name, kind, reads, run.is_bounded))
-        started = time.monotonic()
-        executed: BatchRun | LiveRun | EpochRun
-        if run.kind is RunKind.BATCH:
-            executed = BatchRun(self._job, run)
-        else:
-            live = _LIVE_RUNS[engine_of(self._directory.path, run)]
-            executed = live(self._job, run, Predecessor(handed, state_files, ended))
-        try:
-            summary = executed.execute()
-        except JobCancelledError:
-            seconds = time.monotonic() - started
-            self._job.events.publish(
-                RunFinished(run.name, kind, executed.report.records_read, seconds)
-            )
-            raise
-        except BaseException:
-            self._count_failed(run, executed.report, time.monotonic() - started)
-            raise
-        self._add(executed.report.operator_records)
-        self._job.events.publish(RunFinished(run.name, kind, summary.records, summary.seconds))
-        return summary
-
-    def _count_failed(self, run: RunPlan, report: Report, seconds: float) -> None:
-        """Add the committed counts of a failed attempt to the result of the job."""
-        self._add(report.operator_records)
-        if report.records_read:
-            kind = run.kind.name.lower()
-            self._summaries.append(RunSummary(run.name, kind, report.records_read, seconds))
-
-    def _add(self, counts: dict[str, int]) -> None:
-        for uid, count in counts.items():
-            self._operator_records[uid] = self._operator_records.get(uid, 0) + count

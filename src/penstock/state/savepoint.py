@@ -15,8 +15,8 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -199,6 +199,29 @@ class Savepoint:
                 ),
             }
         )
+
+
+def merged(parts: Sequence[Savepoint]) -> Savepoint:
+    """Return the manifest over parts of one savepoint, which different pipelines of the job have added.
+
+    Args:
+        parts: At least one. A source is recorded by each; the part that reads it knows its position.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    sources: dict[str, SourceRecord] = {}
+    for record in (record for part in parts for record in part.sources):
+        if record.uid not in sources or record.part is not None or record.read:
+            sources[record.uid] = record
+    return replace(
+        parts[0],
+        run=", ".join(dict.fromkeys(part.run for part in parts)),
+        drained=any(part.drained for part in parts),
+        sources=tuple(sources.values()),
+        watermarks=tuple(mark for part in parts for mark in part.watermarks),
+        memory={uid: value for part in parts for uid, value in part.memory.items()},
+        files=tuple(file for part in parts for file in part.files),
+    )
 
 
 def is_number(uid: str, name: str) -> bool:

@@ -116,7 +116,10 @@ class _Job:
         self._state: list[bytes] = []
 
     def run(self) -> Results:
+        # Pipelines share nothing, so one after the other gives the answers of all at the same time.
         for run in self._plan.runs:
+            if run == self._plan.runs_of(run.pipeline)[0]:
+                self._handed, self._state = HandOver(), []
             stage = InProcessSinkStage(
                 self._results, self._sinks, [sink.uid for sink in self._plan.sinks]
             )

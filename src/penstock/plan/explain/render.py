@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.plan.explain.chaining import LOCAL
+from penstock.plan.phases.pipelines import have_company
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
@@ -23,7 +24,7 @@ def render_text(plan: PhysicalPlan) -> str:
         "",
         "runs",
     ]
-    lines += [f"  {_run(plan, run)}" for run in plan.runs]
+    lines += _runs(plan)
     lines += ["", "levels"]
     for level in plan.levels:
         lines.append(f"  level {level.level}")
@@ -87,6 +88,17 @@ def _operators(plan: PhysicalPlan) -> Iterator[OperatorSpec]:
         yield from level.operators
 
 
+def _runs(plan: PhysicalPlan) -> Iterator[str]:
+    """Yield a line per run, below one per pipeline if several run at the same time."""
+    is_told = have_company(plan)
+    for pipeline in plan.pipelines:
+        if is_told:
+            waits = ", ".join(str(index) for index in pipeline.after)
+            yield f"  pipeline {pipeline.index}" + (f", behind pipeline {waits}" if waits else "")
+        for run in plan.runs_of(pipeline.index):
+            yield f"  {'  ' if is_told else ''}{_run(plan, run)}"
+
+
 def _run(plan: PhysicalPlan, run: RunPlan) -> str:
     reads = "; ".join(
         f"{plan.source(r.source).name} ("
@@ -100,7 +112,7 @@ def _run(plan: PhysicalPlan, run: RunPlan) -> str:
         else ("then ends" if run.is_bounded else "and goes on until it is stopped")
     )
     operators = ""
-    if len(plan.regions()) > 1:
+    if len(plan.pipelines) > 1:
         names = [op.name for level in region_of(plan, run).levels for op in level.operators]
         operators = f", runs {', '.join(names)}"
     return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}{operators}, {end}"

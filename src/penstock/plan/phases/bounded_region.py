@@ -86,11 +86,6 @@ def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     return replace(plan, graph=made.graph(), decisions=plan.decisions + decisions)
 
 
-def is_result(node: Node) -> bool:
-    """Return whether a source reads the results of the bounded region."""
-    return node.source is not None and node.source.gives_results
-
-
 @dataclass(slots=True)
 class _Cut:
     """Builds the cut graph. Old nodes keep their order; new nodes get the following ids.

@@ -1,12 +1,12 @@
-"""Phases: choose the runtime mode and the runs of the job (FLIP-327 §2.2, FLIP-309).
+"""Phases: choose the runtime mode of the job, and the runs of each pipeline (FLIP-327 §2.2, FLIP-309).
 
-| mode | interval-during-backlog | runs |
+| mode | interval-during-backlog | runs of a pipeline |
 |---|---|---|
 | BATCH | any | one batch run over everything |
 | STREAMING | unset or > 0 | live runs only: one per part of a hybrid source |
 | STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
 
-In STREAMING mode a batch run over the bounded region (`plan.phases.bounded_region`), if there is one, is first.
+A bounded region (`plan.phases.bounded_region`) is a pipeline of one batch run in STREAMING mode.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
-from penstock.plan.phases.bounded_region import (
-    RESULTS_RUN,
-    end_of_stream_operators,
-    is_result,
-    region_sources,
+from penstock.plan.phases.bounded_region import RESULTS_RUN, end_of_stream_operators
+from penstock.plan.phases.edges import sources_of
+from penstock.plan.physical import (
+    Decision,
+    PhysicalPlan,
+    PipelinePlan,
+    Reading,
+    RunPlan,
+    SourcePlan,
 )
-from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan
-from penstock.program.operators import SOURCE
 from penstock.program.run_settings import RunKind
 
 
@@ -51,38 +53,61 @@ def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
 
 
 def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
-    """Split the job into runs. After `choose_mode`."""
+    """Split every pipeline into runs. After `find_pipelines`."""
     if plan.mode is RuntimeExecutionMode.BATCH:
         return _batch_only(plan)
-    bounded, plan = _bounded_region(plan)
-    if bounded is not None and len(bounded.readings) == len(plan.sources):
-        return plan
-    results = {node.id for node in plan.graph.of_kind(SOURCE) if is_result(node)}
-    without_backlog = [
-        source
-        for source in plan.sources
-        if len(source.parts) == 1 and source.id not in results | _read_by(bounded)
-    ]
+    plan = replace(plan, runs=())
+    for pipeline in plan.pipelines:
+        runs, decisions = _runs_of(plan, pipeline)
+        after = tuple(run.index for run in plan.runs if run.pipeline in pipeline.after)
+        first, *later = (replace(run, pipeline=pipeline.index) for run in runs)
+        plan = replace(plan, runs=(*plan.runs, replace(first, after=after), *later))
+        for decision in decisions:
+            plan = _decided(plan, decision)
+    return plan
+
+
+_Runs = tuple[list[RunPlan], list[Decision]]
+
+
+def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> _Runs:
+    """Return the runs of a pipeline, and why."""
+    first = len(plan.runs)
+    sources = [plan.source(source) for source in pipeline.sources]
+    if pipeline.is_region:
+        return _bounded_region(plan, first, sources)
+    results = [source for source in sources if source.parts[0].gives_results]
+    left = [source for source in sources if source not in results]
+    without_backlog = [source for source in left if len(source.parts) == 1]
     if not plan.options.backlog_as_batch:
         reason = "execution.checkpointing.interval-during-backlog is not 0"
-        return _live_only(plan, bounded, reason)
-    if without_backlog:
+    elif without_backlog:
         reason = (
             f"source {without_backlog[0].name!r} has no backlog: only the parts of a "
             "HybridSource before its last are, and the job leaves backlog when all sources have"
         )
-        return _live_only(plan, bounded, reason)
-    first = 0 if bounded is None else 1
-    left = [source for source in plan.sources if source.id not in _read_by(bounded)]
+    elif results and plan.options.pipelines_apart:
+        reason = (
+            "results of a bounded region come before the history of what reads them, and a batch "
+            "run would read both in order of time"
+        )
+    else:
+        return _history_then_live(plan, first, results, left)
+    return _live_only(plan, first, results, left, reason)
+
+
+def _history_then_live(
+    plan: PhysicalPlan, first: int, results: list[SourcePlan], left: list[SourcePlan]
+) -> _Runs:
     history = RunPlan(
         first,
         "history",
         RunKind.BATCH,
         tuple(
             Reading(s.id, (0,), ends=True)
-            if s.id in results
+            if s in results
             else Reading(s.id, tuple(range(len(s.parts) - 1)), ends=False)
-            for s in left
+            for s in sorted([*results, *left], key=_id)
         ),
         final_results_only=plan.options.latest_in_backlog,
         hands_over=True,
@@ -91,28 +116,20 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
         first + 1,
         "live",
         RunKind.LIVE,
-        tuple(
-            Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded)
-            for s in left
-            if s.id not in results
-        ),
+        tuple(Reading(s.id, (len(s.parts) - 1,), ends=s.parts[-1].is_bounded) for s in left),
         final_results_only=False,
         hands_over=False,
     )
-    decided = _decided(
-        replace(plan, runs=(*(() if bounded is None else (bounded,)), history, live)),
+    return [history, live], [
         Decision(
             f"run {first} (history)",
             "batch",
             "execution.checkpointing.interval-during-backlog is 0 and every source has backlog",
         ),
-    )
-    return _decided(
-        decided,
         Decision(
             f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
         ),
-    )
+    ]
 
 
 def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
@@ -130,61 +147,50 @@ def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
-def _bounded_region(plan: PhysicalPlan) -> tuple[RunPlan | None, PhysicalPlan]:
-    """Return the batch run of the bounded region, None if there is no such region."""
-    region = region_sources(plan.graph)
-    if not region:
-        return None, plan
+def _bounded_region(plan: PhysicalPlan, first: int, sources: list[SourcePlan]) -> _Runs:
+    """Return the batch run of a bounded region."""
     run = RunPlan(
-        0,
+        first,
         "bounded",
         RunKind.BATCH,
-        tuple(
-            Reading(s.id, tuple(range(len(s.parts))), ends=True)
-            for s in plan.sources
-            if s.id in region
-        ),
+        tuple(Reading(s.id, tuple(range(len(s.parts))), ends=True) for s in sources),
         final_results_only=False,
         hands_over=False,
     )
-    operators = ", ".join(repr(node.name) for node in end_of_stream_operators(plan.graph))
-    reason = f"{operators} answers only at the end of its input, which has one"
-    decided = _decided(plan, Decision("run 0 (bounded)", "batch", reason))
-    return run, replace(decided, runs=(run,))
-
-
-def _results_run(plan: PhysicalPlan, results: list[int]) -> RunPlan:
-    """Return the run that reads the results of the bounded region; they are backlog."""
-    return RunPlan(
-        1,
-        RESULTS_RUN,
-        RunKind.BATCH if plan.options.backlog_as_batch else RunKind.LIVE,
-        tuple(Reading(source, (0,), ends=True) for source in results),
-        final_results_only=False,
-        hands_over=True,
+    inside = {source.id for source in sources}
+    operators = ", ".join(
+        repr(node.name)
+        for node in end_of_stream_operators(plan.graph)
+        if inside.issuperset(sources_of(plan.graph, node))
     )
+    reason = f"{operators} answers only at the end of its input, which has one"
+    return [run], [Decision(f"run {first} (bounded)", "batch", reason)]
 
 
-def _read_by(bounded: RunPlan | None) -> set[int]:
-    return set() if bounded is None else {reading.source for reading in bounded.readings}
-
-
-def _live_only(plan: PhysicalPlan, bounded: RunPlan | None, reason: str) -> PhysicalPlan:
+def _live_only(
+    plan: PhysicalPlan,
+    first: int,
+    results: list[SourcePlan],
+    left: list[SourcePlan],
+    reason: str,
+) -> _Runs:
     """Plan one live run per part, aligned at the end: a source with fewer parts starts later.
 
     A run reads one part of a source only, because reading two at a time would lose the order per
-    key. The results of the bounded region have a separate run before.
+    key. The results of the bounded region, which are backlog, have a separate run before.
     """
-    results = {node.id for node in plan.graph.of_kind(SOURCE) if is_result(node)}
-    left = [source for source in plan.sources if source.id not in results | _read_by(bounded)]
-    count = max((len(source.parts) for source in left), default=1)
-    runs: list[RunPlan] = [] if bounded is None else [bounded]
+    runs: list[RunPlan] = []
+    decisions: list[Decision] = []
     if results:
-        runs.append(_results_run(plan, sorted(results)))
+        kind = RunKind.BATCH if plan.options.backlog_as_batch else RunKind.LIVE
+        read = tuple(Reading(source.id, (0,), ends=True) for source in results)
+        runs.append(
+            RunPlan(first, RESULTS_RUN, kind, read, final_results_only=False, hands_over=True)
+        )
         reason_first = "what reads the results has all of them before other records"
-        name, kind = f"run 1 ({RESULTS_RUN})", runs[1].kind.name.lower()
-        plan = _decided(plan, Decision(name, kind, reason_first))
-    first = len(runs)
+        name = f"run {first} ({RESULTS_RUN})"
+        decisions.append(Decision(name, kind.name.lower(), reason_first))
+    count = max((len(source.parts) for source in left), default=1)
     for index in range(count):
         readings = []
         for source in left:
@@ -194,21 +200,21 @@ def _live_only(plan: PhysicalPlan, bounded: RunPlan | None, reason: str) -> Phys
                 ends = last and source.parts[-1].is_bounded
                 readings.append(Reading(source.id, (part,), ends=ends))
         is_last = index == count - 1
-        name = "live" if is_last else "history"
-        runs.append(
-            RunPlan(
-                first + index,
-                name,
-                RunKind.LIVE,
-                tuple(readings),
-                final_results_only=False,
-                hands_over=not is_last,
-            )
+        run = RunPlan(
+            first + len(runs),
+            "live" if is_last else "history",
+            RunKind.LIVE,
+            tuple(readings),
+            final_results_only=False,
+            hands_over=not is_last,
         )
-    plan = replace(plan, runs=tuple(runs))
-    for run in runs[first:]:
-        plan = _decided(plan, Decision(f"run {run.index} ({run.name})", "live", reason))
-    return plan
+        runs.append(run)
+        decisions.append(Decision(f"run {run.index} ({run.name})", "live", reason))
+    return runs, decisions
+
+
+def _id(source: SourcePlan) -> int:
+    return source.id
 
 
 def _decided(plan: PhysicalPlan, decision: Decision) -> PhysicalPlan:

@@ -1,4 +1,4 @@
-"""The region of a plan that one run executes: all of it, or one side of `plan.phases.bounded_region`."""
+"""The region of a plan that one run executes: the operators and channels of its pipeline."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ class Region:
 
 def region_of(plan: PhysicalPlan, run: RunPlan) -> Region:
     """Return the region of a run."""
-    regions = plan.regions()
-    if len(regions) == 1:
-        return Region(plan.levels, plan.channels, regions[0])
-    sources = regions[0] if run.index == 0 else regions[1]
+    sources = frozenset(plan.pipeline_of(run).sources)
+    if len(plan.pipelines) == 1:
+        return Region(plan.levels, plan.channels, sources)
     levels = [
         LevelPlan(
             level.level,

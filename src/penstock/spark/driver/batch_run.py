@@ -214,7 +214,7 @@ class BatchRun:
     ) -> StagedEpoch:
         failures = self._job.directory.run_directory(self._run.index, "failures")
         with FinalFailure(self._job.session.sparkContext, failures) as final:
-            tracker = _ProgressThread(self._job, final)
+            tracker = _ProgressThread(self._job, self._run.index, final)
             tracker.start()
             try:
                 return self._job.sinks.stage(frames, snapshot, last_level)
@@ -230,14 +230,14 @@ class BatchRun:
 class _ProgressThread(threading.Thread):
     """Watches Spark's tasks, publishes progress, and cancels the job on request or on a final failure."""
 
-    def __init__(self, job: JobContext, final: FinalFailure) -> None:
+    def __init__(self, job: JobContext, run: int, final: FinalFailure) -> None:
         super().__init__(name="penstock-progress", daemon=True)
         self._job = job
         self._final = final
         self._finished = threading.Event()
         self._begin = time.monotonic()
         context = job.session.sparkContext
-        self._group = f"penstock-{job.directory.job_id}"
+        self._group = f"penstock-{job.directory.job_id}-{run}"
         context.setJobGroup(self._group, "penstock batch run", interruptOnCancel=True)
 
     def run(self) -> None:

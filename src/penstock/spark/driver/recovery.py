@@ -9,18 +9,16 @@ indistinguishable ones is always an error.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from penstock.errors import CallSite, SavepointMismatchError
 from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
 from penstock.plan.hand_over import HandOver
-from penstock.plan.physical import PhysicalPlan, Reading, RunPlan
+from penstock.plan.phases.regions import region_of
+from penstock.plan.physical import PhysicalPlan, PipelinePlan, Reading, RunPlan
 from penstock.program.run_settings import RunKind
-from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
+from penstock.spark.driver.restored import Files, Restored
 from penstock.spark.sources.pinned_files import PinnedFiles
-from penstock.spark.sources.read_context import Names
 from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
@@ -28,77 +26,6 @@ from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_
 _IGNORE_STATE = "execution.state-recovery.ignore-unclaimed-state"
 _IGNORE_POSITIONS = "execution.state-recovery.ignore-source-positions"
 _EVERY_SUBTASK = -1
-
-Files = dict[tuple[int, int], PinnedFiles]
-Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The state and positions that a new job takes over.
-
-    Attributes:
-        savepoint: Path of the savepoint.
-        run: Index of the run that continues; earlier runs are not executed.
-        handed: Watermarks and memory.
-        state_files: Names of the state files in the directory `restored`.
-        splits: (source id, part) to position and end of every split.
-        left: (source id, part) to the bounded files still to read.
-        read: (source id, part) to the files already read.
-        read_frames: Sources whose batch DataFrame is already read.
-        names: (source id, part) to the ids of the splits, of sources that name them.
-    """
-
-    savepoint: str
-    run: int
-    handed: HandOver
-    state_files: tuple[str, ...] = ()
-    splits: Splits = field(default_factory=dict)
-    left: Files = field(default_factory=dict)
-    read: Files = field(default_factory=dict)
-    read_frames: frozenset[int] = frozenset()
-    names: dict[tuple[int, int], Names] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the form to record."""
-        return {
-            "savepoint": self.savepoint,
-            "run": self.run,
-            "handed": {
-                "watermarks": describe_watermarks(self.handed.watermarks),
-                "memory": self.handed.memory,
-            },
-            "state_files": list(self.state_files),
-            "splits": [[*key, splits] for key, splits in self.splits.items()],
-            "left": [[*key, files.to_json()] for key, files in self.left.items()],
-            "read": [[*key, files.to_json()] for key, files in self.read.items()],
-            "read_frames": sorted(self.read_frames),
-            **({"names": [[*key, each] for key, each in self.names.items()]} if self.names else {}),
-        }
-
-    @classmethod
-    def from_json(cls, recorded: dict[str, Any]) -> Restored:
-        """Return the object that `to_json` encoded."""
-        left, read = (
-            {(source, part): PinnedFiles.from_json(files) for source, part, files in recorded[name]}
-            for name in ("left", "read")
-        )
-        return cls(
-            savepoint=recorded["savepoint"],
-            run=recorded["run"],
-            handed=read_hand_over(recorded["handed"]),
-            state_files=tuple(recorded["state_files"]),
-            splits={
-                (source, part): [(at, end) for at, end in splits]
-                for source, part, splits in recorded["splits"]
-            },
-            left=left,
-            read=read,
-            read_frames=frozenset(recorded["read_frames"]),
-            names={
-                (source, part): tuple(names) for source, part, names in recorded.get("names", ())
-            },
-        )
 
 
 def match_savepoint(
@@ -135,7 +62,7 @@ def match_savepoint(
     records = {ids[each.uid]: each for each in savepoint.sources if each.uid in ids}
     for source, record in records.items():
         _check_kinds(plan, source, record)
-    run = _run_that_goes_on(plan, records)
+    goes_on, skips = _runs_that_go_on(plan, savepoint, records)
     going_on: dict[tuple[int, int], ResumedPart] = {}
     read: Files = {}
     for source, record in records.items():
@@ -148,7 +75,8 @@ def match_savepoint(
         going_on[source, record.part] = resumed or ResumedPart()
     return Restored(
         savepoint=str(path),
-        run=run.index,
+        goes_on=goes_on,
+        skips=skips,
         handed=HandOver(_watermarks(plan, savepoint), dict(savepoint.memory)),
         state_files=tuple(file.name for file in savepoint.files),
         splits={key: each.splits for key, each in going_on.items() if each.splits is not None},
@@ -262,19 +190,55 @@ def _check_kinds(plan: PhysicalPlan, source: int, record: SourceRecord) -> None:
         )
 
 
-def _run_that_goes_on(plan: PhysicalPlan, records: dict[int, SourceRecord]) -> RunPlan:
-    """Return the live run that reads the same parts of sources as the savepoint's.
+def _runs_that_go_on(
+    plan: PhysicalPlan, savepoint: Savepoint, records: dict[int, SourceRecord]
+) -> tuple[tuple[int, ...], frozenset[int]]:
+    """Return the run of each pipeline that goes on, and the runs before them, which are left out.
+
+    A pipeline of which the savepoint has nothing begins at its beginning. A bounded region was complete
+    when the savepoint was taken.
+
+    Raises:
+        SavepointMismatchError: No run fits, or a source would lose its beginning.
+    """
+    goes_on: list[int] = []
+    skips: set[int] = set()
+    for pipeline in plan.pipelines:
+        runs = plan.runs_of(pipeline.index)
+        known = {source: records[source] for source in pipeline.sources if source in records}
+        if pipeline.is_region and len(plan.pipelines) > 1:
+            skips |= {run.index for run in runs if known}
+        elif known or len(plan.pipelines) == 1 or _has_state(plan, pipeline, savepoint):
+            run = _run_that_goes_on(plan, pipeline, known)
+            goes_on.append(run.index)
+            skips |= {before.index for before in runs if before.index < run.index}
+        elif skips.intersection(runs[0].after):
+            raise _behind_history(plan, pipeline.sources[0], runs[0])
+    return tuple(goes_on), frozenset(skips)
+
+
+def _has_state(plan: PhysicalPlan, pipeline: PipelinePlan, savepoint: Savepoint) -> bool:
+    with_state = {*savepoint.operators_with_state}
+    levels = region_of(plan, plan.runs_of(pipeline.index)[0]).levels
+    return any(op.uid in with_state for level in levels for op in level.operators)
+
+
+def _run_that_goes_on(
+    plan: PhysicalPlan, pipeline: PipelinePlan, records: dict[int, SourceRecord]
+) -> RunPlan:
+    """Return the live run of a pipeline that reads the same parts of sources as the savepoint's.
 
     Raises:
         SavepointMismatchError: There is none, or a source would lose its beginning.
     """
+    runs = plan.runs_of(pipeline.index)
     fitting = [
         run
-        for run in plan.runs
+        for run in runs
         if run.kind is RunKind.LIVE and all(_fits(run.readings, s, r) for s, r in records.items())
     ]
     if not fitting:
-        runs = ", ".join(f"{run.name} ({run.kind.name.lower()})" for run in plan.runs)
+        described = ", ".join(f"{run.name} ({run.kind.name.lower()})" for run in runs)
         parts = "; ".join(
             f"{r.uid!r} in part {r.part + 1} of {len(r.kinds)}"
             for r in records.values()
@@ -282,20 +246,25 @@ def _run_that_goes_on(plan: PhysicalPlan, records: dict[int, SourceRecord]) -> R
         )
         raise SavepointMismatchError(
             f"no live run of this job reads what the savepoint was reading ({parts}); its runs "
-            f"are {runs}",
+            f"are {described}",
             hint="Start from a savepoint in STREAMING mode, with the sources it was taken with.",
         )
     run = fitting[0]
-    for source in plan.sources:
-        begins = [r.parts[0] for r in run.readings if r.source == source.id]
-        if source.id not in records and begins and begins[0] > 0:
-            raise SavepointMismatchError(
-                f"source {source.name!r} is not in the savepoint, and the job goes on in its run "
-                f"{run.name!r}, behind the history of that source",
-                hint="Add the source without its history, or start the job without a savepoint.",
-                origin=source.origin,
-            )
+    for source in pipeline.sources:
+        begins = [r.parts[0] for r in run.readings if r.source == source]
+        if source not in records and begins and begins[0] > 0:
+            raise _behind_history(plan, source, run)
     return run
+
+
+def _behind_history(plan: PhysicalPlan, source: int, run: RunPlan) -> SavepointMismatchError:
+    described = plan.source(source)
+    return SavepointMismatchError(
+        f"source {described.name!r} is not in the savepoint, and the job goes on in its run "
+        f"{run.name!r}, behind the history of that source",
+        hint="Add the source without its history, or start the job without a savepoint.",
+        origin=described.origin,
+    )
 
 
 def _fits(readings: Iterable[Reading], source: int, record: SourceRecord) -> bool:

@@ -18,7 +18,8 @@ from penstock.errors import SavepointError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import JobEvents, Resumed
 from penstock.plan.physical import PhysicalPlan
-from penstock.spark.driver.recovery import Restored, match_savepoint
+from penstock.spark.driver.recovery import match_savepoint
+from penstock.spark.driver.restored import Restored
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.state.savepoint import read_savepoint, restore_state
 

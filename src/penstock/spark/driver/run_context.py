@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field, replace
 from functools import partial
-from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -20,10 +19,11 @@ from penstock.metrics.profile import WALL
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
+from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.patience import until_cancelled
-from penstock.spark.driver.recovery import Restored
+from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
@@ -36,7 +36,7 @@ from penstock.wire import user_code
 
 @dataclass(slots=True)
 class JobContext:
-    """One job in this driver.
+    """One job in this driver, or one pipeline of it.
 
     Attributes:
         session: Spark.
@@ -52,8 +52,7 @@ class JobContext:
         attempt: How often the job was restarted in this process.
         counted: Index of a run to the last of its epochs that is in the metrics.
         workers: What the job brings along beside its program, None if nothing.
-        reported_ns: When metrics were reported last, or else the job began, on the clock of
-            `perf_counter_ns`.
+        pool: Spark's scheduler pool of what the pipeline runs; None is the default.
     """
 
     session: SparkSession
@@ -69,7 +68,31 @@ class JobContext:
     attempt: int = 0
     counted: dict[int, int] = field(default_factory=dict)
     workers: WorkerEnvironment | None = None
-    reported_ns: int = field(default_factory=perf_counter_ns)
+    pool: str | None = None
+
+    def of_pipeline(self, pipeline: int, cancelled: threading.Event) -> JobContext:
+        """Return the context of one pipeline; pipelines share all but what runs add to.
+
+        Args:
+            pipeline: Index of the pipeline.
+            cancelled: Set when the pipeline should stop.
+        """
+        if len(self.plan.pipelines) == 1:
+            return replace(self, cancelled=cancelled, earlier=dict(self.earlier))
+        sources = {*self.plan.pipelines[pipeline].sources}
+        sinks = {
+            channel.target_operator
+            for channel in self.plan.channels
+            if channel.target_level == SINK_LEVEL and sources.issuperset(channel.sources)
+        }
+        return replace(
+            self,
+            cancelled=cancelled,
+            earlier=dict(self.earlier),
+            sinks=self.sinks.restricted_to(sinks),
+            events=replace(self.events, pipeline=str(pipeline)),
+            pool=f"penstock-{self.directory.job_id}-{pipeline}",
+        )
 
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""
@@ -91,11 +114,8 @@ class JobContext:
         if epoch <= self.counted.get(run, -1):
             return
         self.counted[run] = epoch
-        now_ns = perf_counter_ns()
-        times = {**report.times, WALL: now_ns - self.reported_ns}
-        self.reported_ns = now_ns
         metrics = self.metrics
-        metrics.add(report.metrics, report.state, times)
+        metrics.add(report.metrics, report.state, {**report.times, WALL: metrics.lap_ns()})
         reported = MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds())
         self.events.publish(reported)
 
@@ -194,7 +214,7 @@ class JobContext:
         splits: dict[str, Any] = {}
         names: dict[str, Any] = {}
         restored = self.restored
-        goes_on = restored is not None and restored.run == run.index
+        goes_on = restored is not None and run.index in restored.goes_on
         for reading in run.readings:
             source = self.plan.source(reading.source)
             for part in reading.parts:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Collection
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter_ns
@@ -47,7 +49,7 @@ class StagedEpoch:
 
 
 class SinkStage:
-    """The sinks of one job. Spark tasks stage their output; the driver commits it."""
+    """The sinks of one job or pipeline. Spark tasks stage their output; the driver commits it."""
 
     def __init__(
         self,
@@ -74,9 +76,16 @@ class SinkStage:
         }
         self._payload = Payload.of(self._contexts, workers)
         self._parallelism = plan.options.parallelism
-        self._committers: list[Committer] = [
-            open_committer(sink, context) for sink, context in self._contexts
-        ]
+        self._committers: dict[int, Committer] = {
+            index: open_committer(sink, context)
+            for index, (sink, context) in enumerate(self._contexts)
+        }
+
+    def restricted_to(self, sinks: Collection[int]) -> SinkStage:
+        """Return the stage of some of the sinks: only these are committed and recovered."""
+        made = copy(self)
+        made._committers = {index: self._committers[index] for index in sorted(sinks)}  # noqa: SLF001 - a copy
+        return made
 
     def recover(self) -> None:
         """Let every sink finish interrupted commits and drop uncommitted data.
@@ -84,7 +93,7 @@ class SinkStage:
         Raises:
             JobFencedError: Another driver has taken over.
         """
-        for committer in self._committers:
+        for committer in self._committers.values():
             self._fence()
             committer.recover()
 
@@ -135,7 +144,7 @@ class SinkStage:
         """
         started_ns = perf_counter_ns()
         failpoint("sinks.before-commit")
-        for index, committer in enumerate(self._committers):
+        for index, committer in self._committers.items():
             self._fence()
             committer.commit(epoch, staged.committables.get(index, []))
             failpoint("sinks.one-committed")
@@ -144,5 +153,5 @@ class SinkStage:
 
     def close(self) -> None:
         """Close the committers."""
-        for committer in self._committers:
+        for committer in self._committers.values():
             committer.close()

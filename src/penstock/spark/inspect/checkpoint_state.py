@@ -28,6 +28,7 @@ from penstock.errors import JobFailedError, PenstockError, SourceError, StateErr
 from penstock.spark.failures.translation import translate
 from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import (
+    PipelineStates,
     QueryCheckpoint,
     SnapshotFile,
     StateLocation,
@@ -199,9 +200,15 @@ def log_rows(session: SparkSession, checkpoint: QueryCheckpoint, operator: int) 
     )
 
 
+def _blobs_of_each(session: SparkSession, states: PipelineStates, uid: str | None) -> DataFrame:
+    blobs = (blob_rows(session, location, uid) for location in states.locations)
+    return reduce(DataFrame.unionAll, blobs)
+
+
 _BLOBS: dict[type, Callable[[SparkSession, Any, str | None], DataFrame]] = {
     EpochLogs: _epoch_blobs,
     QueryCheckpoint: _log_blobs,
     tuple: _file_blobs,
+    PipelineStates: _blobs_of_each,
 }
 """Kind of location to the function that reads it."""

@@ -6,12 +6,15 @@
     job, newest run is complete       the snapshot files that the run recorded
     job, no run is complete           the savepoint it started from
 
-A live run without a committed micro-batch has no state; the state that it starts with counts. Reading
-locks and writes no files, so a running job is not disturbed.
+A job with several pipelines has one of these for each. A live run without a committed micro-batch has no
+state; the state that it starts with counts. Reading locks and writes no files, so a running job is not
+disturbed.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,6 +23,9 @@ from penstock.errors import DecodeError, JobDirectoryError, StateError
 from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
 from penstock.wire.atomic_file import read_verified
+
+PIPELINES = "pipelines"
+"""Entry of `job.json` with the pipeline of each run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,21 @@ class QueryCheckpoint:
 
 
 LiveLocation: TypeAlias = QueryCheckpoint | EpochLogs
-StateLocation: TypeAlias = LiveLocation | tuple[SnapshotFile, ...]
+OneLocation: TypeAlias = LiveLocation | tuple[SnapshotFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStates:
+    """The state of several pipelines of a job, each with operators of its own.
+
+    Attributes:
+        locations: One per pipeline that has state.
+    """
+
+    locations: tuple[OneLocation, ...]
+
+
+StateLocation: TypeAlias = OneLocation | PipelineStates
 
 
 def locate_state(directory: Path) -> StateLocation:
@@ -72,22 +92,53 @@ def locate_state(directory: Path) -> StateLocation:
             hint="Pass the execution.checkpointing.dir of a job, or a directory that "
             "`penstock savepoint` made.",
         )
-    _record(directory / "job.json")
-    for run in sorted(_runs(directory), reverse=True):
+    pipelines = _record(directory / "job.json").get(PIPELINES, ())
+    found = [
+        location
+        for runs in _by_pipeline(_runs(directory), pipelines)
+        if (location := _newest(directory, runs)) is not None
+    ]
+    path = directory / "restored.json"
+    restored = _record(path) if path.exists() else None
+    if restored is not None and len(found) < len(restored.get("runs", [0])):
+        return _restored(directory, restored, has_begun=bool(found))
+    if not found:
+        raise StateError(
+            f"{directory} has no state yet: no run is complete and no micro-batch is committed",
+            hint="Try again when the job has committed something.",
+        )
+    return found[0] if len(found) == 1 else PipelineStates(tuple(found))
+
+
+def _restored(directory: Path, record: dict[str, Any], *, has_begun: bool) -> StateLocation:
+    if has_begun:
+        raise StateError(
+            f"{directory} has state of some pipelines in its savepoint, and of others behind it",
+            hint="Try again when every pipeline of the job has committed a micro-batch.",
+        )
+    names = record["state_files"]
+    return tuple(SnapshotFile(directory / "restored" / name) for name in names)
+
+
+def _by_pipeline(runs: set[int], pipelines: Sequence[int]) -> list[list[int]]:
+    """Return the runs that have begun of each pipeline, the newest first."""
+    of = dict(enumerate(pipelines))
+    grouped: dict[int, list[int]] = defaultdict(list)
+    for run in sorted(runs, reverse=True):
+        grouped[of.get(run, 0)].append(run)
+    return [grouped[pipeline] for pipeline in sorted(grouped)]
+
+
+def _newest(directory: Path, runs: list[int]) -> OneLocation | None:
+    """Return the location of the state of one pipeline, None if it has none yet."""
+    for run in runs:
         files = _snapshot_files(directory, run)
         live = None if files else live_location(directory / f"run-{run}")
         if live is not None:
             return live
         if files is not None:
             return files
-    restored = directory / "restored.json"
-    if restored.exists():
-        names = _record(restored)["state_files"]
-        return tuple(SnapshotFile(directory / "restored" / name) for name in names)
-    raise StateError(
-        f"{directory} has no state yet: no run is complete and no micro-batch is committed",
-        hint="Try again when the job has committed something.",
-    )
+    return None
 
 
 def live_location(run_directory: Path) -> LiveLocation | None:

@@ -7,6 +7,7 @@
     run-0.staged.json     a batch run is complete, its sinks are not committed
     run-0.done.json       sinks are committed, state is ready for the next run
     run-1.outline.json    the facts about the plan for savepoints of a live run
+    run-1.savepoint.json  what a pipeline has added to a savepoint that others have not yet added to
     restored.json         the savepoint the job started from, and the positions it continues at
     stopped.json          the job was stopped with a savepoint
     finished.json         the whole job has ended
@@ -40,6 +41,7 @@ from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.compat.identity import with_numbers
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.planner import as_one_sequence
 from penstock.spark.job.job_lock import LOCK, JobLock
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
@@ -54,6 +56,9 @@ _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
 """Version of generated uids; a job of 0.1.0 has no such entry, and numbered uids."""
+
+PIPELINES = "pipelines"
+"""The pipeline of each run; a job without the entry has one sequence of runs."""
 
 
 class JobDirectory:
@@ -224,8 +229,8 @@ class JobDirectory:
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")
-        if known is not None and known.get(_UIDS) != _PLACES:
-            self.plan = with_numbers(self.plan)
+        if known is not None:
+            self.plan = _as_begun(self.plan, known)
         plan = self.plan
         shape = describe_shape(plan)
         if known is None:
@@ -248,6 +253,7 @@ class JobDirectory:
                     "fingerprint": fingerprint(plan),
                     "shape": shape,
                     _UIDS: _PLACES,
+                    PIPELINES: [run.pipeline for run in plan.runs],
                     _KEY: secrets.token_hex(32),
                 },
             )
@@ -272,6 +278,18 @@ class JobDirectory:
                 "checkpoint directory begins with all of history.",
             )
         self.job_id = known["job_id"]
+
+
+def _as_begun(plan: PhysicalPlan, known: dict[str, Any]) -> PhysicalPlan:
+    """Return the plan with the uids and the runs with which a job has begun."""
+    has_places = known.get(_UIDS) == _PLACES
+    made = plan if has_places else with_numbers(plan)
+    if PIPELINES not in known and known.get("fingerprint") != fingerprint(made):
+        earlier = as_one_sequence(plan)
+        earlier = earlier if has_places else with_numbers(earlier)
+        if known.get("fingerprint") == fingerprint(earlier):
+            return earlier
+    return made
 
 
 def _local_path(configured: str) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +11,13 @@ from typing import Any
 from penstock.errors import DecodeError, JobDirectoryError
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.program.run_settings import RunKind
+from penstock.spark.job.job_directory import PIPELINES
 from penstock.spark.job.job_lock import JobLock, is_locked
 from penstock.wire.atomic_file import read_verified
 from penstock.wire.fence import Fence
+
+RESTORED = "restored"
+"""The step of a job that began with a savepoint."""
 
 _LIVE = RunKind.LIVE.name
 
@@ -26,11 +30,13 @@ class ObservedJob:
         path: The directory.
         name: Name of the job.
         runs: (name, kind) of its runs.
+        pipelines: The pipeline of each run.
     """
 
     path: Path
     name: str
     runs: tuple[tuple[str, str], ...]
+    pipelines: tuple[int, ...]
 
     @classmethod
     def at(cls, path: Path) -> ObservedJob:
@@ -46,7 +52,8 @@ class ObservedJob:
                 hint="Pass the execution.checkpointing.dir of the job.",
             )
         runs = tuple((name, kind) for name, kind in job["shape"]["runs"])
-        return cls(path.absolute(), job["name"], runs)
+        pipelines = tuple(job.get(PIPELINES) or [0] * len(runs))
+        return cls(path.absolute(), job["name"], runs, pipelines)
 
     def is_running(self) -> bool:
         """Return whether a driver has locked the directory.
@@ -94,20 +101,46 @@ class ObservedJob:
         """Return whether a run of the job supports savepoints."""
         return any(kind == _LIVE and name != RESULTS_RUN for name, kind in self.runs)
 
-    def run_now(self) -> int:
-        """Return the index of the current run, or of the first one."""
-        restored = self.record("restored")
-        index = 0 if restored is None else int(restored["run"])
-        while index < len(self.runs) - 1 and self.record(f"run-{index}.done") is not None:
-            index += 1
-        return index
+    def runs_now(self) -> tuple[int, ...]:
+        """Return the index of the current run of each pipeline; the last one if all are complete."""
+        return tuple(self._run_now(pipeline) for pipeline in sorted(set(self.pipelines)))
+
+    def live_runs_now(self) -> tuple[int, ...]:
+        """Return those of the current runs that support savepoints."""
+        return tuple(run for run in self.runs_now() if self._gives_savepoints(run))
+
+    def runs_before(self, run: int) -> tuple[int, ...]:
+        """Return the earlier runs of the pipeline of a run."""
+        return tuple(r for r in range(run) if self.pipelines[r] == self.pipelines[run])
 
     def run_without_savepoint(self) -> str | None:
-        """Return the current run in words if it does not support savepoints, else None."""
-        name, kind = self.runs[self.run_now()]
-        if kind != _LIVE:
-            return f"batch run {name!r}"
-        return f"run {name!r}" if name == RESULTS_RUN else None
+        """Return the first current run that delays savepoints in words, None if there is none."""
+        for run in self.runs_now():
+            if not self._gives_savepoints(run) and not self.is_complete(run):
+                name, kind = self.runs[run]
+                return f"run {name!r}" if kind == _LIVE else f"batch run {name!r}"
+        return None
+
+    def is_complete(self, run: int) -> bool:
+        """Return whether a run has ended, or was left out because the job began with a savepoint."""
+        restored = self.record(RESTORED)
+        is_skipped = restored is not None and run in skipped_runs(restored)
+        return is_skipped or self.record(f"run-{run}.done") is not None
+
+    def _run_now(self, pipeline: int) -> int:
+        runs = [run for run, of in enumerate(self.pipelines) if of == pipeline]
+        return next((run for run in runs if not self.is_complete(run)), runs[-1])
+
+    def _gives_savepoints(self, run: int) -> bool:
+        name, kind = self.runs[run]
+        return kind == _LIVE and name != RESULTS_RUN
+
+
+def skipped_runs(restored: Mapping[str, Any]) -> frozenset[int]:
+    """Return the runs that a job leaves out, given the record of the savepoint it began with."""
+    if "skips" in restored:
+        return frozenset(restored["skips"])
+    return frozenset(range(restored["run"]))
 
 
 def _record(path: Path) -> dict[str, Any] | None:

@@ -44,7 +44,7 @@ from penstock.spark.live.own_positions import own_positions
 from penstock.spark.live.pending_input import InputMonitor, PendingInput
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
-from penstock.spark.live.superseded_state import FirstState
+from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.savepoints.savepoint_taker import SavepointTaker
 from penstock.spark.session.job_settings import query_settings
 from penstock.spark.sources.bad_records import read_failure
@@ -74,16 +74,18 @@ class LiveRun:
         report: The merged report of the micro-batches that this process committed.
     """
 
-    def __init__(self, job: JobContext, run: RunPlan, predecessor: Predecessor) -> None:
+    def __init__(
+        self, job: JobContext, run: RunPlan, predecessor: Predecessor, savepoints: JobSavepoints
+    ) -> None:
         """Prepare the run without starting it."""
         self._job = job
         self._run = run
         self._predecessor = predecessor
-        self._first_state = FirstState(job.directory, run.index, predecessor.state_files)
+        self._first_state = predecessor.first_state(job.directory, run.index)
         control = job.directory.run_directory(run.index, "control")
         self._control = ControlLog(control, job.directory.fence)
         outline = recorded_outline(job, run)
-        self._savepoints = SavepointTaker(job, run, self._control, outline)
+        self._savepoints = SavepointTaker(job, run, self._control, outline, savepoints)
         self._outline = outline
         self._pending: InputMonitor | None = None
         self._files: PlannedFiles | None = None
@@ -204,7 +206,7 @@ class LiveRun:
         writer = (
             messages.writeStream.foreachBatch(self._commit)
             .option("checkpointLocation", str(directory))
-            .queryName(f"{self._run.name}-{self._job.directory.job_id}")
+            .queryName(f"{self._run.name}-{self._run_id}")
             .trigger(processingTime=f"{interval} seconds")
         )
         with query_settings(self._job.session, self._job.plan.options.parallelism):
@@ -218,8 +220,7 @@ class LiveRun:
     def _commit(self, messages: DataFrame, number: int) -> None:
         """Run, stage and commit one micro-batch; called by Spark in a thread of this process."""
         started = time.monotonic()
-        if self._savepoints.has_stopped:  # nothing may become visible after the savepoint
-            raise _MicroBatchFailedError("the job was stopped with a savepoint")
+        self._wait_while_held()
         if self._admission.is_due:  # no record of the micro-batch is processed yet
             raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
@@ -253,6 +254,13 @@ class LiveRun:
             self._failure = cause
             # Spark matches this text with a recursive pattern: a Java stack trace would overflow.
             raise _MicroBatchFailedError(type(cause).__name__) from None
+
+    def _wait_while_held(self) -> None:
+        """Wait for other pipelines if the job stops with a savepoint: nothing may become visible after it."""
+        while self._savepoints.is_held:
+            if self._savepoints.has_stopped or self._job.cancelled.is_set():
+                raise _MicroBatchFailedError("the job was stopped with a savepoint")
+            time.sleep(_POLL_SECONDS)
 
     def _check_files(self, number: int) -> dict[int, set[str]]:
         """Return the files a micro-batch reads; see `PlannedFiles`."""

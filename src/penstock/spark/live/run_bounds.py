@@ -15,7 +15,9 @@ from penstock.plan.physical import RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over, greatest_watermark
+from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.job.run_outline import RunOutline, outline_of
+from penstock.spark.live.superseded_state import FirstState
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +28,17 @@ class Predecessor:
         handed: Hand-over of the previous run, or of a savepoint.
         state_files: Its snapshot; None if the job begins with this run.
         ended: End of the previous run on the monotonic clock; None if this process did not execute it.
+        readers: Indexes of the runs that take over state from these files, if there are several.
     """
 
     handed: HandOver
     state_files: Sequence[Path] | None
     ended: float | None
+    readers: tuple[int, ...] = ()
+
+    def first_state(self, directory: JobDirectory, run: int) -> FirstState:
+        """Return the files of initial state of a run."""
+        return FirstState(directory, self.readers or (run,), self.state_files)
 
     def switched(self) -> Switched | None:
         """Return the event that the next run begins now, None if this process executed no other."""

@@ -13,7 +13,7 @@ missing files are an error that names them, and never an empty state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from penstock.failpoint import failpoint
@@ -33,10 +33,19 @@ class FirstState:
         files: The files; empty after they are superseded, None if the job begins with this run.
     """
 
-    def __init__(self, directory: JobDirectory, run: int, files: Sequence[Path] | None) -> None:
-        """Make it; `run` is the index of the run whose initial state is in the files."""
+    def __init__(
+        self, directory: JobDirectory, runs: Collection[int], files: Sequence[Path] | None
+    ) -> None:
+        """Make it.
+
+        Args:
+            directory: Checkpoint directory of the job.
+            runs: Indexes of the runs whose initial state is in the files: several if the job began with
+                a savepoint over several pipelines. The last one that needs no files removes them.
+            files: The files.
+        """
         self._directory = directory
-        self._run = run
+        self._runs = runs
         self.files = files
 
     def size_bytes(self) -> int:
@@ -65,22 +74,27 @@ class FirstState:
         Raises:
             JobFencedError: Another driver has taken over.
         """
-        if is_superseded(self._directory, self._run):
+        if is_superseded(self._directory, self._runs):
             self._remove()
 
     def _remove(self) -> None:
         if self.files:
             files, self.files = self.files, ()
-            remove_superseded(self._directory, files)
+            if len(self._runs) == 1 or is_superseded(self._directory, self._runs):
+                remove_superseded(self._directory, files)
 
 
-def is_superseded(directory: JobDirectory, run: int) -> bool:
-    """Return whether a run no longer needs its files of initial state.
+def is_superseded(directory: JobDirectory, runs: Iterable[int]) -> bool:
+    """Return whether no run of several needs its files of initial state any more.
 
     Args:
         directory: Checkpoint directory of the job.
-        run: Index of the run.
+        runs: Indexes of the runs.
     """
+    return all(_is_superseded(directory, run) for run in runs)
+
+
+def _is_superseded(directory: JobDirectory, run: int) -> bool:
     if directory.step(f"run-{run}.done") is not None:
         return True
     commits = (directory.path / f"run-{run}" / folder for folder in _COMMITS)

@@ -2,8 +2,8 @@
 
     requests/<id>.json ──▶ begin: control event "savepoint:<id>"
     its micro-batch:       every subtask sends its state, sinks commit
-                       ──▶ state files copied, positions read, manifest written
-                       ──▶ requests/<id>.done.json
+                       ──▶ state files copied, positions read
+                       ──▶ manifest written, requests/<id>.done.json (see `job_savepoints`)
 
 There is one at a time. None is taken in the micro-batch that hands over to a next run, nor in the run
 that reads the results of a bounded region: requests wait for the next run. If the driver is killed
@@ -21,33 +21,44 @@ from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.job.run_outline import RunOutline
-from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.spark.savepoints.job_savepoints import JobSavepoints
+from penstock.spark.savepoints.savepoint_requests import SavepointRequest
 from penstock.spark.savepoints.savepoint_writer import SavepointWriter, remove_copied
 from penstock.spark.sources.positions import ControlLog
 from penstock.spark.sources.stream_positions import stream_offsets
 
 
 class SavepointTaker:
-    """Serves the requests for savepoints of one live run.
+    """Adds one live run to the savepoints of its job.
 
     Attributes:
-        writer: Writes the savepoints.
+        writer: Adds to them.
     """
 
     def __init__(
-        self, job: JobContext, run: RunPlan, control: ControlLog, outline: RunOutline
+        self,
+        job: JobContext,
+        run: RunPlan,
+        control: ControlLog,
+        outline: RunOutline,
+        savepoints: JobSavepoints,
     ) -> None:
         self._job = job
         self._run = run
         self._control = control
-        self._requests = SavepointRequests(job.directory.path)
+        self._savepoints = savepoints
         self._begun: tuple[SavepointRequest, int] | None = None
-        self.writer = SavepointWriter(job, run, outline)
+        self.writer = SavepointWriter(job, run, outline, savepoints)
 
     @property
     def has_stopped(self) -> bool:
         """Whether the job was stopped with a savepoint, after which it must not commit."""
-        return self.writer.has_stopped
+        return self._savepoints.has_stopped
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the run must not commit: the job stops, or will when other pipelines are ready."""
+        return self._savepoints.is_held(self._run.pipeline)
 
     @property
     def is_busy(self) -> bool:
@@ -58,25 +69,24 @@ class SavepointTaker:
         """Begin the next requested savepoint; also one that an earlier driver began.
 
         Raises:
-            JobDirectoryError: The checkpoint directory cannot be read or written.
+            PenstockError: The checkpoint directory cannot be read or written.
         """
         if self._begun is not None or self.has_stopped or self._run.name == RESULTS_RUN:
             return
-        waiting = self._requests.waiting()
-        if not waiting:
+        request = self._savepoints.next(self._run.pipeline)
+        if request is None:
             return
         events = [event["event"] for event in self._control.events()]
-        begun = [request for request in waiting if request.event in events]
-        if begun:
-            self._begun = begun[0], events.index(begun[0].event)
+        if request.event in events:
+            self._begun = request, events.index(request.event)
         elif "handover" not in events:
-            ends = [reading.source for reading in self._run.readings] if waiting[0].drain else []
-            self._begun = waiting[0], len(events)
-            self._control.append(waiting[0].event, ends=ends)
+            ends = [reading.source for reading in self._run.readings] if request.drain else []
+            self._begun = request, len(events)
+            self._control.append(request.event, ends=ends)
             failpoint("savepoint.begun")
 
     def after_commit(self, batch: int, staged: StagedEpoch, snapshot: Path) -> None:
-        """Complete the savepoint if this micro-batch contains it.
+        """Add to the savepoint if this micro-batch contains it.
 
         The job continues if the savepoint fails.
 
@@ -93,6 +103,7 @@ class SavepointTaker:
             run_directory = self._job.directory.path / f"run-{self._run.index}"
             offsets = stream_offsets(run_directory / "spark", batch)
             if offsets[0] is not None and json.loads(offsets[0])["control"] > number:
-                self.writer.complete(request, offsets, staged, snapshot)
+                if self._savepoints.of_event(self._run.pipeline, request.event) is not None:
+                    self.writer.complete(request, offsets, staged, snapshot)
                 self._begun = None
         remove_copied(staged, snapshot)

@@ -44,14 +44,20 @@ _STATIC = {
     # The JVM moves bytes and plans; Python does the work. The second compiler, C2, would take a third
     # of a core for minutes without a benefit.
     JAVA_OPTIONS: "-XX:TieredStopAtLevel=1",
+    # The next free slot is for the pipeline that has the fewest tasks.
+    "spark.scheduler.mode": "FAIR",
     # Listing many paths with one task per path takes longer than listing them in the driver.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1024",
 }
 """Settings of a session that we make; the user's `spark.*` keys override them."""
 
 
-def get_session(configuration: Configuration) -> SparkSession:
+def get_session(configuration: Configuration, pipelines: int = 1) -> SparkSession:
     """Return the user's session, or make a local one.
+
+    Args:
+        configuration: Configuration of the job.
+        pipelines: Number of pipelines of the job.
 
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
@@ -67,7 +73,7 @@ def get_session(configuration: Configuration) -> SparkSession:
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
-        session = _make_session(configuration)
+        session = _make_session(configuration, pipelines)
     else:
         check_settings(session, configuration)
     return session
@@ -110,7 +116,7 @@ def check_java() -> None:
         )
 
 
-def _make_session(configuration: Configuration) -> SparkSession:
+def _make_session(configuration: Configuration, pipelines: int) -> SparkSession:
     # The worker must be the interpreter that has Penstock and the user's packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -120,8 +126,10 @@ def _make_session(configuration: Configuration) -> SparkSession:
     check_java()
     cores = plan_options(configuration).parallelism
     settings = {
-        # [n,4]: with plain local[n] the first failed task fails the job.
-        "spark.master": f"local[{cores},4]",
+        # [n,4]: with plain local[n] the first failed task fails the job. Spark does not interrupt tasks:
+        # while those of one pipeline read history, there is room for tasks of each other pipeline.
+        "spark.master": f"local[{cores + pipelines - 1},4]",
+        "spark.default.parallelism": str(cores),
         "spark.app.name": configuration.get(JOB_NAME),
         **_STATIC,
         **users,

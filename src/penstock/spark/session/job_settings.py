@@ -31,6 +31,9 @@ RUNTIME = {
 }
 """Settings that a job needs in any session, also the user's."""
 
+POOL = "spark.scheduler.pool"
+"""Spark's local property with the scheduler pool of the jobs that a thread starts."""
+
 _SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 _FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _RENAMING = (

@@ -26,6 +26,7 @@ from pyspark.serializers import NoOpSerializer
 from pyspark.util import _load_from_socket
 
 from penstock.spark.failures.final_failures import FinalFailure
+from penstock.spark.session.job_settings import POOL
 
 Stage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
 """Partition and input to output. All but the last return partition (8 bytes) and frame in turn."""
@@ -39,7 +40,12 @@ class EpochJob:
     """Runs the Spark jobs of one live run, one after the other, in a thread of its own."""
 
     def __init__(
-        self, context: SparkContext, group: str, stages: Sequence[Stage], parallelism: int
+        self,
+        context: SparkContext,
+        group: str,
+        stages: Sequence[Stage],
+        parallelism: int,
+        pool: str | None = None,
     ) -> None:
         """Wrap the functions of all stages.
 
@@ -48,7 +54,9 @@ class EpochJob:
             group: Spark's job group.
             stages: One function per stage.
             parallelism: Number of partitions of all stages but the first.
+            pool: Spark's scheduler pool; None is the default.
         """
+        self._pool = pool
         self._context = context
         self._group = group
         self._parallelism = parallelism
@@ -94,6 +102,8 @@ class EpochJob:
 
     def _begin_thread(self) -> None:
         self._context.setJobGroup(self._group, "penstock live run", interruptOnCancel=True)
+        if self._pool is not None:
+            self._context.setLocalProperty(POOL, self._pool)
 
     def _run(self, inputs: Sequence[bytes]) -> list[bytes]:
         jvm = self._jvm

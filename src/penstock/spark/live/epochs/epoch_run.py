@@ -48,7 +48,7 @@ from penstock.spark.live.epochs.split_readings import split_readings
 from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.pending_input import PendingRecords
 from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
-from penstock.spark.live.superseded_state import FirstState
+from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.split_advance import Budgets
 from penstock.spark.worker.local_state import IN_MEMORY, remove_local_copies
@@ -65,14 +65,16 @@ class EpochRun:
         report: The merged report of the epochs that this process committed.
     """
 
-    def __init__(self, job: JobContext, run: RunPlan, predecessor: Predecessor) -> None:
+    def __init__(
+        self, job: JobContext, run: RunPlan, predecessor: Predecessor, savepoints: JobSavepoints
+    ) -> None:
         """Prepare the run without starting it."""
         self._job = job
         self._run = run
         self._predecessor = predecessor
-        self._first_state = FirstState(job.directory, run.index, predecessor.state_files)
+        self._first_state = predecessor.first_state(job.directory, run.index)
         outline = recorded_outline(job, run)
-        self._savepoints = EpochSavepoints(job, run, outline)
+        self._savepoints = EpochSavepoints(job, run, outline, savepoints)
         self._journal = EpochJournal(job, run)
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
         self._progress = LiveProgress(job.events)
@@ -131,10 +133,11 @@ class EpochRun:
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, run_id, backend)
         failures = job.directory.run_directory(run.index, "failures")
+        context = job.session.sparkContext
         with (
             cleaned_up(partial(note_ended, run_id), "noting the end of the run"),
             cleaned_up(removal, "removing local copies of state"),
-            EpochJob(job.session.sparkContext, run_id, stages.functions, stages.subtasks) as spark,
+            EpochJob(context, run_id, stages.functions, stages.subtasks, job.pool) as spark,
             spark.watched(failures) as final,
             ThreadPoolExecutor(1, f"penstock-merge-{run_id}") as threads,
         ):
@@ -149,7 +152,7 @@ class EpochRun:
             )
             while not planner.is_complete(positions) and not self._savepoints.has_stopped:
                 job.check_cancelled()
-                if pace.is_early():
+                if pace.is_early() or self._is_held(pace):
                     continue
                 request = self._savepoints.next()
                 timer_in = self._timer_in_seconds()
@@ -210,6 +213,13 @@ class EpochRun:
         attempts.succeeded()
         failpoint("live.committed")
         return recorded.positions
+
+    def _is_held(self, pace: EpochPace) -> bool:
+        """Return whether the run must wait for a savepoint with which the job stops; then it has waited."""
+        if not self._savepoints.is_held:
+            return False
+        pace.idle(None, None)
+        return True
 
     def _note_pending(self, planner: EpochPlanner, positions: EpochPositions) -> None:
         """Publish the pending input of an idle run, if it has changed."""

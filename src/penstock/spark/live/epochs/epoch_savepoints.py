@@ -3,7 +3,8 @@
     requests/<id>.json ─▶ the next epoch has the control event "savepoint:<id>"
     its job:              every subtask sends its state
     its record:           names the state files, the positions and the event
-                       ─▶ sinks commit, manifest written, requests/<id>.done.json
+                       ─▶ sinks commit, manifest written, requests/<id>.done.json (see
+                          `spark.savepoints.job_savepoints`)
 
 A driver that is killed after the record leaves everything that the savepoint needs in it: the next driver
 completes the savepoint. Killed earlier, the next driver begins it again.
@@ -19,7 +20,8 @@ from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline
 from penstock.spark.live.epochs.epoch_journal import RecordedEpoch
-from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
+from penstock.spark.savepoints.job_savepoints import JobSavepoints
+from penstock.spark.savepoints.savepoint_requests import SavepointRequest
 from penstock.spark.savepoints.savepoint_writer import SavepointWriter, remove_copied
 from penstock.spark.sources.split_reads import offset_of
 
@@ -30,16 +32,23 @@ _POLL_SECONDS = 0.05
 class EpochSavepoints:
     """Serves the requests for savepoints of one live run."""
 
-    def __init__(self, job: JobContext, run: RunPlan, outline: RunOutline) -> None:
+    def __init__(
+        self, job: JobContext, run: RunPlan, outline: RunOutline, savepoints: JobSavepoints
+    ) -> None:
         self._run = run
-        self._requests = SavepointRequests(job.directory.path)
-        self._writer = SavepointWriter(job, run, outline)
+        self._savepoints = savepoints
+        self._writer = SavepointWriter(job, run, outline, savepoints)
         self._next_poll = 0.0
 
     @property
     def has_stopped(self) -> bool:
         """Whether the job was stopped with a savepoint, after which it must not commit."""
-        return self._writer.has_stopped
+        return self._savepoints.has_stopped
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the run must not commit: the job stops, or will when other pipelines are ready."""
+        return self._savepoints.is_held(self._run.pipeline)
 
     def next(self) -> SavepointRequest | None:
         """Return the request to serve in the next epoch, None if there is none.
@@ -51,10 +60,10 @@ class EpochSavepoints:
         if now < self._next_poll or self._run.name == RESULTS_RUN:
             return None
         self._next_poll = now + _POLL_SECONDS
-        return next(iter(self._requests.waiting()), None)
+        return self._savepoints.next(self._run.pipeline)
 
     def complete(self, recorded: RecordedEpoch, snapshot: Path) -> None:
-        """Write the savepoint of an epoch that has one, unless its request is answered.
+        """Add the state of an epoch with a savepoint to it, unless its request is answered.
 
         Args:
             recorded: The epoch; its sinks have committed.
@@ -63,8 +72,7 @@ class EpochSavepoints:
         Raises:
             PenstockError: The checkpoint directory cannot be read or written.
         """
-        waiting = {request.event: request for request in self._requests.waiting()}
-        request = waiting.get(recorded.event or "")
+        request = self._savepoints.of_event(self._run.pipeline, recorded.event)
         if request is not None:
             offset = offset_of(recorded.positions.to_json())
             self._writer.complete(request, [offset], recorded.staged, snapshot)

@@ -1,0 +1,92 @@
+"""What a job that started from a savepoint takes over: the record of the step `restored`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.plan.hand_over import HandOver
+from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
+from penstock.spark.job.observed_job import skipped_runs
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.read_context import Names
+
+Files = dict[tuple[int, int], PinnedFiles]
+Splits = dict[tuple[int, int], list[tuple[int, int | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """The state and positions that a new job takes over.
+
+    Attributes:
+        savepoint: Path of the savepoint.
+        goes_on: Index of the run of each pipeline that goes on with state and positions.
+        skips: Runs that are not executed, because they are before these.
+        handed: Watermarks and memory.
+        state_files: Names of the state files in the directory `restored`.
+        splits: (source id, part) to position and end of every split.
+        left: (source id, part) to the bounded files still to read.
+        read: (source id, part) to the files already read.
+        read_frames: Sources whose batch DataFrame is already read.
+        names: (source id, part) to the ids of the splits, of sources that name them.
+    """
+
+    savepoint: str
+    goes_on: tuple[int, ...]
+    handed: HandOver
+    state_files: tuple[str, ...] = ()
+    splits: Splits = field(default_factory=dict)
+    left: Files = field(default_factory=dict)
+    read: Files = field(default_factory=dict)
+    read_frames: frozenset[int] = frozenset()
+    skips: frozenset[int] = frozenset()
+    names: dict[tuple[int, int], Names] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form to record."""
+        return {
+            "savepoint": self.savepoint,
+            **self._begins(),
+            "handed": {
+                "watermarks": describe_watermarks(self.handed.watermarks),
+                "memory": self.handed.memory,
+            },
+            "state_files": list(self.state_files),
+            "splits": [[*key, splits] for key, splits in self.splits.items()],
+            "left": [[*key, files.to_json()] for key, files in self.left.items()],
+            "read": [[*key, files.to_json()] for key, files in self.read.items()],
+            "read_frames": sorted(self.read_frames),
+            **({"names": [[*key, each] for key, each in self.names.items()]} if self.names else {}),
+        }
+
+    def _begins(self) -> dict[str, Any]:
+        """Return where the job begins: at one run of a single sequence, or at one per pipeline."""
+        if len(self.goes_on) == 1 and self.skips == {*range(self.goes_on[0])}:
+            return {"run": self.goes_on[0]}
+        return {"runs": list(self.goes_on), "skips": sorted(self.skips)}
+
+    @classmethod
+    def from_json(cls, recorded: dict[str, Any]) -> Restored:
+        """Return the object that `to_json` encoded."""
+        left, read = (
+            {(source, part): PinnedFiles.from_json(files) for source, part, files in recorded[name]}
+            for name in ("left", "read")
+        )
+        return cls(
+            savepoint=recorded["savepoint"],
+            goes_on=tuple(recorded["runs"] if "runs" in recorded else [recorded["run"]]),
+            skips=skipped_runs(recorded),
+            handed=read_hand_over(recorded["handed"]),
+            state_files=tuple(recorded["state_files"]),
+            splits={
+                (source, part): [(at, end) for at, end in splits]
+                for source, part, splits in recorded["splits"]
+            },
+            left=left,
+            read=read,
+            read_frames=frozenset(recorded["read_frames"]),
+            names={
+                (source, part): tuple(names) for source, part, names in recorded.get("names", ())
+            },
+        )

@@ -1,0 +1,129 @@
+"""What a live run without micro-batches under way adds to a savepoint, from the checkpoint directory alone.
+
+State and watermarks are in the change logs, positions in the newest epoch record or Spark's offsets, and
+names in the outline of the run.
+"""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.errors import SavepointError
+from penstock.program.channel import WatermarkGroup
+from penstock.runtime.task.report import Report
+from penstock.runtime.time.watermarks import ChannelWatermarks
+from penstock.spark.driver.restored import Restored
+from penstock.spark.inspect.checkpoint_state import reading, state_rows
+from penstock.spark.job.observed_job import RESTORED, ObservedJob
+from penstock.spark.job.run_outline import RunOutline, source_records
+from penstock.spark.savepoints.settled_run import START, settled_run
+from penstock.spark.sources.pinned_files import PinnedFiles
+from penstock.spark.sources.read_context import Pinned
+from penstock.state.log.change_log import Head
+from penstock.state.savepoint import Savepoint, copy_state
+
+
+def settled_part(
+    job: ObservedJob, run: int, session: SparkSession, target: Path, request_id: str
+) -> Savepoint:
+    """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
+
+    Args:
+        job: The job; nobody else changes the run.
+        run: Index of the run.
+        session: Spark.
+        target: Directory of the savepoint.
+        request_id: Id of the savepoint.
+
+    Raises:
+        SavepointError: The run has not begun, or its last micro-batch is not complete.
+        StateError: The state is damaged.
+        OSError: A file cannot be written.
+    """
+    outline, pinned = begun(job, run)
+    directory = job.path / f"run-{run}"
+    settled = settled_run(job, run)
+    rows = directory / f"rows-{request_id}"
+    try:
+        with reading(job.path):
+            state_rows(session, settled.location).write.parquet(str(rows))
+        report = _report(settled.heads(session), outline, pinned)
+        sources = source_records(
+            outline, pinned, _read_before(job, run), directory, settled.offsets
+        )
+        files = copy_state(sorted(rows.glob("*.parquet")), target)
+    finally:
+        shutil.rmtree(rows, ignore_errors=True)
+    return outline.savepoint(request_id, report, sources, files, drained=False)
+
+
+def begun(job: ObservedJob, run: int) -> tuple[RunOutline, Pinned]:
+    """Return outline and input of a run.
+
+    Raises:
+        SavepointError: The run has not begun.
+    """
+    outline = job.record(f"run-{run}.outline")
+    pinned = job.record(f"run-{run}.pinned")
+    if outline is None or pinned is None:
+        raise SavepointError(
+            f"job {job.name!r} is not running and has not begun, so it has no savepoint to give",
+            hint=START,
+        )
+    return RunOutline.from_json(outline), Pinned.from_json(pinned)
+
+
+def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFiles]:
+    """Return the files that were read before a run."""
+    found: dict[tuple[int, int], PinnedFiles] = {}
+    recorded = job.record(RESTORED)
+    if recorded is not None:
+        found |= Restored.from_json(recorded).read
+    for index in job.runs_before(run):
+        pinned = job.record(f"run-{index}.pinned")
+        if pinned is None:
+            continue
+        for key, files in Pinned.from_json(pinned).files.items():
+            before = found.get(key, PinnedFiles({}, ""))
+            found[key] = PinnedFiles(before.files | files.files, files.schema)
+    return found
+
+
+def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:
+    """Return watermarks and memory of every subtask, from the heads of their logs."""
+    report = Report()
+    grown = pinned.unbounded_logs()
+    senders = {
+        source: WatermarkGroup(source, splits, may_grow=source in grown)
+        for source, splits in pinned.open_splits().items()
+    }
+    for head in heads:
+        if not head.meta:
+            continue
+        channels, memory = pickle.loads(head.meta)
+        marks = {
+            channel: _by_group(outline, channel, remembered, senders)
+            for channel, remembered in channels.items()
+        }
+        report.merge(Report(watermarks=marks, memory=memory))
+    return report
+
+
+def _by_group(
+    outline: RunOutline, channel: int, remembered: Any, senders: dict[int, WatermarkGroup]
+) -> dict[int, int]:
+    """Return the watermarks of a channel in the form of a hand-over."""
+    sources = outline.channels[channel].sources
+    if sources is None:
+        groups = [WatermarkGroup(subtask, 1) for subtask in range(outline.parallelism)]
+    else:
+        groups = [senders.get(source, WatermarkGroup(source, 0)) for source in sources]
+    marks = ChannelWatermarks(groups, {})
+    marks.restore(remembered)
+    return {-1: marks.current} if sources is None else marks.by_group()
