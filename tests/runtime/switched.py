@@ -37,6 +37,7 @@ class Switched:
         self,
         env: StreamExecutionEnvironment,
         make_backend: Callable[[], KeyedStateBackend] = HashBackend,
+        history_clock: Callable[[], int] = lambda: 1000,
     ) -> None:
         self._make_backend = make_backend
         plan = env.plan()
@@ -50,7 +51,8 @@ class Switched:
         results = Results(tuple(s.name for s in plan.sinks), tuple([] for _ in plan.sinks))
         sinks = {c.id: c.target_operator for c in plan.channels if c.target_level == SINK_LEVEL}
         stage = InProcessSinkStage(results, sinks, [sink.uid for sink in plan.sinks])
-        run_batch(plan, batch, programs(batch, HandOver()), Schedule(), stage)
+        before = programs(batch, HandOver())
+        run_batch(plan, batch, before, Schedule(), stage, now_ms=history_clock)
         self.history = results.of()
         self.state = stage.state
         handed = HandOver(stage.report.watermarks, stage.report.memory)

@@ -1,16 +1,26 @@
-"""Processing-time timers: the clock decides in a live run, the end of the key in BATCH mode."""
+"""Processing-time timers: the clock decides in a live run and in history, the end of the key in BATCH mode."""
 
 from __future__ import annotations
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.common import Types
 from penstock.connectors.python.collection import CollectionSource
-from penstock.datastream import KeyedProcessFunction, TimeDomain, WatermarkStrategy
+from penstock.datastream import (
+    KeyedProcessFunction,
+    MapStateDescriptor,
+    TimeDomain,
+    WatermarkStrategy,
+)
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.task.live_subtask import LiveSubtask
 from penstock.runtime.task.report import decode_report
-from penstock.testing import run_in_process
+from penstock.testing import Schedule, run_in_process
 from penstock.testing.memory_log import MemoryLog
 from penstock.wire import user_code
 from penstock.wire.frame import FrameKind, decode_records, read_header
@@ -40,9 +50,9 @@ class Clock:
         return self.now
 
 
-def alarms(settings, source):
+def alarms(mode, source):
     return job(
-        settings,
+        mode,
         source,
         lambda s: s.key_by(lambda v: v[0]).process(Alarm()),
         parallelism=1,
@@ -115,6 +125,79 @@ def test_batch_mode_fires_them_at_the_end_of_each_key():
     assert sorted(found.of()) == [("a", 1003), ("a", 1000 + 10**15), ("b", 1005)]
 
 
-def test_history_leaves_them_to_the_live_run_and_the_end_drops_what_is_not_due():
+def test_the_end_of_a_live_input_drops_what_is_not_due():
     source = history_then_live([("a", 1), ("b", 10**15)], [("c", 2)])
-    assert sorted(run_in_process(alarms(MIXED, source)).of()) == [("a", 1001), ("c", 1002)]
+    for mode in (STREAMING, MIXED):
+        assert sorted(run_in_process(alarms(mode, source)).of()) == [("a", 1001), ("c", 1002)]
+
+
+def test_what_is_due_in_history_comes_out_of_history():
+    source = history_then_live([("a", 1), ("b", 2)], [("a", 3)])
+    results = run_in_process(alarms(MIXED, source), Schedule(batch_sizes=(0, 1)))
+    assert sorted(results.of()[:2]) == [("a", 1001), ("b", 1002)]
+    assert results.commits[0] == (2,)
+
+
+class InBothDomains(KeyedProcessFunction):
+    """Every record sets a timer of each domain, which read and change one state."""
+
+    def open(self, runtime_context):
+        self.fired = runtime_context.get_map_state(
+            MapStateDescriptor("fired", Types.STRING(), Types.LONG())
+        )
+
+    def process_element(self, value, ctx):
+        ctx.timer_service().register_processing_time_timer(1000 + value[1])
+        ctx.timer_service().register_event_time_timer(value[1])
+
+    def on_timer(self, timestamp, ctx):
+        domain = ctx.time_domain().name
+        self.fired.put(domain, (self.fired.get(domain) or 0) + 1)
+        yield ctx.get_current_key(), domain, timestamp, self.fired.get(domain)
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+@settings(max_examples=40, deadline=None)
+@given(
+    times=st.lists(
+        st.tuples(st.sampled_from("abc"), st.integers(0, 10**6)), max_size=12, unique=True
+    ),
+    cut=st.integers(0, 12),
+    sizes=st.lists(st.integers(1, 5), min_size=1, max_size=3).map(tuple),
+    parallelism=st.integers(1, 3),
+    restart_every=st.sampled_from([None, 1, 2]),
+    fail_every=st.sampled_from([None, 1, 2]),
+)
+def test_timers_that_are_due_fire_once_in_every_mode(
+    backend, times, cut, sizes, parallelism, restart_every, fail_every
+):
+    schedule = Schedule(
+        batch_sizes=sizes, restart_every=restart_every, fail_every=fail_every, backend=backend
+    )
+
+    def fired(mode, source):
+        env = job(
+            mode,
+            source,
+            lambda s: s.key_by(lambda v: v[0]).process(InBothDomains()),
+            parallelism=parallelism,
+        )
+        return run_in_process(env, schedule).of()
+
+    expected = sorted(
+        each
+        for key, time in times
+        for each in ((key, "EVENT_TIME", time), (key, "PROCESSING_TIME", 1000 + time))
+    )
+    both = history_then_live(times[:cut], times[cut:])
+    for mode, source in [
+        (BATCH, CollectionSource.of(times)),
+        (STREAMING, CollectionSource.of(times)),
+        (STREAMING, both),
+        (MIXED, both),
+    ]:
+        found = fired(mode, source)
+        assert sorted(each[:3] for each in found) == expected
+        for key, domain in {each[:2] for each in found}:
+            counts = [n for *of, _, n in found if of == [key, domain]]
+            assert sorted(counts) == list(range(1, len(counts) + 1))

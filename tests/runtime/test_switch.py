@@ -1,7 +1,7 @@
 """The switch: its checkpoint, and the timers of the wall clock (FLIP-327, §2.3 rows 4 to 6).
 
-Every test runs history as a batch run, and the live run micro-batch by micro-batch with a clock
-moved by hand. The model is a set of (key, time); it shares no code with timers or state.
+Every test runs history as a batch run at 1000, and the live run micro-batch by micro-batch with a clock
+moved by hand from 1000 on. The model is a set of (key, time); it shares no code with timers or state.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Alarm(KeyedProcessFunction):
         yield ctx.get_current_key(), timestamp
 
 
-def alarms(*history):
+def alarms(*history, history_at=1000):
     return Switched(
         job(
             MIXED,
@@ -54,7 +54,8 @@ def alarms(*history):
             lambda s: s.key_by(lambda v: v[0]).process(Alarm()),
             parallelism=1,
             strategy=WatermarkStrategy.no_watermarks(),
-        )
+        ),
+        history_clock=lambda: history_at,
     )
 
 
@@ -135,10 +136,10 @@ def test_the_first_live_record_decodes_the_state_of_its_key_group_alone(
     assert sorted(found) == sorted((key, n + 1 + (key in touched)) for key, n in history)
 
 
-def test_history_fires_nothing_and_the_clock_everything():
-    world = alarms(("a", 900), ("b", 1050), ("a", 1020), ("c", 950), ("b", -1050))
-    assert world.history == []
-    assert world.commit() == ([("a", 900), ("c", 950)], 1020)
+def test_history_fires_what_is_due_and_the_live_run_the_others():
+    world = alarms(("a", 900), ("b", 1050), ("a", 1020), ("a", 800), ("c", 1000), ("b", -1050))
+    assert sorted(world.history) == [("a", 800), ("a", 900), ("c", 1000)]
+    assert world.commit() == ([], 1020)
     world.now = 1019
     assert world.commit() == ([], 1020)
     world.now = 1020
@@ -153,7 +154,8 @@ def test_live_records_change_the_timers_of_history():
 
 
 def test_timers_that_were_due_do_not_fire_twice_if_the_first_commit_fails():
-    world = alarms(("a", 900))
+    world = alarms(("a", 900), history_at=899)
+    assert world.history == []
     world.fail()
     assert world.commit()[0] == [("a", 900)]
     world.start_driver()
@@ -170,6 +172,9 @@ def test_each_timer_of_history_fires_once_when_the_clock_reaches_it(history, tak
     removed = [(key, -time) for i in taken_back for key, time in history[i : i + 1]]
     world = alarms(*history, *removed)
     pending = set(history) - {(key, -time) for key, time in removed}
+    due = {each for each in pending if each[1] <= 1000}
+    assert sorted(world.history) == sorted(due)
+    pending -= due
     for step, what in [(0, "go"), *steps]:
         world.now += step
         if what == "fail":
@@ -207,3 +212,51 @@ def test_windows_of_the_wall_clock_are_open_across_the_switch(live):
     assert end is not None
     world.now = end
     assert world.commit() == ([("a", 3 + sum(number for _, number in live))], None)
+
+
+def test_windows_of_the_wall_clock_that_end_while_history_is_read_fire_there():
+    clock = iter(range(900, 10_000, 25))
+    world = Switched(
+        job(
+            MIXED,
+            history_then_live([("a", 1), ("b", 2), ("c", 3), ("d", 4)], []),
+            lambda s: (
+                s.key_by(lambda v: v[0])
+                .window(TumblingProcessingTimeWindows.of(Time.milliseconds(100)))
+                .reduce(lambda x, y: (x[0], x[1] + y[1]))
+            ),
+            parallelism=1,
+            strategy=WatermarkStrategy.no_watermarks(),
+        ),
+        history_clock=lambda: next(clock),
+    )
+    assert world.history
+    world.now = 10_000
+    rest = world.commit()[0]
+    assert sorted(world.history + rest) == [("a", 1), ("b", 2), ("c", 3), ("d", 4)]
+
+
+class Again(KeyedProcessFunction):
+    """Its timer sets the next one, for ever."""
+
+    def process_element(self, value, ctx):
+        ctx.timer_service().register_processing_time_timer(value[1])
+
+    def on_timer(self, timestamp, ctx):
+        ctx.timer_service().register_processing_time_timer(timestamp + 100)
+        yield ctx.get_current_key(), timestamp
+
+
+def test_a_timer_that_sets_the_next_one_stops_at_the_clock():
+    world = Switched(
+        job(
+            MIXED,
+            history_then_live([("a", 750)], []),
+            lambda s: s.key_by(lambda v: v[0]).process(Again()),
+            parallelism=1,
+            strategy=WatermarkStrategy.no_watermarks(),
+        )
+    )
+    assert world.history == [("a", 750), ("a", 850), ("a", 950)]
+    world.now = 1100
+    assert world.commit() == ([("a", 1050)], 1150)

@@ -11,6 +11,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.level_zero import LevelZero
+from penstock.state.schema.evolution import wall_clock_ms
 from penstock.testing.logs import Logs
 from penstock.testing.readings import Piece, cut_evenly, splits_of
 from penstock.testing.results import InProcessSinkStage
@@ -27,6 +28,7 @@ def run_batch(
     schedule: Schedule,
     sinks: InProcessSinkStage,
     pieces: Sequence[Piece] | None = None,
+    now_ms: Callable[[], int] = wall_clock_ms,
 ) -> None:
     """Run every level over all records of the run.
 
@@ -37,13 +39,14 @@ def run_batch(
         schedule: The schedule of tasks.
         sinks: Receives the output of the last level.
         pieces: What the run reads; None asks the sources.
+        now_ms: Processing time, in milliseconds since 1970.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
     """
     if pieces is None:
         pieces = list(splits_of(plan, run))
-    *_, rows = level_outputs(plan, run, programs, schedule, pieces=pieces)
+    *_, rows = level_outputs(plan, run, programs, schedule, pieces=pieces, now_ms=now_ms)
     sinks.commit([frame for _, frame in rows])
     Logs(plan, run, pieces).confirm([])
 
@@ -55,6 +58,7 @@ def level_outputs(
     schedule: Schedule,
     tell: Callable[[dict[str, int]], None] | None = None,
     pieces: Sequence[Piece] | None = None,
+    now_ms: Callable[[], int] = wall_clock_ms,
 ) -> Iterator[list[Row]]:
     """Yield the output of each level; that of the last one is for the sinks.
 
@@ -65,6 +69,7 @@ def level_outputs(
         schedule: The schedule of tasks.
         tell: Receives the times of tasks; None leaves them in reports.
         pieces: What the run reads; None asks the sources.
+        now_ms: Processing time, in milliseconds since 1970.
 
     Raises:
         PenstockError: A user function failed, or a source cannot be read in process.
@@ -82,7 +87,7 @@ def level_outputs(
     rows = _level_zero(_shares(plan, run, list(pieces), tasks), shipped[0], schedule, tell)
     yield rows
     for program, data in zip(programs[1:], shipped[1:], strict=True):
-        rows = _level(program, data, rows, tell)
+        rows = _level(program, data, rows, tell, now_ms)
         yield rows
 
 
@@ -122,6 +127,7 @@ def _level(
     data: bytes,
     rows: list[Row],
     tell: Callable[[dict[str, int]], None] | None,
+    now_ms: Callable[[], int],
 ) -> list[Row]:
     settings = program.settings
     arriving: list[list[Row]] = [[] for _ in range(settings.parallelism)]
@@ -130,7 +136,7 @@ def _level(
         arriving[task].append((route, frame))
     leaving: list[Row] = []
     for task, own in enumerate(arriving):
-        level = BatchLevel(user_code.load(data), task, clock=TaskClock(WAIT, tell))
+        level = BatchLevel(user_code.load(data), task, clock=TaskClock(WAIT, tell), now_ms=now_ms)
         for written in level.run(sorted(own)):
             leaving += written
     return leaving

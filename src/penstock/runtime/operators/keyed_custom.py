@@ -246,10 +246,10 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         """Fire the timers of all keys of a group that was not processed key by key."""
         self._timers.watermark = final
         self._timers.fire_all_keys(final, self._fire)
-        if self._is_last_run:
-            self._context.domain = TimeDomain.PROCESSING_TIME
-            self._timers.fire_processing_time(MAX_WATERMARK, self._fire)
-            self._context.domain = TimeDomain.EVENT_TIME
+        until = self._timers.processing_time_in_batch(is_last_run=self._is_last_run)
+        self._context.domain = TimeDomain.PROCESSING_TIME
+        self._timers.fire_processing_time(until, self._fire)
+        self._context.domain = TimeDomain.EVENT_TIME
         self._timers.watermark = MIN_TIMESTAMP
 
     def _in_order(self, entries: list[Entry]) -> None:

@@ -102,10 +102,10 @@ class KeyedProcessOperator(KeyedApplyOperator):
         """Fire the timers of a key whose records are complete (batch run)."""
         self._timers.watermark = watermark
         self._timers.fire_current_key(watermark, self._fire)
-        if self._is_last_run:
-            self._context.domain = TimeDomain.PROCESSING_TIME
-            self._timers.fire_current_key_whatever_the_clock(self._fire)
-            self._context.domain = TimeDomain.EVENT_TIME
+        until = self._timers.processing_time_in_batch(is_last_run=self._is_last_run)
+        self._context.domain = TimeDomain.PROCESSING_TIME
+        self._timers.fire_current_key_processing_time(until, self._fire)
+        self._context.domain = TimeDomain.EVENT_TIME
         self._timers.watermark = MIN_TIMESTAMP
 
     def on_processing_time(self, now_ms: int) -> None:

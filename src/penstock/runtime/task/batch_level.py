@@ -34,6 +34,7 @@ from penstock.runtime.time.level_watermarks import LevelWatermarks
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.level_state import CurrentGroup, LevelState
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.state.schema.evolution import wall_clock_ms
 from penstock.wire.canonical.key_groups import KeyGroups
 from penstock.wire.elements import MAX_WATERMARK, BacklogStatus, EndOfInput
 from penstock.wire.frame import (
@@ -60,6 +61,7 @@ class BatchLevel:
         task: int,
         local_directory: Path | None = None,
         clock: TaskClock | None = None,
+        now_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         """Build, without opening.
 
@@ -68,6 +70,7 @@ class BatchLevel:
             task: Index of the task.
             local_directory: Directory for spilling; None is that of temporary files.
             clock: Clock of the task; None makes one.
+            now_ms: Processing time, in milliseconds since 1970.
         """
         self._program = program = of_subtask(program, task)
         self._task = task
@@ -87,7 +90,7 @@ class BatchLevel:
             entries,
             self._sequence,
             self._emit,
-            LevelState(self._store, self._group_of()),
+            LevelState(self._store, self._group_of(), now_ms),
             task,
         )
         self._watermarks = LevelWatermarks(program)

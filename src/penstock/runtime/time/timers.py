@@ -7,8 +7,8 @@ any other state. The backend stores them in order of time.
 |---|---|---|
 | live run | when the watermark reaches them | when the clock reaches them, in a micro-batch; the driver |
 | | | starts one if a timer is due and no records arrive |
-| batch run | after the last record of their key | BATCH mode: the same, whatever the clock says; |
-| | | history: the live run fires them |
+| batch run | after the last record of their key | after them; BATCH mode: whatever the clock says; |
+| | | history: those that are due; the live run has the others |
 | end of a live input | all of them | dropped |
 
 The last watermark is Long.MAX: a timer for a later time fires at Long.MAX.
@@ -97,9 +97,9 @@ class InternalTimerService:
         """Fire the event-time timers of the current key up to `watermark`, in order."""
         self._fire_key(self._event_time, watermark, fire)
 
-    def fire_current_key_whatever_the_clock(self, fire: Fire) -> None:
-        """Fire all processing-time timers of the current key, in order."""
-        self._fire_key(self._processing_time, MAX_WATERMARK, fire)
+    def fire_current_key_processing_time(self, until: int, fire: Fire) -> None:
+        """Fire the processing-time timers of the current key up to `until`, in order."""
+        self._fire_key(self._processing_time, until, fire)
 
     def fire_all_keys(self, watermark: int, fire: Fire) -> None:
         """Fire the event-time timers of all keys up to `watermark`, in order of time."""
@@ -108,6 +108,17 @@ class InternalTimerService:
     def fire_processing_time(self, now_ms: int, fire: Fire) -> None:
         """Fire the processing-time timers of all keys up to `now_ms`, in order of time."""
         self._fire_due(self._processing_time, now_ms, fire)
+
+    def processing_time_in_batch(self, *, is_last_run: bool) -> int:
+        """Return the time up to which a batch run fires processing-time timers, after the records of a key.
+
+        The end of the input fires all of them, as in Flink's BATCH mode. History fires those that are due,
+        as FLIP-327 has it. It is read once per key, so a timer that registers the next one ends.
+
+        Args:
+            is_last_run: Whether no live run follows.
+        """
+        return MAX_WATERMARK if is_last_run else self._now_ms()
 
     def next_processing_time(self) -> int | None:
         """Return the time of the earliest processing-time timer, None if there is none."""

@@ -50,7 +50,7 @@ from penstock.runtime.operators.windows.scoped_states import ScopedStates
 from penstock.runtime.time.timers import PROCESSING_TABLE, TABLE, InternalTimerService
 from penstock.state.handles.key_context import KeyContext
 from penstock.user_failure import short
-from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+from penstock.wire.elements import MIN_TIMESTAMP
 
 
 class KeyedWindowOperator(KeyedFoldOperator):
@@ -212,8 +212,8 @@ class KeyedWindowOperator(KeyedFoldOperator):
                 self._fire_whole(self._complete)
             # All due timers belong to this key: earlier keys have fired theirs.
             self._timers.fire_all_keys(watermark, self._on_event_time)
-            if self._is_last_run:
-                self._timers.fire_processing_time(MAX_WATERMARK, self._on_processing_time)
+            until = self._timers.processing_time_in_batch(is_last_run=self._is_last_run)
+            self._timers.fire_processing_time(until, self._on_processing_time)
         self._timers.watermark = MIN_TIMESTAMP
         self._comes_in_batches = False
 
