@@ -23,7 +23,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
     WatermarkStrategy,
 )
-from penstock.datastream.window import EndOfStreamWindows
+from penstock.datastream.window import CountEvictor, EndOfStreamWindows, GlobalWindows
 from penstock.errors import GraphError
 from penstock.plan.explain.render import render_text
 from penstock.program.run_settings import RunKind
@@ -42,6 +42,12 @@ def totals(stream):
     return windowed.reduce(lambda x, y: (x[0], y[1], x[2] + y[2])).name("totals")
 
 
+def last_two(stream):
+    windowed = stream.key_by(key).window(GlobalWindows.create_with_end_of_stream_trigger())
+    evicted = windowed.evictor(CountEvictor.of(2))
+    return evicted.reduce(lambda x, y: (x[0], y[1], x[2] + y[2])).name("totals")
+
+
 class Enrich(KeyedCoProcessFunction):
     """Pairs records with the total of their key; keeps none that has no total yet."""
 
@@ -55,7 +61,7 @@ class Enrich(KeyedCoProcessFunction):
         yield (*value, self.total.value())
 
 
-def enriched(settings_, live, bounded, parallelism=2):
+def enriched(settings_, live, bounded, parallelism=2, totals=totals):
     env = environment(settings_, parallelism)
     totals_ = totals(env.from_source(CollectionSource.of(bounded), by_time(99), "bounded"))
     other = env.from_source(live, by_time(99), "live")
@@ -111,6 +117,13 @@ def test_the_bounded_region_is_a_run_of_its_own(mode, source, runs):
     assert runs_of(enriched(mode, source, [("a", 1, 1)])) == runs
 
 
+@pytest.mark.parametrize("mode", [STREAMING, MIXED], ids=["streaming", "mixed"])
+def test_an_evictor_makes_a_bounded_region_too(mode):
+    whole, evicting = (enriched(mode, ENDLESS, [("a", 1, 1)], totals=t) for t in (totals, last_two))
+    assert runs_of(evicting) == runs_of(whole)
+    assert runs_of(evicting)[0] == BOUNDED_RUN
+
+
 def test_a_job_that_ends_with_such_an_operator_is_one_batch_run():
     env = environment(STREAMING)
     stream = totals(env.from_collection([("a", 1, 1)])).map(lambda r: r)
@@ -150,6 +163,21 @@ def test_live_records_find_the_complete_results(mode, bounded, live, schedule, p
         sums[name] += value
     found = run_in_process(env, schedule).of()
     assert difference(found, [(*r, sums.get(r[0])) for r in live]) is None
+
+
+@pytest.mark.parametrize("mode", [BATCH, STREAMING, MIXED], ids=["batch", "streaming", "mixed"])
+@settings(max_examples=20)
+@given(bounded=records, schedule=schedules, parallelism=st.integers(1, 3))
+def test_an_evictor_keeps_the_last_of_the_whole_input(mode, bounded, schedule, parallelism):
+    bounded = list({(name, time): (name, time, n) for name, time, n in bounded}.values())
+    env = environment(mode, parallelism)
+    last = last_two(env.from_source(CollectionSource.of(bounded), by_time(99), "bounded"))
+    last.map(lambda r: (r[0], r[2])).sink_to(DiscardingSink()).name("last")
+    of_key: dict[str, list[int]] = defaultdict(list)
+    for name, _, value in sorted(bounded):
+        of_key[name].append(value)
+    found = run_in_process(env, schedule).of("last")
+    assert sorted(found) == sorted((name, sum(values[-2:])) for name, values in of_key.items())
 
 
 @pytest.mark.parametrize("mode", [STREAMING, MIXED], ids=["streaming", "mixed"])

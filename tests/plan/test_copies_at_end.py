@@ -14,6 +14,7 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import DataGeneratorSource
 from penstock.datastream.window import (
+    CountEvictor,
     EndOfStreamWindows,
     GlobalWindows,
     TumblingEventTimeWindows,
@@ -145,6 +146,14 @@ def test_at_the_end_a_promise_is_believed(name, window, settings):
 def test_windows_that_fire_before_keep_their_records_in_state(name):
     build, (_, promising) = STEPS[name]
     assert copies(build, promising(), TEN_MS)
+
+
+@pytest.mark.parametrize("settings", MODES, ids=MODE_IDS)
+def test_an_evictor_reads_the_records_again(settings):
+    def build(a, _, window, function):
+        return a.key_by(key_of).window(window).evictor(CountEvictor.of(1)).process(function)
+
+    assert copies(build, PromisingElements(), AT_END[1], settings=settings)
 
 
 @pytest.mark.parametrize("name", sorted(STEPS))

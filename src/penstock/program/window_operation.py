@@ -84,7 +84,8 @@ class WindowSpec:
             evictor of the user's; None for other windows.
         session_gap_ms: The gap of sessions that fire at their end, the same for all records, without a
             trigger or evictor of the user's; None for other windows.
-        end_of_stream: The only window, if it fires at the end of the input; else None.
+        end_of_stream: The only window, if it fires at the end of the input and no evictor needs its
+            contents in state; else None.
         merges_neighbours: The assigner merges windows that overlap or touch, as
             `TimeWindow.merge_windows` does.
         is_merging: The assigner merges windows.
@@ -92,6 +93,7 @@ class WindowSpec:
             `kept_type` are those of the first.
         ends_behind_records: A window ends after the timestamps of all its records, and does not
             fire before its end.
+        fires_only_at_end: The only window fires at the end of the input, with or without an evictor.
         is_of_all: The windows are those of `window_all`: all records have one key.
     """
 
@@ -113,4 +115,5 @@ class WindowSpec:
     is_merging: bool = False
     second_type: TypeInformation | None = None
     ends_behind_records: bool = False
+    fires_only_at_end: bool = False
     is_of_all: bool = False

@@ -170,6 +170,7 @@ class WindowRules:
         """Return the window operation; `fields` are further ones of `WindowSpec`."""
         assigner, evictor = self._assigner, self._evictor
         trigger = self._trigger or assigner.get_default_trigger(self.get_execution_environment())
+        at_end = _end_of_stream(assigner, trigger)
         return WindowSpec(
             assigner=assigner,
             trigger=trigger,
@@ -182,7 +183,8 @@ class WindowRules:
             kept_type=kept_type,
             panes=None if evictor else _panes(assigner, trigger, contents),
             session_gap_ms=None if evictor else _session_gap(assigner, trigger),
-            end_of_stream=None if evictor else _end_of_stream(assigner, trigger),
+            end_of_stream=None if evictor else at_end,
+            fires_only_at_end=at_end is not None,
             merges_neighbours=getattr(assigner, "merges_neighbours", False),
             is_merging=isinstance(assigner, MergingWindowAssigner),
             ends_behind_records=type(assigner) in _BY_TIME and type(trigger) is EventTimeTrigger,

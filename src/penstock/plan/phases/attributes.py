@@ -22,13 +22,13 @@ def raises_node_error(node: Node, method: str) -> AbstractContextManager[None]:
 def attributes_of(node: Node) -> OperatorAttributes:
     """Return the attributes of a node: those of its function, and those that its kind implies.
 
-    A window operator whose windows fire at the end of the stream emits nothing before
-    (FLIP-331 §5.3).
+    A window operator whose windows fire at the end of the stream emits nothing before, with an evictor
+    too (FLIP-331 §5.3).
 
     Raises:
         GraphError: `get_operator_attributes` returned something else.
     """
-    if node.window is not None and node.window.end_of_stream is not None:
+    if node.window is not None and node.window.fires_only_at_end:
         return OperatorAttributes(output_only_after_end_of_stream=True)
     return declared_attributes(node, node.function)
 

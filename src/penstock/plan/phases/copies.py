@@ -217,7 +217,9 @@ def _shallow(
 
 
 def _traits(plan: PhysicalPlan, node: Node) -> OperatorTraits:
-    return traits_of(node, is_at_end=node in end_of_stream_operators(plan.graph))
+    # With an evictor a window is in state, and the evictor reads it again after the function.
+    is_stateless = node.window is not None and node.window.end_of_stream is not None
+    return traits_of(node, is_at_end=is_stateless and node in end_of_stream_operators(plan.graph))
 
 
 def _type_of(plan: PhysicalPlan, spec: OperatorSpec, side: SideOutput) -> TypeInformation:
