@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from penstock.common import Configuration, WatermarkStrategy
+from penstock.common import Configuration, Duration, WatermarkStrategy
+from penstock.config.backlog_options import WATERMARK_LAG_THRESHOLD
 from penstock.config.live_options import LIVE_ENGINE
-from penstock.config.options import CHECKPOINT_INTERVAL
+from penstock.config.options import CHECKPOINT_INTERVAL, MAX_RECORDS_PER_BATCH
 from penstock.datastream.connectors import CollectionSource, HybridSource
 from penstock.plan.phases.backlog import checkpoint_interval
 from penstock.spark.live.epochs.epoch_pace import EpochPace
 from tests.spark.conftest import Environment
 
 DURING = "execution.checkpointing.interval-during-backlog"
+
+
+def by_record() -> WatermarkStrategy:
+    strategy = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(0))
+    return strategy.with_timestamp_assigner(lambda record, _: record)
 
 
 @pytest.mark.parametrize("engine", ["jobs", "query"])
@@ -44,6 +51,43 @@ def test_history_is_read_in_its_own_rhythm(
     with stream.execute_and_collect() as collected:
         assert sorted(collected) == [1, 2, 3]
     assert seconds == [1.5, 0.25]
+
+
+@pytest.mark.parametrize("engine", ["jobs", "query"])
+def test_the_interval_follows_the_lag_of_watermarks(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    seconds: list[float] = []
+    trigger, begin = DataStreamWriter.trigger, EpochPace.begin
+
+    def note(interval: float) -> None:
+        if seconds[-1:] != [interval]:
+            seconds.append(interval)
+
+    def noted(writer: DataStreamWriter, **kinds: Any) -> DataStreamWriter:
+        note(float(kinds["processingTime"].removesuffix(" seconds")))
+        return trigger(writer, **kinds)
+
+    def begun(pace: EpochPace) -> None:
+        note(pace.interval_seconds)
+        begin(pace)
+
+    monkeypatch.setattr(DataStreamWriter, "trigger", noted)
+    monkeypatch.setattr(EpochPace, "begin", begun)
+    settings = {
+        CHECKPOINT_INTERVAL.key: "100 ms",
+        DURING: "700 ms",
+        WATERMARK_LAG_THRESHOLD.key: "1 h",
+        MAX_RECORDS_PER_BATCH.key: "1",
+        LIVE_ENGINE.key: engine,
+    }
+    env = environment("streaming", **settings)
+    now = time.time_ns() // 1_000_000
+    times = [1, 2, now, now + 1, now + 2]
+    stream = env.from_source(CollectionSource.of(times), by_record(), "times")
+    with stream.execute_and_collect() as collected:
+        assert sorted(collected) == times
+    assert seconds == [0.1, 0.7, 0.1]
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.wire.elements import MIN_TIMESTAMP, EndOfInput
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
 from penstock.wire.row_columns import rows_of
 
@@ -105,6 +105,7 @@ class LevelZero:
         self._chains: dict[int, _SourceChain] = {}
         self._out: list[tuple[int, bytes]] = []
         self._counts: dict[int, int] = {}
+        self._marks: dict[int, int] = {}
         self._refused: set[str] = set()
 
     def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
@@ -166,9 +167,16 @@ class LevelZero:
         """
         chain = self._chain(source)
         chain.chain.finish_batch()
+        self._note_watermark(source, [writer.timeline.watermark for writer in chain.fed])
         for writer in chain.fed:
             writer.send_watermark(source, split, finished=finished)
         chain.start_split()
+
+    def _note_watermark(self, source: int, marks: list[int]) -> None:
+        """Note the watermark of a split, for the driver; Long.MIN is none."""
+        known = [mark for mark in marks if mark != MIN_TIMESTAMP]
+        if known:
+            self._marks[source] = min(*known, self._marks.get(source, MAX_WATERMARK))
 
     def advance_watermark(self, source: int, watermark: int) -> None:
         """Send a watermark of split 0 of a source; only tests call this, in place of reading it."""
@@ -181,6 +189,7 @@ class LevelZero:
 
         It opens no functions, because the task need not read the source.
         """
+        self._marks[source] = MIN_TIMESTAMP
         for writer in self._chain(source, opens=False).fed:
             if not writer.is_to_sink:
                 writer.send_control((EndOfInput(source),))
@@ -216,8 +225,9 @@ class LevelZero:
             source_records=self._counts,
             times=self.clock.take(level_place(0)),
             refused_columns=frozenset(self._refused),
+            source_watermarks=self._marks,
         )
-        self._counts = {}
+        self._counts, self._marks = {}, {}
         for chain in self._chains.values():
             merge_metrics(report.metrics, chain.chain.take_metrics())
             for uid, count in chain.chain.take_counts().items():

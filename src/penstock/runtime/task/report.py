@@ -7,7 +7,8 @@ once.
 from __future__ import annotations
 
 import pickle
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.program.channel import SINK_LEVEL
@@ -25,6 +26,8 @@ class Report:
         watermarks: Channel to group to watermark, at the end of a run or at a savepoint.
         memory: uid to the `memory` of the operator.
         greatest_timestamp_ms: Greatest watermark emitted by sources, None if there is none.
+        source_watermarks: Source to the least watermark of its splits that had records; Long.MIN if the
+            source has ended, which counts, whatever other tasks say.
         snapshot: The control event that requested a snapshot in this micro-batch, which the
             watermarks, the memory and the state belong to; None if there is none.
         state: Metrics of state access over all subtasks and levels: numbers of local copies that
@@ -50,6 +53,13 @@ class Report:
     next_calls: dict[tuple[int, int], int | None] = field(default_factory=dict)
     times: dict[str, int] = field(default_factory=dict)
     refused_columns: frozenset[str] = frozenset()
+    source_watermarks: dict[int, int] = field(default_factory=dict)
+
+    def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
+        """Restore a pickled report. Epoch records keep reports, which may lack fields that were added."""
+        filled = Report(**state[1])
+        for each in fields(self):
+            setattr(self, each.name, getattr(filled, each.name))
 
     def merge(self, other: Report) -> None:
         """Add the report of another task.
@@ -67,6 +77,8 @@ class Report:
             self.state[name] = self.state.get(name, 0) + count
         for name, spent in other.times.items():
             self.times[name] = self.times.get(name, 0) + spent
+        for source, mark in other.source_watermarks.items():
+            self.source_watermarks[source] = min(self.source_watermarks.get(source, mark), mark)
         self.next_calls |= other.next_calls
         self.refused_columns |= other.refused_columns
         merge_metrics(self.metrics, other.metrics)

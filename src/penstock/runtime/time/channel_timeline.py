@@ -27,6 +27,11 @@ class ChannelTimeline:
         self._idle: bool | None = None
         self._sent_idle: bool | None = None
 
+    @property
+    def watermark(self) -> int:
+        """The watermark of the current split."""
+        return self._watermark
+
     def start_split(self, sender: tuple[int, int] | None) -> None:
         """Reset the watermark: another split begins."""
         self._watermark = self._sent_watermark = MIN_TIMESTAMP

@@ -26,7 +26,6 @@ from penstock.config.options import MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import AdmissionChanged
-from penstock.plan.phases.backlog import checkpoint_interval
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
@@ -37,6 +36,7 @@ from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.job.checkpoint_files import check_checkpoint
 from penstock.spark.job.hand_over import describe_hand_over, initial_state
 from penstock.spark.live.admission import FileAdmission
+from penstock.spark.live.backlog_interval import BacklogInterval
 from penstock.spark.live.bounded_inputs import BoundedInputs
 from penstock.spark.live.live_columns import LiveColumns
 from penstock.spark.live.live_progress import LiveProgress
@@ -92,6 +92,8 @@ class LiveRun:
         self._running: StreamingQuery | None = None
         self._is_started = threading.Event()
         self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
+        self._interval = BacklogInterval(job.configuration, job.plan, run)
+        self._trigger_seconds = self._interval.seconds
         self._progress = LiveProgress(job.events)
         self.report = self._progress.report
         self._columns: LiveColumns | None = None
@@ -199,15 +201,14 @@ class LiveRun:
         return frames.groupBy("route").transformWithState(processor, DDL, "append", "none", initial)
 
     def _start(self, messages: DataFrame) -> StreamingQuery:
-        backlog = bool(self._job.plan.backlog_sources(self._run))
-        interval = checkpoint_interval(self._job.configuration, backlog=backlog).total_seconds()
+        self._trigger_seconds = self._interval.seconds
         directory = self._job.directory.run_directory(self._run.index, "spark")
         check_checkpoint(directory)
         writer = (
             messages.writeStream.foreachBatch(self._commit)
             .option("checkpointLocation", str(directory))
             .queryName(f"{self._run.name}-{self._run_id}")
-            .trigger(processingTime=f"{interval} seconds")
+            .trigger(processingTime=f"{self._trigger_seconds} seconds")
         )
         with query_settings(self._job.session, self._job.plan.options.parallelism):
             self._is_started.clear()
@@ -221,7 +222,7 @@ class LiveRun:
         """Run, stage and commit one micro-batch; called by Spark in a thread of this process."""
         started = time.monotonic()
         self._wait_while_held()
-        if self._admission.is_due:  # no record of the micro-batch is processed yet
+        if self._begins_anew:  # no record of the micro-batch is processed yet
             raise _MicroBatchFailedError("the query begins anew with other micro-batches")
         try:
             self._job.directory.fence()
@@ -240,6 +241,7 @@ class LiveRun:
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
             self._lost.succeeded()
             self.report.merge(staged.report)
+            self._interval.note(staged.report, time.time_ns() // 1_000_000)
             self._job.report_metrics(self._run.index, number, staged.report)
             if self._pending is not None:
                 self._pending.note_read(number, files)
@@ -287,7 +289,7 @@ class LiveRun:
             if query.exception() is not None or not query.isActive:
                 if self._savepoints.has_stopped:
                     return False
-                if (self._admission.is_due or self._lists_anew()) and self._failure is None:
+                if (self._begins_anew or self._lists_anew()) and self._failure is None:
                     return True
                 if self._failure is not None and self._lost.is_cause_of(self._failure):
                     self._failure = None
@@ -305,16 +307,21 @@ class LiveRun:
                     self._progress.publish_pending(self._pending.current)
                     wanted, waiting = self._pending.files_per_batch(), self._pending.files_waiting()
                     self._admission.note(wanted, waiting)
-            if self._admission.is_due and not query.status["isTriggerActive"]:
-                return True  # a micro-batch that starts now detects the restart and does nothing
             progress = query.lastProgress
             # A savepoint in progress precedes: it must not be in the micro-batch of the hand-over. And
             # a micro-batch has failed before its query reports so.
             may_end = self._failure is None and not self._savepoints.is_busy
             if progress is not None and may_end and inputs.complete(progress):
                 return False
+            if self._begins_anew and not query.status["isTriggerActive"]:
+                return True  # a micro-batch that starts now detects the restart and does nothing
             time.sleep(_POLL_SECONDS)
         return False
+
+    @property
+    def _begins_anew(self) -> bool:
+        """Whether to restart the query: Spark fixes its trigger, and the size of its micro-batches."""
+        return self._admission.is_due or self._trigger_seconds != self._interval.seconds
 
     def _lists_anew(self) -> bool:
         return self._files is not None and self._files.is_due

@@ -24,7 +24,7 @@ from penstock.config.options import MAX_RECORDS_PER_BATCH, STATE_BACKEND
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, level_place
-from penstock.plan.phases.backlog import catch_up_factor, checkpoint_interval
+from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.confirmations import Confirmations, logs_read
@@ -32,6 +32,7 @@ from penstock.spark.driver.first_failure import cleaned_up
 from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over
+from penstock.spark.live.backlog_interval import BacklogInterval
 from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal, RecordedEpoch
@@ -81,6 +82,7 @@ class EpochRun:
         self._pending = PendingRecords()
         self._record_seconds: float | None = None
         self._source_records: dict[int, int] = {}
+        self._interval = BacklogInterval(job.configuration, job.plan, run)
         self.report = self._progress.report
 
     def execute(self) -> RunSummary:
@@ -146,10 +148,7 @@ class EpochRun:
                 job.events.publish(switched)
             failpoint("live.started")
             attempts = EpochAttempts(job, reads, spark, final, stages)
-            backlog = bool(job.plan.backlog_sources(run))
-            pace = EpochPace(
-                checkpoint_interval(job.configuration, backlog=backlog).total_seconds()
-            )
+            pace = EpochPace(self._interval.seconds)
             while not planner.is_complete(positions) and not self._savepoints.has_stopped:
                 job.check_cancelled()
                 if pace.is_early() or self._is_held(pace):
@@ -174,6 +173,7 @@ class EpochRun:
                 positions = self._epoch(attempts, planned, positions, left)
                 if positions is planned.after:
                     planner.note_read(self._source_records, self._record_seconds)
+                pace.interval_seconds = self._interval.seconds
                 self._merge(threads)
 
     def _epoch(
@@ -267,6 +267,7 @@ class EpochRun:
         if report.records_read:
             self._record_seconds = _level_zero_seconds(report) / report.records_read
         self.report.merge(report)
+        self._interval.note(report, time.time_ns() // 1_000_000)
         self._job.report_metrics(self._run.index, recorded.number, report)
         self._progress.publish(recorded.number, report, seconds, self._pending.current)
 
