@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.metrics import HistogramValue
-from penstock.metrics.histogram import bucket_of, least_of
+from penstock.metrics.histogram import LatestValues, bucket_of, least_of
 
 numbers = st.lists(st.one_of(st.integers(0, 200), st.integers(0, 2**50)), max_size=40)
 
@@ -36,6 +36,26 @@ def test_quantiles_are_those_of_the_numbers_but_for_a_32nd(found, share):
     quantile = made.quantile(share)
     assert quantile is not None
     assert wanted - wanted // 32 - 1 <= quantile <= wanted
+
+
+@given(st.lists(numbers), st.integers(1, 50))
+def test_of_the_latest_numbers_it_is_their_histogram(parts, most):
+    made = reduce(
+        LatestValues.merged,
+        [LatestValues.of_latest(tuple(part), most) for part in parts],
+        LatestValues(most=most),
+    )
+    latest = [number for part in parts for number in part][-most:]
+    wanted = histogram(latest)
+    assert (made.buckets, made.sum, made.min, made.max) == (
+        wanted.buckets,
+        wanted.sum,
+        wanted.min,
+        wanted.max,
+    )
+    assert [made.quantile(share) for share in (0, 0.5, 0.99)] == [
+        wanted.quantile(share) for share in (0, 0.5, 0.99)
+    ]
 
 
 @given(numbers, numbers)

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from penstock.common import Configuration
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.datastream import (
     OutputTag,
     ProcessFunction,
     StreamExecutionEnvironment,
     WatermarkStrategy,
 )
+from penstock.errors import ConfigError
 from penstock.metrics import HistogramValue
+from penstock.metrics.histogram import LatestValues
 from penstock.plan.hand_over import HandOver
 from penstock.plan.programs import programs_of
 from penstock.program.latency_marker import LatencyMarkerEvent, OperatorId
@@ -74,6 +77,45 @@ def test_operators_and_sinks_of_a_live_run_note_every_marker(force):
     assert 1 <= counts.pop() <= 9
     assert all(0 <= value.min <= value.max < 60_000 for value in found.values())
     assert report.operator_records == {"first": 40, "sum": 40, "last": 40}
+
+
+@pytest.mark.parametrize(
+    ("granularity", "suffixes"),
+    [
+        ("single", [""]),
+        ("OPERATOR", [".numbers-1"]),
+        ("subtask", [".numbers-1.0", ".numbers-1.1"]),
+    ],
+)
+def test_the_granularity_says_what_latencies_are_told_apart_by(granularity, suffixes):
+    env = environment(STREAMING | {"metrics.latency.granularity": granularity})
+    numbers = env.from_source(
+        NumberSequenceSource(1, 40), WatermarkStrategy.no_watermarks(), "numbers"
+    )
+    moved = numbers.map(abs).uid("first").key_by(lambda v: v % 3).sum().uid("sum")
+    moved.sink_to(DiscardingSink()).uid("out")
+    found = latencies(run_in_process(env, Schedule(batch_sizes=(5,))).report)
+    assert set(found) == {f"{uid}.latency{s}" for uid in ("first", "sum", "out") for s in suffixes}
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+def test_the_history_size_is_the_number_of_latencies_of_an_operator(size):
+    whole = latencies(linear(STREAMING))
+    some = latencies(linear(STREAMING | {"metrics.latency.history-size": str(size)}))
+    assert set(some) == set(whole)
+    for value in some.values():
+        assert value.count == len(value.numbers) <= size
+        assert value.count == 1 or size > 1
+        assert (value.min, value.max) == (min(value.numbers), max(value.numbers))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("metrics.latency.granularity", "task"), ("metrics.latency.history-size", "0")],
+)
+def test_other_values_are_refused(key, value):
+    with pytest.raises(ConfigError, match=key):
+        linear(STREAMING | {key: value})
 
 
 @pytest.mark.parametrize(
@@ -179,6 +221,17 @@ def test_a_marker_takes_one_of_several_ways():
     assert counts["fork"] == 300
     assert counts["left"] + counts["right"] + far == 300
     assert min(counts["left"], counts["right"], far) > 50
+
+
+def test_a_limited_history_goes_through_an_exchange():
+    marker = replace(MARKER, history_size=2)
+    zero, *_ = programs(lambda s: s.map(abs).rebalance().map(abs).sink_to(DiscardingSink()))
+    tracker, (operator, *_), sent = tracked(zero)
+    for now_ms in (1_005, 1_006, 1_007):
+        tracker.arrive(operator, marker, now_ms)
+    assert SourceMarker.of_frame(sent[0][1]) == marker
+    (found,) = tracker.take().values()
+    assert found == LatestValues.of_latest((6, 7), 2)
 
 
 def test_a_marker_from_the_future_took_no_time():

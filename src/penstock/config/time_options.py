@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from penstock.config.option import ConfigOption
-from penstock.config.parse import BOOLEAN, DURATION
+from penstock.config.option import ConfigOption, Limit, one_of
+from penstock.config.parse import BOOLEAN, DURATION, INTEGER, Parser
 
 FORCE_TIMESTAMP_SUPPORT: ConfigOption[bool] = ConfigOption(
     key="pipeline.force-timestamp-support",
@@ -51,10 +51,35 @@ LATENCY_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     ),
 )
 
+LATENCY_GRANULARITY: ConfigOption[str] = ConfigOption(
+    key="metrics.latency.granularity",
+    parse=Parser("choice", lambda text: text.strip().lower()),
+    default="operator",
+    description=(
+        "What latencies are told apart by: `single` is one metric `<uid>.latency` per operator and sink, "
+        "`operator` one per source, `<uid>.latency.<source>`, and `subtask` one per subtask of a source, "
+        "`<uid>.latency.<source>.<subtask>`."
+    ),
+    check=one_of("single", "operator", "subtask"),
+)
+
+LATENCY_HISTORY_SIZE: ConfigOption[int | None] = ConfigOption(
+    key="metrics.latency.history-size",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "Number of latencies in a metric, the latest ones of all subtasks together. When unset, a "
+        "metric has all latencies since the job started; in Flink it has the latest 128 of a subtask."
+    ),
+    check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
+)
+
 TIME_OPTIONS: tuple[ConfigOption[Any], ...] = (
     FORCE_TIMESTAMP_SUPPORT,
     DROP_UNUSED_TIMESTAMPS,
     AUTO_WATERMARK_INTERVAL,
     LATENCY_INTERVAL,
+    LATENCY_GRANULARITY,
+    LATENCY_HISTORY_SIZE,
 )
 """The options of this module, in the order of the reference page."""

@@ -96,3 +96,33 @@ class HistogramValue:
             min(least, default=None),
             max(greatest, default=None),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class LatestValues(HistogramValue):
+    """A histogram of the latest numbers only.
+
+    Attributes:
+        numbers: The numbers, the latest one last.
+        most: The greatest number of them.
+    """
+
+    numbers: tuple[int, ...] = ()
+    most: int = 1
+
+    @classmethod
+    def of_latest(cls, numbers: tuple[int, ...], most: int) -> LatestValues:
+        """Return the histogram of the last `most` numbers.
+
+        >>> LatestValues.of_latest((9, 1, 2), 2).max
+        2
+        """
+        latest = numbers[-most:]
+        buckets = dict(Counter(map(bucket_of, latest)))
+        least, greatest = min(latest, default=None), max(latest, default=None)
+        return cls(buckets, sum(latest), least, greatest, latest, most)
+
+    def merged(self, other: HistogramValue) -> HistogramValue:
+        """Return the histogram of the latest numbers of both; those of `other` are later."""
+        assert isinstance(other, LatestValues), "values of one metric are of one class"
+        return LatestValues.of_latest(self.numbers + other.numbers, other.most)

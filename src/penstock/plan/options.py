@@ -26,11 +26,13 @@ from penstock.config.time_options import (
     AUTO_WATERMARK_INTERVAL,
     DROP_UNUSED_TIMESTAMPS,
     FORCE_TIMESTAMP_SUPPORT,
+    LATENCY_GRANULARITY,
+    LATENCY_HISTORY_SIZE,
     LATENCY_INTERVAL,
 )
 from penstock.plan.phases.backlog import backlog_lag_ms
 from penstock.plan.physical import PlanOptions
-from penstock.program.run_settings import LiveEngine
+from penstock.program.run_settings import LatencyGranularity, LiveEngine
 
 
 def plan_options(configuration: Configuration) -> PlanOptions:
@@ -57,6 +59,8 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         auto_watermarks=configuration.get(AUTO_WATERMARK_INTERVAL) != timedelta(0),
         drop_unused_timestamps=configuration.get(DROP_UNUSED_TIMESTAMPS),
         latency_interval_ms=configuration.get(LATENCY_INTERVAL) // timedelta(milliseconds=1),
+        latency_granularity=LatencyGranularity(configuration.get(LATENCY_GRANULARITY)),
+        latency_history=configuration.get(LATENCY_HISTORY_SIZE),
         sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
         backlog_lag_ms=backlog_lag_ms(configuration),
         combines=configuration.get(BATCH_COMBINE),

@@ -15,7 +15,7 @@ from penstock.graph.logical import LogicalGraph
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import FoldPlan
 from penstock.program.operator_spec import Copies, OperatorSpec
-from penstock.program.run_settings import LiveEngine, RunKind
+from penstock.program.run_settings import LatencyGranularity, LiveEngine, RunKind
 from penstock.types.information import TypeInformation
 
 
@@ -36,6 +36,8 @@ class PlanOptions:
         auto_watermarks: `pipeline.auto-watermark-interval` is not 0.
         drop_unused_timestamps: Channels may omit timestamps that no operator reads.
         latency_interval_ms: Least time between two latency markers; 0 sends none.
+        latency_granularity: `metrics.latency.granularity`.
+        latency_history: `metrics.latency.history-size`.
         sorted_inputs_bytes: `execution.sorted-inputs.memory`.
         state_ttl_ms: `table.exec.state.ttl`, None if it is 0.
         coded_rows: `table.exec.enable-coded-rowdata`.
@@ -63,6 +65,8 @@ class PlanOptions:
     auto_watermarks: bool = True
     drop_unused_timestamps: bool = True
     latency_interval_ms: int = 0
+    latency_granularity: LatencyGranularity = LatencyGranularity.OPERATOR
+    latency_history: int | None = None
     sorted_inputs_bytes: int = 256 << 20
     state_ttl_ms: int | None = None
     coded_rows: bool = False

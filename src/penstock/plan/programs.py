@@ -124,10 +124,15 @@ def _inputs(region: Region, level: int) -> tuple[ChannelSpec, ...]:
 
 def _latency(plan: PhysicalPlan, run: RunPlan) -> LatencySpec | None:
     """Return the settings of latency markers; only live runs send them."""
-    interval_ms = plan.options.latency_interval_ms
-    if interval_ms == 0 or run.kind is not RunKind.LIVE:
+    options = plan.options
+    if options.latency_interval_ms == 0 or run.kind is not RunKind.LIVE:
         return None
-    return LatencySpec(interval_ms, {key: source_of(uid) for key, uid in source_uids(plan).items()})
+    return LatencySpec(
+        options.latency_interval_ms,
+        {key: source_of(uid) for key, uid in source_uids(plan).items()},
+        options.latency_granularity,
+        options.latency_history,
+    )
 
 
 def _of(

@@ -30,6 +30,19 @@ class LiveEngine(Enum):
     """Micro-batches of input that keeps arriving: a loop of epochs, or a query (`LiveEngine`)."""
 
 
+class LatencyGranularity(Enum):
+    """What latencies are told apart by. The value is that of `metrics.latency.granularity`."""
+
+    SINGLE = "single"
+    """Nothing: an operator has one metric."""
+
+    OPERATOR = "operator"
+    """The source of the marker."""
+
+    SUBTASK = "subtask"
+    """The subtask of the source."""
+
+
 @dataclass(frozen=True, slots=True)
 class LatencySpec:
     """The settings of latency markers.
@@ -37,10 +50,14 @@ class LatencySpec:
     Attributes:
         interval_ms: Least time between two markers of a subtask of a source.
         sources: Source id to the uid of the source, and its id in markers.
+        granularity: What latencies are told apart by.
+        history_size: Number of latencies in a metric; None is all.
     """
 
     interval_ms: int
     sources: dict[int, tuple[str, OperatorId]]
+    granularity: LatencyGranularity = LatencyGranularity.OPERATOR
+    history_size: int | None = None
 
 
 def source_of(uid: str) -> tuple[str, OperatorId]:

@@ -24,7 +24,8 @@ and time of a list of `Row` objects. With bit 2 it is an Arrow stream of one bat
 `record_segments`. The payload of state is a state blob; its key group is the row's route. Payloads of
 control and reports are pickles. A signal is a message to the loop that drives a subtask. A
 punctuation is control that takes effect between the records written before and after it. The
-payload of latency is the pickle of (uid of the source, `LatencyMarkerEvent`), for one route. The payload
+payload of latency is the pickle of (suffix of the metric, `LatencyMarkerEvent`), with the number of
+latencies in the metric if it is limited, for one route. The payload
 of log is the pickle of the view of a subtask's change log, on its way to the subtask, of its change, on the
 way to the sink stage, or of the attempt of the task that sends the other frames.
 

@@ -17,11 +17,12 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from penstock.metrics.histogram import HistogramValue
+from penstock.metrics.histogram import HistogramValue, LatestValues
 from penstock.metrics.values import MetricValue
 from penstock.program.latency_marker import LatencyMarkerEvent
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.run_settings import LatencyGranularity
 from penstock.program.stream_element_serializer import LatencyMarker
 from penstock.runtime.exchange.channel_writer import ChannelWriter
 from penstock.wire.frame import load_payload
@@ -31,28 +32,32 @@ LATENCY = "latency"
 
 @dataclass(frozen=True, slots=True)
 class SourceMarker:
-    """A marker, and the name of its source in metrics.
+    """A marker, and how it is measured.
 
     Attributes:
-        source: uid of the source.
+        source: Suffix of the metric, by `metrics.latency.granularity`: uid of the source, with the
+            subtask or without; empty for none.
         marker: The marker.
+        history_size: Number of latencies in the metric; None is all.
     """
 
     source: str
     marker: LatencyMarker
+    history_size: int | None = None
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the event for an exchange."""
         made = self.marker
         event = LatencyMarkerEvent(made.marked_time, made.operator_id, made.subtask_index)
-        return pickle.dumps((self.source, event), 5)
+        history = () if self.history_size is None else (self.history_size,)
+        return pickle.dumps((self.source, event, *history), 5)
 
     @classmethod
     def of_frame(cls, frame: bytes) -> SourceMarker:
         """Return the marker of an event of an exchange."""
-        source, event = load_payload(frame)
+        source, event, *history = load_payload(frame)
         made = LatencyMarker(event.marked_time, event.operator_id, event.subtask_index)
-        return cls(source, made)
+        return cls(source, made, *history)
 
     def measured(self, uid: str, now_ms: int) -> dict[str, MetricValue]:
         """Return the latency metric of an operator or sink, by full name.
@@ -60,7 +65,9 @@ class SourceMarker:
         The clocks of two machines differ, so a marker from the future has a latency of 0.
         """
         took = max(now_ms - self.marker.marked_time, 0)
-        return {f"{uid}.{LATENCY}.{self.source}": HistogramValue.of(took)}
+        most = self.history_size
+        value = HistogramValue.of(took) if most is None else LatestValues.of_latest((took,), most)
+        return {f"{uid}.{LATENCY}{self.source and '.'}{self.source}": value}
 
 
 class SourceLatency:
@@ -73,7 +80,13 @@ class SourceLatency:
         self._is_on = spec is not None
         if spec is not None:
             self._interval_ms = spec.interval_ms
-            self._source = spec.sources[source]
+            uid, self._operator_id = spec.sources[source]
+            self._suffix = {
+                LatencyGranularity.SINGLE: "",
+                LatencyGranularity.OPERATOR: uid,
+                LatencyGranularity.SUBTASK: f"{uid}.{subtask}",
+            }[spec.granularity]
+            self._history_size = spec.history_size
         self._subtask = subtask
         self._now_ms = now_ms
         self._began_ms: int | None = None
@@ -91,8 +104,8 @@ class SourceLatency:
         if began is None or (last is not None and began - last < self._interval_ms):
             return None
         self._marked_ms = began
-        uid, operator_id = self._source
-        return SourceMarker(uid, LatencyMarker(began, operator_id, self._subtask))
+        marker = LatencyMarker(began, self._operator_id, self._subtask)
+        return SourceMarker(self._suffix, marker, self._history_size)
 
 
 class LatencyTracker:
