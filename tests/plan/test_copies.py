@@ -9,6 +9,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     FilterFunction,
     MapFunction,
+    OneInputStreamOperator,
     OutputTag,
     ProcessFunction,
     StreamExecutionEnvironment,
@@ -87,6 +88,29 @@ def test_matrix(reuse, output, inputs, wanted):
     upstream = _attributes(output=output, inputs=False)
     downstream = _attributes(output=True, inputs=inputs)
     assert action(reuse, upstream, downstream) is wanted
+
+
+@pytest.mark.parametrize("promises", [True, False])
+def test_whether_an_operator_stores_its_input_copies_nothing(promises):
+    class Own(OneInputStreamOperator):
+        def process_element(self, value, ctx):
+            self.output.collect(value)
+
+        def get_operator_attributes(self):
+            return _attributes(output=not promises, inputs=True)
+
+    class Forgetful(Own):
+        def get_operator_attributes(self):
+            return _attributes(output=not promises, inputs=False)
+
+    def planned(operator):
+        pairs = _sequence(environment()).map(lambda n: [n]).rebalance()
+        own = pairs.transform("first", None, Own()).transform("second", None, operator)
+        return plan_of(own.map(lambda pair: pair))
+
+    stored, forgotten = planned(Own()), planned(Forgetful())
+    for name in ("first", "second"):
+        assert copies_of(stored, name) == copies_of(forgotten, name)
 
 
 def environment(**settings):

@@ -20,7 +20,8 @@ class OperatorAttributes:
         output_stream_record_value_stored: Whether the operator may keep or use a value it has
             already emitted. False is a promise not to (FLIP-329).
         input_stream_record_stored: Whether it may keep or use the record object (value and
-            timestamp) it was given, after the call. False is a promise not to (FLIP-329).
+            timestamp) it was given, after the call. False is a promise not to (FLIP-329). It has no
+            effect: an operator is given a value, and a context that is the same in all calls.
         internal_sorter_supported: Whether it groups its input by key itself, so that the runtime
             does not (FLIP-327).
         output_only_after_end_of_stream: Whether it emits nothing before all its inputs have
@@ -67,7 +68,7 @@ class OperatorAttributesBuilder:
         return self
 
     def set_input_stream_record_stored(self, stored: bool) -> OperatorAttributesBuilder:  # noqa: FBT001
-        """Set whether the operator may store its input records; default True."""
+        """Set whether the operator may store its input records; default True. It has no effect."""
         self._values["input_stream_record_stored"] = stored
         return self
 

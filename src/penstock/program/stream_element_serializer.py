@@ -1,7 +1,8 @@
 """Serializers of single stream elements. Their bytes equal Flink's.
 
-This is the reference definition of the elements of a stream. Frames contain the same elements in
-batches, and are tested against it. Layout (FLIP-330 §1.4), all numbers big-endian:
+This is the reference definition of the elements of a stream. No run calls the serializers: a frame
+(`wire/frame.py`) contains the same elements in batches, and its header says once what the tag of an
+element says here every time. Tests write each stream both ways and compare. Layout (FLIP-330 §1.4), all numbers big-endian:
 
     element                     bytes
     record with a timestamp     00, timestamp (8), value

@@ -8,7 +8,7 @@ Between chained operators U -> D, unless `pipeline.object-reuse` is true:
     yes                           any                     deep copy of each value when it is emitted
 
 Records are passed in lists that no operator changes. The slot of a list is the record, so every edge
-is a shallow copy already. A deep copy is made when the function emits the value, not when the batch is
+is a shallow copy already, and whether D stores its input changes nothing but a line of the plan. A deep copy is made when the function emits the value, not when the batch is
 complete: the function may change the value in between. The channels of U read the copy too: Flink
 writes records one by one, a channel here writes a batch.
 

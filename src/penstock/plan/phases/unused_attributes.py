@@ -8,7 +8,7 @@ attribute of other callables of an operator, such as a key selector.
 | attribute | of an operator | of a function |
 |---|---|---|
 | output_stream_record_value_stored | used | refused |
-| input_stream_record_stored | used | refused |
+| input_stream_record_stored | shown in the plan | refused |
 | internal_sorter_supported | used | refused |
 | output_only_after_end_of_stream | used | used |
 """
