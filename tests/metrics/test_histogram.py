@@ -40,11 +40,9 @@ def test_quantiles_are_those_of_the_numbers_but_for_a_32nd(found, share):
 
 @given(st.lists(numbers), st.integers(1, 50))
 def test_of_the_latest_numbers_it_is_their_histogram(parts, most):
-    made = reduce(
-        LatestValues.merged,
-        [LatestValues.of_latest(tuple(part), most) for part in parts],
-        LatestValues(most=most),
-    )
+    made = LatestValues(most=most)
+    for part in parts:
+        made = made.merged(LatestValues.of_latest(tuple(part), most))
     latest = [number for part in parts for number in part][-most:]
     wanted = histogram(latest)
     assert (made.buckets, made.sum, made.min, made.max) == (

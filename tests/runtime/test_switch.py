@@ -215,7 +215,7 @@ def test_windows_of_the_wall_clock_are_open_across_the_switch(live):
 
 
 def test_windows_of_the_wall_clock_that_end_while_history_is_read_fire_there():
-    clock = iter(range(900, 10_000, 25))
+    clock = iter(range(900, 10_000, 60))
     world = Switched(
         job(
             MIXED,

@@ -122,7 +122,7 @@ class LatestValues(HistogramValue):
         least, greatest = min(latest, default=None), max(latest, default=None)
         return cls(buckets, sum(latest), least, greatest, latest, most)
 
-    def merged(self, other: HistogramValue) -> HistogramValue:
+    def merged(self, other: HistogramValue) -> LatestValues:
         """Return the histogram of the latest numbers of both; those of `other` are later."""
         assert isinstance(other, LatestValues), "values of one metric are of one class"
         return LatestValues.of_latest(self.numbers + other.numbers, other.most)
