@@ -120,7 +120,7 @@ def committed(directory: Path, engine: str) -> int:
     )
 
 
-@pytest.mark.parametrize(("engine", "micro_batches"), [("jobs", 2000), ("query", 400)])
+@pytest.mark.parametrize(("engine", "micro_batches"), [("jobs", 1000), ("query", 200)])
 def test_nothing_grows_with_the_number_of_micro_batches(
     tmp_path: Path, engine: str, micro_batches: int
 ) -> None:
