@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import cast
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
@@ -83,7 +84,7 @@ def _written(plan: PhysicalPlan, group: Iterable[int]) -> Iterator[str]:
 def _read(plan: PhysicalPlan, group: Iterable[int]) -> Iterator[str]:
     """Yield the results that sources read."""
     parts = (part for source in group for part in plan.source(source).parts)
-    return (part.result for part in parts if isinstance(part, ResultSource))
+    return (cast("ResultSource", part).result for part in parts if part.gives_results)
 
 
 def _runs_beside(plan: PhysicalPlan, pipeline: PipelinePlan) -> bool:
