@@ -1,4 +1,4 @@
-"""Sources whose events arise on the clock: an event `t` per millisecond since the epoch.
+"""Sources whose events arise on the clock: event `e` in the millisecond `e // rate` since the epoch.
 
 `events` is a streaming source of plain PySpark, `ClockSource` one of ours that is read by positions.
 """
@@ -18,20 +18,21 @@ from penstock.common import TypeInformation, Types
 from penstock.datastream.connectors import SplitSource
 
 NAME = "clock"
-COLUMN = "arose"
+COLUMN = "event"
 
 
-def events(session: SparkSession) -> DataFrame:
-    """Return the events from now on: a column `arose`, in epoch milliseconds."""
+def events(session: SparkSession, rate: int) -> DataFrame:
+    """Return the events from now on, `rate` in a millisecond: a column `event`."""
     session.dataSource.register(Clock)
-    return session.readStream.format(NAME).load()
+    return session.readStream.format(NAME).option("rate", rate).load()
 
 
 @dataclass(frozen=True, slots=True)
 class ClockSource(SplitSource):
-    """One split per subtask; split `i` of `n` has the events `t` with `t % n == i`."""
+    """One split per subtask; split `i` of `n` has the events `e` with `e % n == i`."""
 
     subtasks: int
+    rate: int
 
     kind: ClassVar[str] = "clock"
 
@@ -54,7 +55,7 @@ class ClockSource(SplitSource):
 
     def head(self, split: int) -> int:
         """Return the position of the first event that has not arisen."""
-        return -((split - _now()["ms"]) // self.subtasks)
+        return -((split - _next(self.rate)) // self.subtasks)
 
 
 class Clock(DataSource):
@@ -71,7 +72,7 @@ class Clock(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
         """Return the reader."""
-        return _Reader()
+        return _Reader(int(self.options["rate"]))
 
 
 @dataclass
@@ -82,20 +83,24 @@ class _Stretch(InputPartition):
     end: int
 
 
+@dataclass
 class _Reader(DataSourceStreamReader):
+    rate: int
+
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        return _now()
+        return {"next": _next(self.rate)}
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:  # noqa: N802
-        return _now()
+        return {"next": _next(self.rate)}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        return [_Stretch(start["ms"], end["ms"])]
+        return [_Stretch(start["next"], end["next"])]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        times = pa.array(range(partition.begin, partition.end), pa.int64())
-        yield pa.RecordBatch.from_arrays([times], [COLUMN])
+        arisen = pa.array(range(partition.begin, partition.end), pa.int64())
+        yield pa.RecordBatch.from_arrays([arisen], [COLUMN])
 
 
-def _now() -> dict[str, int]:
-    return {"ms": time.time_ns() // 1_000_000}
+def _next(rate: int) -> int:
+    """Return the first event that has not arisen."""
+    return time.time_ns() // 1_000_000 * rate

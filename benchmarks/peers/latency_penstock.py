@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from latency_clock import ClockSource, events
 
 from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
-from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.latency_system import LEVELS, Events, LatencySystem
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, JobStatus, WatermarkStrategy
 from penstock.config.live_options import LIVE_ENGINE
@@ -46,16 +46,16 @@ class PenstockCount(LatencySystem):
         self._arrivals = self.work / "arrivals.jsonl"
         env = StreamExecutionEnvironment.get_execution_environment(configuration)
         if configuration.get(LIVE_ENGINE) == "query":
-            rows = SparkSource(events(get_session(configuration)))
+            rows = SparkSource(events(get_session(configuration), self.rate))
             stream = env.from_source(rows, _NO_TIME, "events").map(lambda row: row[0])
         else:
-            stream = env.from_source(ClockSource(self.shape.parallelism), _NO_TIME, "events")
-        (
-            stream.map(lambda arose: (arose % keys, arose, 1))
-            .key_by(lambda event: event[0])
-            .reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
-            .sink_to(ArrivalSink(str(self._arrivals)))
-        )
+            source = ClockSource(self.shape.parallelism, self.rate)
+            stream = env.from_source(source, _NO_TIME, "events")
+        counts = stream.map(lambda event: (event % keys, event, 1))
+        for _ in range(self.shape.parameters[LEVELS]):
+            keyed = counts.key_by(lambda count: count[0])
+            counts = keyed.reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
+        counts.sink_to(ArrivalSink(str(self._arrivals)))
         self._job = env.execute_async("latency")
 
     def check_alive(self) -> None:
@@ -64,7 +64,7 @@ class PenstockCount(LatencySystem):
             self._job.get_job_execution_result().result()
             raise RuntimeError("the job ended by itself")
 
-    def arrivals(self) -> Iterable[tuple[int, Times]]:
+    def arrivals(self) -> Iterable[tuple[int, Events]]:
         """Return what the sink noted."""
         return read_arrivals(self._arrivals)
 

@@ -12,7 +12,7 @@ from latency_clock import events
 from pyspark.sql.streaming import StreamingQueryListener
 from spark_session import make_session
 
-from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.latency_system import Events, LatencySystem
 from benchmarks.systems.serve import serve
 
 
@@ -21,11 +21,11 @@ class SparkEmpty(LatencySystem):
 
     def start(self) -> None:
         """Start the query; its progress says what each micro-batch had."""
-        self._arrivals: list[tuple[int, Times]] = []
+        self._arrivals: list[tuple[int, Events]] = []
         self._session = make_session(self.shape.parallelism, "rocksdb", self.work / "local")
         self._session.streams.addListener(_Progress(self._arrivals))
         self._query = (
-            events(self._session)
+            events(self._session, self.rate)
             .writeStream.format("noop")
             .option("checkpointLocation", str(self.work / "checkpoint"))
             .start()
@@ -36,7 +36,7 @@ class SparkEmpty(LatencySystem):
         if not self._query.isActive:
             raise self._query.exception() or RuntimeError("the query ended by itself")
 
-    def arrivals(self) -> Iterable[tuple[int, Times]]:
+    def arrivals(self) -> Iterable[tuple[int, Events]]:
         """Return a stretch of the clock per micro-batch."""
         return tuple(self._arrivals)
 
@@ -49,7 +49,7 @@ class SparkEmpty(LatencySystem):
 class _Progress(StreamingQueryListener):
     """Notes when the sink of a micro-batch was done, before Spark wrote its commit log."""
 
-    def __init__(self, arrivals: list[tuple[int, Times]]) -> None:
+    def __init__(self, arrivals: list[tuple[int, Events]]) -> None:
         self._arrivals = arrivals
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
@@ -64,7 +64,7 @@ class _Progress(StreamingQueryListener):
         took = progress.durationMs
         begun = datetime.fromisoformat(progress.timestamp).timestamp() * 1000
         done = round(begun) + took["triggerExecution"] - took.get("commitOffsets", 0)
-        first, last = (json.loads(at)["ms"] for at in (source.startOffset, source.endOffset))
+        first, last = (json.loads(at)["next"] for at in (source.startOffset, source.endOffset))
         self._arrivals.append((done, np.arange(first, last, dtype=np.int64)))
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802

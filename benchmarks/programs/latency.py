@@ -1,4 +1,4 @@
-"""`latency`: 1,000 events a second into a keyed count, from event to sink."""
+"""`latency`: events of the clock into keyed counts, from event to sink; 1,000 a second by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.model.program import BenchProgram, BenchSystem, Case, Outputs, W
 from benchmarks.model.shape import Shape
 from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import pyflink_latency
-from benchmarks.systems.latency_system import expected
+from benchmarks.systems.latency_system import LEVELS, RATE, expected
 from benchmarks.systems.launch import peer_script
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import STATE_BACKEND
@@ -40,7 +40,7 @@ class LatencyWorkload(Workload):
 
     def _shape(self, system: BenchSystem) -> Shape:
         case = self.case
-        return Shape(case.records, 0, case.keys, case.parallelism, system.mode)
+        return Shape(case.records, 0, case.keys, case.parallelism, system.mode, dict(case.options))
 
 
 PROGRAM = BenchProgram(
@@ -52,7 +52,7 @@ PROGRAM = BenchProgram(
             command=peer_script("latency_penstock.py"),
             is_peer=False,
             options={STATE_BACKEND.key: STATE_BACKEND.default},
-            note="A keyed reduce; an event is out when the sink's committer is called.",
+            note="`levels` keyed reduces; an event is out when the sink's committer is called.",
         ),
         BenchSystem(
             name="penstock query",
@@ -74,6 +74,6 @@ PROGRAM = BenchProgram(
     reference="penstock",
     records=60 * EVENTS_PER_SECOND,
     keys=1000,
-    options={},
+    options={RATE: 1, LEVELS: 1},
     prepare=lambda case, _: LatencyWorkload(case),
 )

@@ -1,6 +1,6 @@
-"""A sink that notes when events are committed. A row is (key, when its event arose, count).
+"""A sink that notes when events are committed. A row is (key, event, count).
 
-A commit appends a line to a file: `{"epoch": "0-17", "at": 1700000000000, "arose": [...]}`.
+A commit appends a line to a file: `{"epoch": "0-17", "at": 1700000000000, "events": [...]}`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.systems.latency_system import Times
+from benchmarks.systems.latency_system import Events
 from penstock.datastream.connectors import Committer, Sink, SinkContext, SinkWriter
 
 
@@ -26,7 +26,7 @@ class ArrivalSink(Sink):
     file: str
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer that keeps when events arose."""
+        """Return a writer that keeps events."""
         return _Writer()
 
     def create_committer(self, context: SinkContext) -> Committer:
@@ -34,28 +34,28 @@ class ArrivalSink(Sink):
         return _Committer(Path(self.file))
 
 
-def read_arrivals(file: Path) -> Iterator[tuple[int, Times]]:
+def read_arrivals(file: Path) -> Iterator[tuple[int, Events]]:
     """Return what was noted; of an epoch that was committed twice the first time."""
     seen = set()
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     for noted in map(json.loads, lines):
         if noted["epoch"] not in seen:
             seen.add(noted["epoch"])
-            yield noted["at"], np.array(noted["arose"], dtype=np.int64)
+            yield noted["at"], np.array(noted["events"], dtype=np.int64)
 
 
 class _Writer(SinkWriter):
     def __init__(self) -> None:
-        self._arose: list[int] = []
+        self._events: list[int] = []
 
     def write(self, values: list[Any]) -> None:
-        self._arose += [arose for _, arose, _ in values]
+        self._events += [event for _, event, _ in values]
 
     def prepare_commit(self) -> list[Any]:
-        return self._arose
+        return self._events
 
     def abort(self) -> None:
-        self._arose = []
+        self._events = []
 
 
 class _Committer(Committer):
@@ -69,5 +69,5 @@ class _Committer(Committer):
         at = time.time_ns() // 1_000_000
         if committables:
             with self._file.open("a", encoding="utf-8") as file:
-                noted = {"epoch": epoch, "at": at, "arose": list(committables)}
+                noted = {"epoch": epoch, "at": at, "events": list(committables)}
                 file.write(f"{json.dumps(noted)}\n")

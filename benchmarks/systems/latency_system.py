@@ -1,11 +1,11 @@
 """A system whose time from event to sink is measured, ours or a peer's.
 
-Events arise on the clock: the event `t` arises in the millisecond `t` since the epoch, so there are
-1,000 a second, and whoever holds one knows when it arose. The query never ends. A round is a
-stretch of the clock:
+Events arise on the clock: the event `e` arises in the millisecond `e // RATE` since the epoch, so there
+are `RATE` in a millisecond, and whoever holds one knows when it arose. The query never ends. A round
+is a stretch of the clock:
 
     resumed | catching up | events that are measured | all of them are out
-             SETTLE_SECONDS    records / 1000 seconds
+             SETTLE_SECONDS    records / RATE ms
 
 Catching up is what arose while the process was stopped because others took their turns.
 """
@@ -28,8 +28,12 @@ from benchmarks.model.program import Outputs
 from benchmarks.model.shape import Shape
 from benchmarks.systems.bounded import BoundedSpecification
 
-Times = npt.NDArray[np.int64]
+Events = npt.NDArray[np.int64]
 
+RATE = "events-per-ms"
+"""Option of the program: events that arise in a millisecond."""
+LEVELS = "levels"
+"""Option of the program: keyed operators between source and sink, each behind an exchange."""
 SETTLE_SECONDS = 5.0
 WARM_UP_SECONDS = 15.0
 _POLL_SECONDS = 0.05
@@ -43,13 +47,15 @@ class LatencySystem(ABC):
         specification: What it was told.
         shape: Its `records` are those of a round.
         work: Its directory.
+        rate: Events that arise in a millisecond.
     """
 
     def __init__(self, values: dict[str, Any]) -> None:
         self.specification = BoundedSpecification(**values)
         self.shape = Shape(**self.specification.shape)
         self.work = Path(self.specification.work)
-        self._last: Times = np.empty(0, dtype=np.int64)
+        self.rate = self.shape.parameters[RATE]
+        self._last: Events = np.empty(0, dtype=np.int64)
 
     @abstractmethod
     def start(self) -> None:
@@ -60,11 +66,8 @@ class LatencySystem(ABC):
         """Raise what ended the query, if it has ended."""
 
     @abstractmethod
-    def arrivals(self) -> Iterable[tuple[int, Times]]:
-        """Return all outputs so far: when they were committed, and when their events arose.
-
-        Both in epoch milliseconds, one entry per commit.
-        """
+    def arrivals(self) -> Iterable[tuple[int, Events]]:
+        """Return all outputs so far: when they were committed, in epoch milliseconds, and which."""
 
     @abstractmethod
     def close(self) -> None:
@@ -82,18 +85,21 @@ class LatencySystem(ABC):
 
     def round(self) -> dict[str, Any]:
         """Measure the events of a stretch of the clock."""
-        begin = _now() + round(SETTLE_SECONDS * 1000)
+        begin_ms = _now() + round(SETTLE_SECONDS * 1000)
+        begin = begin_ms * self.rate
         end = begin + self.shape.records
+        end_ms = -(-end // self.rate)
         measured = np.empty((0, 2), dtype=np.int64)
         while len(measured) < end - begin:
             self.check_alive()
-            time.sleep(_POLL_SECONDS if _now() > end else (end - _now()) / 1000 + _POLL_SECONDS)
+            left_ms = max(end_ms - _now(), 0)
+            time.sleep(left_ms / 1000 + _POLL_SECONDS)
             measured = self._between(begin, end)
-        latencies = measured[:, 1] - measured[:, 0]
+        latencies = measured[:, 1] - measured[:, 0] // self.rate
         self._last = measured[:, 0] - begin
         return {
             "records": len(measured),
-            "seconds": (end - begin) / 1000,
+            "seconds": (end_ms - begin_ms) / 1000,
             LATENCY: {name: float(np.quantile(latencies, q)) for name, q in _QUANTILES.items()},
             "commits": len(np.unique(measured[:, 1])),
         }
@@ -104,8 +110,8 @@ class LatencySystem(ABC):
 
     def _between(self, begin: int, end: int) -> npt.NDArray[np.int64]:
         found = []
-        for committed, arose in self.arrivals():
-            inside = arose[(arose >= begin) & (arose < end)]
+        for committed, events in self.arrivals():
+            inside = events[(events >= begin) & (events < end)]
             found.append(np.stack([inside, np.full(len(inside), committed)], axis=1))
         return np.concatenate(found) if found else np.empty((0, 2), dtype=np.int64)
 

@@ -13,12 +13,15 @@ from benchmarks.model.program import Outputs
 from benchmarks.model.shape import STREAMING, Shape
 from benchmarks.systems import latency_system
 from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
-from benchmarks.systems.latency_system import LatencySystem, expected
+from benchmarks.systems.latency_system import LEVELS, RATE, LatencySystem, expected
 from penstock.common import Types
 from penstock.datastream.connectors import SinkContext
 
 CONTEXT = SinkContext("j", "s", 0, Types.LONG(), "sink", None, Path())
-SHAPE = Shape(200, 0, 10, 1, STREAMING)
+
+
+def shape(rate):
+    return Shape(200 * rate, 0, 10, 1, STREAMING, {RATE: rate, LEVELS: 1})
 
 
 class Delayed(LatencySystem):
@@ -34,38 +37,42 @@ class Delayed(LatencySystem):
         pass
 
     def arrivals(self):
-        now = latency_system._now()
-        events = np.arange(self.begun, max(self.begun, now - self.delay), dtype=np.int64)
-        for event in events:
-            yield int(event) + self.delay, np.array([event] * (1 + self.doubles))
+        for at in range(self.begun, latency_system._now() - self.delay):
+            events = np.arange(at * self.rate, (at + 1) * self.rate)
+            yield at + self.delay, np.repeat(events, 1 + self.doubles)
 
     def close(self):
         pass
 
 
-@pytest.fixture
-def delayed(tmp_path, monkeypatch):
+@pytest.fixture(params=[1, 3])
+def delayed(tmp_path, monkeypatch, request):
     monkeypatch.setattr(latency_system, "SETTLE_SECONDS", 0.05)
     monkeypatch.setattr(latency_system, "WARM_UP_SECONDS", 0.05)
-    values = {"program": "latency", "shape": SHAPE.to_json(), "work": str(tmp_path), "options": {}}
+    values = {
+        "program": "latency",
+        "shape": shape(request.param).to_json(),
+        "work": str(tmp_path),
+        "options": {},
+    }
     return Delayed({**values, "spawned": time.monotonic()})
 
 
 def test_a_round_measures_the_events_of_its_stretch(delayed):
     delayed.warm_up()
     answer = delayed.round()
-    assert answer["records"] == SHAPE.records
+    assert answer["records"] == delayed.shape.records
     assert answer["seconds"] == 0.2
     assert answer[LATENCY] == {"p50": 40.0, "p99": 40.0}
-    assert answer["commits"] == SHAPE.records
-    assert Outputs(**delayed.check()) == expected(SHAPE)
+    assert answer["commits"] == 200
+    assert Outputs(**delayed.check()) == expected(delayed.shape)
 
 
 def test_a_doubled_event_is_a_wrong_output(delayed):
     delayed.doubles = True
     delayed.warm_up()
     delayed.round()
-    assert Outputs(**delayed.check()) != expected(SHAPE)
+    assert Outputs(**delayed.check()) != expected(delayed.shape)
 
 
 def test_arrivals_are_noted_once_per_epoch(tmp_path):

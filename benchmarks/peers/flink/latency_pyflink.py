@@ -23,7 +23,7 @@ from pyflink.datastream import DataStream, MapFunction, StreamExecutionEnvironme
 from pyflink.datastream.connectors import Sink
 from pyflink.java_gateway import get_gateway
 
-from benchmarks.systems.latency_system import LatencySystem, Times
+from benchmarks.systems.latency_system import LEVELS, Events, LatencySystem
 from benchmarks.systems.serve import serve
 
 _TICK_SECONDS = 0.001
@@ -31,29 +31,30 @@ _NEVER_MS = "1000000000"
 
 
 class Clock(threading.Thread):
-    """Writes an event per millisecond, of those it slept through all at once.
+    """Writes the events of each millisecond, of those it slept through all at once.
 
     Attributes:
         port: Where to connect.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rate: int) -> None:
         super().__init__(daemon=True)
+        self._rate = rate
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
 
     def run(self) -> None:
         """Serve one reader until it goes."""
         connection, _ = self._server.accept()
-        written = _now()
+        written = _now() * self._rate
         while True:
-            now = _now()
-            lines = "".join(f"{event}\n" for event in range(written, now))
+            arisen = _now() * self._rate
+            lines = "".join(f"{event}\n" for event in range(written, arisen))
             try:
                 connection.sendall(lines.encode())
             except OSError:
                 return  # the job was cancelled
-            written = now
+            written = arisen
             time.sleep(_TICK_SECONDS)
 
 
@@ -69,7 +70,7 @@ class Note(MapFunction):
         self._file = path.open("w", buffering=1, encoding="ascii")
 
     def map(self, value: Any) -> Any:
-        """Write when the event arose and the time."""
+        """Write the event and the time."""
         self._file.write(f"{value[1]} {_now()}\n")
         return value
 
@@ -88,7 +89,7 @@ class PyFlinkLatency(LatencySystem):
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self._directory = self.work / "arrivals"
         self._directory.mkdir()
-        clock = Clock()
+        clock = Clock(self.rate)
         clock.start()
         env = self._environment()
         java = env._j_stream_execution_environment  # noqa: SLF001 - it has no Python side
@@ -96,12 +97,14 @@ class PyFlinkLatency(LatencySystem):
         keys = self.shape.keys
         event = Types.TUPLE([Types.LONG(), Types.LONG(), Types.LONG()])
         discarding = get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2
+        counts = lines.map(lambda line: (int(line) % keys, int(line), 1), output_type=event)
+        for _ in range(self.shape.parameters[LEVELS]):
+            keyed = counts.key_by(lambda e: e[0], key_type=Types.LONG())
+            counts = keyed.reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
         (
-            lines.map(lambda line: (int(line) % keys, int(line), 1), output_type=event)
-            .key_by(lambda e: e[0], key_type=Types.LONG())
-            .reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
-            .map(Note(str(self._directory)), output_type=event)
-            .sink_to(Sink(discarding.DiscardingSink()))
+            counts.map(Note(str(self._directory)), output_type=event).sink_to(
+                Sink(discarding.DiscardingSink())
+            )
         )
         self._job = env.execute_async("latency")
 
@@ -111,7 +114,7 @@ class PyFlinkLatency(LatencySystem):
         if status.is_globally_terminal_state():
             raise RuntimeError(f"the job ended by itself: {status}")
 
-    def arrivals(self) -> Iterable[tuple[int, Times]]:
+    def arrivals(self) -> Iterable[tuple[int, Events]]:
         """Return what was noted, by millisecond."""
         noted = [
             line.split()
