@@ -30,6 +30,7 @@ from penstock.spark.live.epochs.epoch_tasks import (
 )
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.live.epochs.single_task import SingleTask
 from penstock.spark.worker import level_zero_tasks, live_subtasks
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
@@ -176,8 +177,10 @@ class LiveLoop:
         handed: HandOver | None = None,
         state_files: Sequence[Path] | None = None,
         backend: str = "hashmap",
+        is_single_task: bool = False,
     ) -> None:
         self.parallelism = plan.options.parallelism
+        self.is_single_task = is_single_task
         self._routes = live_routes(self.parallelism)
         self._subtasks = {route: subtask for subtask, route in enumerate(self._routes)}
         attempt = LiveAttempt(f"job-{run.index}", (1, 0))
@@ -228,8 +231,11 @@ class LiveLoop:
         self.record(self.job(rows))
 
     def job(self, rows: Sequence[Rows]) -> list[EpochMessage]:
-        """Run the stages of an epoch that is not recorded."""
+        """Run the stages of an epoch that is not recorded; a single task needs a single reader."""
         arriving = self.inputs(rows)
+        if self.is_single_task and len(arriving) == 1:
+            whole = SingleTask(tuple(self.stages), self.parallelism)
+            return [pickle.loads(message) for message in whole(0, iter(arriving[0]))]
         for stage in self.stages[:-1]:
             arriving = self.shuffle(
                 list(stage(index, iter(some))) for index, some in enumerate(arriving)

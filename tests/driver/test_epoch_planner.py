@@ -241,7 +241,7 @@ def test_few_records_are_read_by_one_task_once_their_cost_is_known() -> None:
     at = EpochPositions.before(planner.readings)
     tasks = []
     for cost in (None, 0.0001, 0.001, 0.0011):
-        planner.record_seconds = cost
+        planner.work.record_seconds = cost
         planned = planner.next(at)
         assert planned is not None
         tasks.append([len(rows) for rows in planned.tasks])

@@ -112,6 +112,30 @@ def test_two_levels_give_what_the_in_process_runner_gives(
     assert loop.report.state["log_bytes"] > 0
 
 
+@pytest.mark.parametrize("backend", ["hashmap", "lmdb"])
+@pytest.mark.parametrize("every", [1, 2, 3])
+@pytest.mark.parametrize("turns", [1, 2])
+def test_a_single_task_gives_what_stages_give(
+    workers: Workers, tmp_path: Path, backend: str, every: int, turns: int
+) -> None:
+    plan = plan_of(two_levels)
+    loop = LiveLoop(plan, plan.runs[-1], tmp_path, backend=backend)
+    for number, rows in enumerate(planned(plan, plan.runs[-1], 4, tasks=1)):
+        workers.use(number % turns)
+        loop.is_single_task = number % every == 0
+        if number % 2:
+            failures = Count.failures if number % 4 == 1 else ReturningSink.failures
+            failures.append(ValueError("on purpose"))
+            with pytest.raises(WorkerFailure, match="on purpose"):
+                loop.job(rows)
+        messages = loop.job(rows)
+        assert len(messages) == 2, "one for each subtask, as from stages"
+        assert not has_lost_output(messages)
+        loop.record(messages)
+    assert Counter(loop.records) == expected(plan)
+    assert loop.report.records_read == 34
+
+
 def test_workers_are_lost_between_epochs(workers: Workers, tmp_path: Path) -> None:
     plan = plan_of(two_levels)
     loop = LiveLoop(plan, plan.runs[-1], tmp_path)

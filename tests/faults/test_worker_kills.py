@@ -50,13 +50,18 @@ def test_an_executor_killed_at_every_step_boundary_of_a_query(tmp_path: Path) ->
     job.assert_complete()
 
 
-@pytest.mark.parametrize("action", ["kill", "kill-executor"])
-def test_a_death_in_every_stage_of_an_epoch(tmp_path: Path, action: str) -> None:
+@pytest.mark.parametrize(
+    ("action", "single_task_work"), [("kill", "0ms"), ("kill-executor", "0ms"), ("kill", "1min")]
+)
+def test_a_death_in_every_stage_of_an_epoch(
+    tmp_path: Path, action: str, single_task_work: str
+) -> None:
     settings = {
         "execution.runtime-mode": "STREAMING",
         "execution.live.engine": "jobs",
         "execution.live.max-records-per-batch": "40",
         "execution.live.catch-up-factor": "1",
+        "execution.live.single-task-work": single_task_work,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": "3",
         "restart-strategy.fixed-delay.delay": "100 ms",

@@ -1,11 +1,12 @@
-"""The option of the engine of live runs."""
+"""The options of the engine of live runs."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from penstock.config.option import ConfigOption, one_of
-from penstock.config.parse import Parser
+from penstock.config.parse import DURATION, Parser
 
 LIVE_ENGINE: ConfigOption[str] = ConfigOption(
     key="execution.live.engine",
@@ -21,5 +22,18 @@ LIVE_ENGINE: ConfigOption[str] = ConfigOption(
     check=one_of("jobs", "query"),
 )
 
-LIVE_OPTIONS: tuple[ConfigOption[Any], ...] = (LIVE_ENGINE,)
+SINGLE_TASK_WORK: ConfigOption[timedelta] = ConfigOption(
+    key="execution.live.single-task-work",
+    parse=DURATION,
+    default=timedelta(milliseconds=30),
+    description=(
+        "An epoch of the engine `jobs` that is less work than this runs as one Spark task, with all "
+        "levels, subtasks and sinks in it, because Spark would need longer to start its stages. Work "
+        "is the time of user functions, state and sinks, estimated from earlier epochs; the first "
+        "epoch and those with a savepoint always have one stage per level. 0 uses stages always. "
+        "Results are the same."
+    ),
+)
+
+LIVE_OPTIONS: tuple[ConfigOption[Any], ...] = (LIVE_ENGINE, SINGLE_TASK_WORK)
 """The options of this module, in the order of the reference page."""

@@ -55,7 +55,9 @@ class EpochAttempts:
         started_ns = time.perf_counter_ns()
         inputs = self._stages.inputs(planned, journal.view)
         try:
-            messages = self._spark.run(inputs, self._ends_early)
+            messages = self._spark.run(
+                inputs, self._ends_early, is_single_task=planned.is_single_task
+            )
         except Exception as cause:
             self._job.check_cancelled()
             self._final.check()

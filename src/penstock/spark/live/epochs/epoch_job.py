@@ -6,6 +6,8 @@ functions are wrapped once per run, and the JVM moves the frames as they are:
 
     parallelize(inputs) ─▶ PythonRDD ─▶ (partition, frame) pairs ─▶ partitionBy ─▶ PythonRDD … ─▶ collect
 
+An epoch that is a single task is the first two of them and the collection.
+
 Shuffle files are removed after each epoch. Otherwise they would wait for a full garbage collection of the
 JVM, which may come after ten thousands of epochs.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -31,6 +34,22 @@ from penstock.spark.session.job_settings import POOL
 Stage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
 """Partition and input to output. All but the last return partition (8 bytes) and frame in turn."""
 
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The functions of the jobs of one live run.
+
+    Attributes:
+        each: One function per level; the last one also stages the sinks.
+        single: One function that does what all of them do.
+        parallelism: Number of partitions of all stages but the first.
+    """
+
+    each: tuple[Stage, ...]
+    single: Stage
+    parallelism: int
+
+
 _POLL_SECONDS = 0.02
 _FUNCTION_ID = 7
 """Spark takes partitioners with the same number and function id for equal; the function is always ours."""
@@ -43,8 +62,7 @@ class EpochJob:
         self,
         context: SparkContext,
         group: str,
-        stages: Sequence[Stage],
-        parallelism: int,
+        stages: Stages,
         pool: str | None = None,
     ) -> None:
         """Wrap the functions of all stages.
@@ -52,19 +70,21 @@ class EpochJob:
         Args:
             context: Spark context of the session.
             group: Spark's job group.
-            stages: One function per stage.
-            parallelism: Number of partitions of all stages but the first.
+            stages: The functions.
             pool: Spark's scheduler pool; None is the default.
         """
         self._pool = pool
         self._context = context
         self._group = group
-        self._parallelism = parallelism
         jvm: Any = context._jvm  # noqa: SLF001 - see the module
         self._jvm = jvm
         nothing = NoOpSerializer()
-        self._functions = [_wrap_function(context, stage, nothing, nothing) for stage in stages]
-        self._partitioner = jvm.PythonPartitioner(parallelism, _FUNCTION_ID)
+        *each, single = [
+            _wrap_function(context, function, nothing, nothing)
+            for function in (*stages.each, stages.single)
+        ]
+        self._functions = {False: each, True: [single]}
+        self._partitioner = jvm.PythonPartitioner(stages.parallelism, _FUNCTION_ID)
         self._shuffles: list[int] = []
         self._thread = ThreadPoolExecutor(1, f"penstock-epochs-{group}", self._begin_thread)
 
@@ -82,17 +102,20 @@ class EpochJob:
         finally:
             self._thread.submit(final.__exit__).result()
 
-    def run(self, inputs: Sequence[bytes], watch: Callable[[], bool]) -> list[bytes]:
+    def run(
+        self, inputs: Sequence[bytes], watch: Callable[[], bool], *, is_single_task: bool = False
+    ) -> list[bytes]:
         """Run one job and return the output of its last stage.
 
         Args:
             inputs: Input of each task of the first stage.
+            is_single_task: Whether it has one stage, with one task.
             watch: Called every few milliseconds while the job runs; True cancels it.
 
         Raises:
             Py4JJavaError: The job failed or was cancelled.
         """
-        future = self._thread.submit(self._run, inputs)
+        future = self._thread.submit(self._run, inputs, self._functions[is_single_task])
         cancelled = False
         while not wait([future], _POLL_SECONDS).done:
             if not cancelled and watch():
@@ -105,14 +128,14 @@ class EpochJob:
         if self._pool is not None:
             self._context.setLocalProperty(POOL, self._pool)
 
-    def _run(self, inputs: Sequence[bytes]) -> list[bytes]:
+    def _run(self, inputs: Sequence[bytes], functions: Sequence[Any]) -> list[bytes]:
         jvm = self._jvm
         items = jvm.java.util.ArrayList()
         for each in inputs:
             items.append(bytearray(each))
         java_context: Any = self._context._jsc  # noqa: SLF001
         rdd = java_context.parallelize(items, len(inputs)).rdd()
-        first, *later = self._functions
+        first, *later = functions
         rdd = jvm.PythonRDD(rdd, first, False, False)  # noqa: FBT003 - a constructor of the JVM
         shuffles = []
         for function in later:

@@ -15,12 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.spark.live.epochs.epoch_work import EpochWork
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 
 HANDOVER = "handover"
-
-_TASK_SECONDS = 0.01
-"""Work that is not worth a task of its own: Spark and Python need as much CPU to run an empty one."""
 
 Row = dict[str, Any]
 """A row with names of `RANGES_DDL`."""
@@ -84,11 +82,13 @@ class PlannedEpoch:
         tasks: The rows of each task of level 0; there is at least one task.
         after: The positions at its end.
         event: The hand-over or savepoint in it; None if it has none.
+        is_single_task: Whether one task runs all its stages; then `tasks` is one.
     """
 
     tasks: tuple[tuple[Row, ...], ...]
     after: EpochPositions
     event: str | None
+    is_single_task: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class EpochPlanner:
         budgets: Limits of the records of an epoch.
         max_tasks: Greatest number of tasks of level 0.
         first_records: Limit of each source in the first epoch; 0 is the usual one.
-        record_seconds: Time that level 0 took for a record lately; None before it is known.
+        work: How much work the epochs are.
         now_seconds: A monotonic clock.
     """
 
@@ -129,7 +129,7 @@ class EpochPlanner:
     budgets: Budgets
     max_tasks: int
     first_records: int = 0
-    record_seconds: float | None = None
+    work: EpochWork = field(default_factory=EpochWork)
     now_seconds: Callable[[], float] = time.monotonic
     _last_call: float = field(init=False)
     _steps: list[_Step] = field(init=False, default_factory=list)
@@ -161,7 +161,8 @@ class EpochPlanner:
         after = {step.reading.source: tuple(step.end) for step in steps}
         for step in steps:
             rows += self._ranges(step)
-        if self._is_small(steps):
+        records = sum(step.records for step in steps)
+        if self.work.has_one_reader(records):
             rows = [(0, row) for _, row in rows]
         complete = frozenset(
             each.source for each in self.readings if each.is_at_end(after[each.source])
@@ -180,7 +181,10 @@ class EpochPlanner:
             return None
         names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
         made = EpochPositions(after, at.ended | ends, hands_over, names)
-        return PlannedEpoch(self._tasks(rows), made, event)
+        # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch tells.
+        is_usual = event is None and not is_first
+        is_single_task = is_usual and self.work.is_single_task(records)
+        return PlannedEpoch(self._tasks(rows), made, event, is_single_task)
 
     @property
     def may_block(self) -> bool:
@@ -209,14 +213,12 @@ class EpochPlanner:
         found = [records for records in known if records is not None]
         return sum(found) if found else None
 
-    def note_read(self, records: Mapping[int, int], record_seconds: float | None) -> None:
+    def note_read(self, records: Mapping[int, int]) -> None:
         """Note how many records the epoch had that was planned last.
 
         Args:
             records: Source id to number of records.
-            record_seconds: Time that level 0 took for a record; None if it is unknown.
         """
-        self.record_seconds = record_seconds
         for step in self._steps:
             if step.reading.tail is not None:
                 read = records.get(step.reading.source, 0)
@@ -236,12 +238,6 @@ class EpochPlanner:
             self.budgets.spend(reading, records)
             steps.append(_Step(reading, seen.at, end, seen.names, records))
         return steps
-
-    def _is_small(self, steps: Sequence[_Step]) -> bool:
-        """Return whether one task reads all ranges sooner than several tasks are started."""
-        if self.record_seconds is None:
-            return False
-        return sum(step.records for step in steps) * self.record_seconds <= _TASK_SECONDS
 
     def _ranges(self, step: _Step) -> list[tuple[int, Row]]:
         """Return the ranges of a source, each with the number of its task."""

@@ -20,13 +20,12 @@ from dataclasses import replace
 from functools import partial
 
 from penstock.api.environment.job import RunSummary
+from penstock.config.live_options import SINGLE_TASK_WORK
 from penstock.config.options import MAX_RECORDS_PER_BATCH, STATE_BACKEND
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
-from penstock.metrics.task_clock import START, WAIT, level_place
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
-from penstock.runtime.task.report import Report
 from penstock.spark.driver.confirmations import Confirmations, logs_read
 from penstock.spark.driver.first_failure import cleaned_up
 from penstock.spark.driver.patience import until_cancelled
@@ -45,6 +44,7 @@ from penstock.spark.live.epochs.epoch_planner import (
 )
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
+from penstock.spark.live.epochs.epoch_work import EpochWork
 from penstock.spark.live.epochs.split_readings import split_readings
 from penstock.spark.live.live_progress import LiveProgress
 from penstock.spark.live.pending_input import PendingRecords
@@ -80,7 +80,7 @@ class EpochRun:
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
         self._progress = LiveProgress(job.events)
         self._pending = PendingRecords()
-        self._record_seconds: float | None = None
+        self._work = EpochWork(job.configuration.get(SINGLE_TASK_WORK).total_seconds())
         self._source_records: dict[int, int] = {}
         self._interval = BacklogInterval(job.configuration, job.plan, run)
         self.report = self._progress.report
@@ -139,7 +139,7 @@ class EpochRun:
         with (
             cleaned_up(partial(note_ended, run_id), "noting the end of the run"),
             cleaned_up(removal, "removing local copies of state"),
-            EpochJob(context, run_id, stages.functions, stages.subtasks, job.pool) as spark,
+            EpochJob(context, run_id, stages.all, job.pool) as spark,
             spark.watched(failures) as final,
             ThreadPoolExecutor(1, f"penstock-merge-{run_id}") as threads,
         ):
@@ -172,7 +172,7 @@ class EpochRun:
                 left = planner.records_left(planned.after)
                 positions = self._epoch(attempts, planned, positions, left)
                 if positions is planned.after:
-                    planner.note_read(self._source_records, self._record_seconds)
+                    planner.note_read(self._source_records)
                 pace.interval_seconds = self._interval.seconds
                 self._merge(threads)
 
@@ -264,8 +264,7 @@ class EpochRun:
         """Add an epoch to the report and the metrics, and publish it."""
         report = recorded.staged.report
         self._source_records = report.source_records
-        if report.records_read:
-            self._record_seconds = _level_zero_seconds(report) / report.records_read
+        self._work.note(report, is_usual=recorded.number > 0 and recorded.event is None)
         self.report.merge(report)
         self._interval.note(report, time.time_ns() // 1_000_000)
         self._job.report_metrics(self._run.index, recorded.number, report)
@@ -301,15 +300,8 @@ class EpochRun:
             Budgets(most, factor),
             job.plan.options.parallelism,
             self._first_state.first_records(),
+            self._work,
         )
-
-
-def _level_zero_seconds(report: Report) -> float:
-    """Return the time that level 0 worked, without waiting and without opening functions."""
-    place = f"{level_place(0)}."
-    idle = {f"{place}{section}" for section in (WAIT, START)}
-    spent = (ns for name, ns in report.times.items() if name.startswith(place) and name not in idle)
-    return sum(spent) / 1e9
 
 
 def commit(job: JobContext, run: RunPlan, recorded: RecordedEpoch) -> None:

@@ -10,11 +10,12 @@ from penstock.config.options import STATE_BACKEND
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
 from penstock.spark.driver.run_context import JobContext
-from penstock.spark.live.epochs.epoch_job import Stage
+from penstock.spark.live.epochs.epoch_job import Stage, Stages
 from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
+from penstock.spark.live.epochs.single_task import SingleTask
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
@@ -27,7 +28,7 @@ class EpochStages:
     """The stages of one live run.
 
     Attributes:
-        functions: One function per level; the last one also stages the sinks.
+        all: The functions of the stages, and the one of an epoch that is a single task.
         subtasks: Number of subtasks of a level, and of partitions of its stage.
     """
 
@@ -71,7 +72,8 @@ class EpochStages:
                 seeds = SeedFiles(paths, operators, options.max_parallelism)
             stages.append(LevelTask(described, str(reads.directory / EPOCHS), seeds))
         *first, last = stages
-        self.functions: tuple[Stage, ...] = (*first, EndTask(last, job.sinks.task(snapshot)))
+        functions: tuple[Stage, ...] = (*first, EndTask(last, job.sinks.task(snapshot)))
+        self.all = Stages(functions, SingleTask(functions, self.subtasks), self.subtasks)
 
     def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:
         """Return the input of each task of level 0.
