@@ -12,7 +12,7 @@ from benchmarks.systems.bounded import BoundedSpecification
 from benchmarks.systems.flink_peers import pyflink_latency
 from benchmarks.systems.latency_system import LEVELS, RATE, expected
 from benchmarks.systems.launch import peer_script
-from penstock.config.live_options import LIVE_ENGINE
+from penstock.config.live_options import LIVE_ENGINE, SINGLE_TASK_WORK
 from penstock.config.options import STATE_BACKEND
 
 EVENTS_PER_SECOND = 1000
@@ -53,6 +53,14 @@ PROGRAM = BenchProgram(
             is_peer=False,
             options={STATE_BACKEND.key: STATE_BACKEND.default},
             note="`levels` keyed reduces; an event is out when the sink's committer is called.",
+        ),
+        BenchSystem(
+            name="penstock stages",
+            command=peer_script("latency_penstock.py"),
+            is_peer=False,
+            options={STATE_BACKEND.key: STATE_BACKEND.default, SINGLE_TASK_WORK.key: "0ms"},
+            note="The same job with a stage per level in every epoch.",
+            by_default=False,
         ),
         BenchSystem(
             name="penstock query",
