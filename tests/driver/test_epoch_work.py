@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from penstock.metrics.task_clock import OTHER, SINKS, START, STATE, WAIT, WRITE, level_place
@@ -88,7 +90,12 @@ def test_0_always_uses_stages() -> None:
 def test_the_first_epoch_and_savepoints_have_stages() -> None:
     planner = planner_of(SplitReading(1, ((0, 100),)), work=work_of(report(100, 1, 1)))
     at = EpochPositions.before(planner.readings)
-    how = ({"is_first": True}, {}, {"savepoint": "savepoint:1"}, {"is_due": True})
+    how: tuple[dict[str, Any], ...] = (
+        {"is_first": True},
+        {},
+        {"savepoint": "savepoint:1"},
+        {"is_due": True},
+    )
     planned = [planner.next(at, **each) for each in how]
     assert [each and each.is_single_task for each in planned] == [False, True, False, True]
 

@@ -62,7 +62,7 @@ def epochs(
         found = read(log, planned)
         at = EpochPositions.from_json(planned.after.to_json())
         assert at == planned.after
-        planner.note_read({7: len(found)}, None)
+        planner.note_read({7: len(found)})
         clock.now += 0.1
         yield at, found
 
@@ -109,7 +109,7 @@ def test_a_rate_counts_records_and_not_positions() -> None:
         planned = planner.next(at)
         if planned is not None:
             found = read(log, planned)
-            planner.note_read({7: len(found)}, None)
+            planner.note_read({7: len(found)})
             at, total = planned.after, total + len(found)
     assert 800 <= total <= 1100
 

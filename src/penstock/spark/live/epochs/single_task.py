@@ -9,7 +9,7 @@ the same; only the shuffle is missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch
@@ -40,7 +40,7 @@ class SingleTask:
         Raises:
             PenstockError: A task failed; later ones have not run.
         """
-        arriving: dict[int, Iterable[bytes]] = {index: inputs}
+        arriving: Mapping[int, Iterable[bytes]] = {index: inputs}
         *first, last = self.stages
         with paused_for_micro_batch():
             for stage in first:
@@ -48,7 +48,9 @@ class SingleTask:
             for task, frames in arriving.items():
                 yield from last(task, iter(frames))
 
-    def _sent(self, stage: Stage, arriving: dict[int, Iterable[bytes]]) -> dict[int, list[bytes]]:
+    def _sent(
+        self, stage: Stage, arriving: Mapping[int, Iterable[bytes]]
+    ) -> dict[int, list[bytes]]:
         """Run the tasks of a stage; return what arrives at each task of the next one."""
         sent: dict[int, list[bytes]] = {task: [] for task in range(self.subtasks)}
         for task, frames in arriving.items():
