@@ -119,7 +119,8 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spill": frozenset(),
         "time": frozenset({"flow"}),
         "fold": frozenset({"flow", "spill"}),
-        "functions": frozenset({"flow", "time"}),
+        # The context of an operator creates its sorters.
+        "functions": frozenset({"flow", "spill", "time"}),
         "exchange": frozenset({"flow", "fold", "time"}),
         "operators": frozenset({"exchange", "flow", "fold", "functions", "spill", "time"}),
         "task": frozenset({"exchange", "flow", "functions", "operators", "spill", "time"}),

@@ -47,17 +47,24 @@ from penstock.datastream.data_stream import (
     IntervalJoin,
     JoinedStreams,
     KeyedStream,
+    MultipleConnectedStreams,
     WindowedStream,
 )
 from penstock.datastream.execution_mode import RuntimeExecutionMode
 from penstock.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from penstock.datastream.functions import *  # noqa: F403 - all that its `__all__` names
 from penstock.datastream.operators import (
+    AbstractInput,
+    ExternalSorter,
+    Input,
+    MultipleInputStreamOperator,
     OneInputStreamOperator,
     OperatorAttributes,
     OperatorAttributesBuilder,
     RecordAttributes,
     RecordAttributesBuilder,
+    SimpleOperatorFactory,
+    StreamOperatorFactory,
     TwoInputStreamOperator,
 )
 from penstock.datastream.output_tag import OutputTag
@@ -99,6 +106,7 @@ from penstock.datastream.window import (
 from penstock.program.tagged_union import TaggedUnion
 
 __all__ = [
+    "AbstractInput",
     "AggregatingState",
     "AggregatingStateDescriptor",
     "AllWindowedStream",
@@ -117,10 +125,12 @@ __all__ = [
     "DataStream",
     "DataStreamSink",
     "EmbeddedRocksDBStateBackend",
+    "ExternalSorter",
     "ExternalizedCheckpointRetention",
     "FileSystemCheckpointStorage",
     "GlobalWindow",
     "HashMapStateBackend",
+    "Input",
     "IntervalJoin",
     "JobClient",
     "JobExecutionResult",
@@ -135,6 +145,8 @@ __all__ = [
     "MapStateDescriptor",
     "MemorySize",
     "MergingWindowAssigner",
+    "MultipleConnectedStreams",
+    "MultipleInputStreamOperator",
     "OneInputStreamOperator",
     "OperatorAttributes",
     "OperatorAttributesBuilder",
@@ -146,10 +158,12 @@ __all__ = [
     "ReducingState",
     "ReducingStateDescriptor",
     "RuntimeExecutionMode",
+    "SimpleOperatorFactory",
     "SlotSharingGroup",
     "StateBackend",
     "StateTtlConfig",
     "StreamExecutionEnvironment",
+    "StreamOperatorFactory",
     "TaggedUnion",
     "TimeDomain",
     "TimeWindow",

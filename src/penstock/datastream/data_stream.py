@@ -9,6 +9,7 @@ from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.interval_join import IntervalJoin
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.api.streams.keyed_stream import KeyedStream
+from penstock.api.streams.multiple_connected_streams import MultipleConnectedStreams
 from penstock.api.streams.stream_ends import DataStreamSink
 from penstock.api.windows.windowed_stream import AllWindowedStream, WindowedStream
 
@@ -25,5 +26,6 @@ __all__ = [
     "IntervalJoin",
     "JoinedStreams",
     "KeyedStream",
+    "MultipleConnectedStreams",
     "WindowedStream",
 ]

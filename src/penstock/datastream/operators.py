@@ -1,5 +1,16 @@
 """The names of Flink's `streaming.api.operators`, in Python's form: operators of your own."""
 
+from penstock.api.functions.external_sorter import ExternalSorter
+from penstock.api.functions.multiple_inputs import (
+    AbstractInput,
+    Input,
+    MultipleInputStreamOperator,
+)
+from penstock.api.functions.operator_factories import (
+    SimpleOperatorFactory,
+    StreamOperatorFactory,
+    StreamOperatorParameters,
+)
 from penstock.api.functions.stream_operators import (
     OneInputStreamOperator,
     StreamOperator,
@@ -12,14 +23,21 @@ from penstock.program.latency_marker import LatencyMarkerEvent
 from penstock.program.record_attributes import RecordAttributes, RecordAttributesBuilder
 
 __all__ = [
+    "AbstractInput",
+    "ExternalSorter",
+    "Input",
     "LatencyMarkerEvent",
+    "MultipleInputStreamOperator",
     "OneInputStreamOperator",
     "OperatorAttributes",
     "OperatorAttributesBuilder",
     "RecordAttributes",
     "RecordAttributesBuilder",
+    "SimpleOperatorFactory",
     "StreamOperator",
+    "StreamOperatorFactory",
     "StreamOperatorKeys",
     "StreamOperatorOutput",
+    "StreamOperatorParameters",
     "TwoInputStreamOperator",
 ]

@@ -6,6 +6,19 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
+class Inputs(Enum):
+    """How many inputs an operator distinguishes."""
+
+    ONE = auto()
+    """One, of any number of streams. Example: MAP."""
+
+    TWO = auto()
+    """Two, by methods whose names end in 1 and 2. Example: CO_MAP."""
+
+    MANY = auto()
+    """Any number, by the objects that `get_inputs` of the operator returns. Example: MULTIPLE_CUSTOM."""
+
+
 class TimeUse(Enum):
     """How an operator uses the timestamps of its records (FLIP-330)."""
 
@@ -112,7 +125,7 @@ class OperatorKind:
         name: Unique name. It must not change: fingerprints and generated uids contain it.
         implementation: Module and class that runs it, `package.module:Class`. None is no operator:
             the node routes records, or is a source or a sink.
-        has_two_inputs: Whether it distinguishes two inputs.
+        inputs: How many inputs it distinguishes.
         is_keyed: Whether it uses the key of an input that has one.
         is_own: Whether the user wrote the operator, not only its function.
         time: How it uses timestamps.
@@ -131,7 +144,7 @@ class OperatorKind:
 
     name: str
     implementation: str | None
-    has_two_inputs: bool = False
+    inputs: Inputs = Inputs.ONE
     is_keyed: bool = False
     is_own: bool = False
     time: TimeUse = TimeUse.OWN
@@ -151,6 +164,11 @@ class OperatorKind:
     def is_operator(self) -> bool:
         """Whether it is an operator; other nodes route records, or are sources and sinks."""
         return self.implementation is not None
+
+    @property
+    def distinguishes_inputs(self) -> bool:
+        """Whether each stream that it reads is an input of its own."""
+        return self.inputs is not Inputs.ONE
 
     def reserves(self, state: str) -> bool:
         """Return whether the operator itself uses a state of this name, so that its function cannot."""

@@ -71,6 +71,7 @@ class OperatorSpec:
         function: The user's function or object.
         method: Name of the method to call on `function`; None calls it directly.
         origin: The user's line that created the operator.
+        input_count: Number of inputs that it distinguishes.
         key_selectors: Value to key, per input, for keyed kinds; None for an input without
             a key.
         timestamps: For TIMESTAMPS.
@@ -99,6 +100,7 @@ class OperatorSpec:
     function: Any
     method: str | None
     origin: CallSite | None
+    input_count: int = 1
     key_selectors: tuple[Callable[[Any], Any] | None, ...] = ()
     timestamps: TimestampSpec | None = None
     result_type: TypeInformation | None = None

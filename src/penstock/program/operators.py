@@ -13,7 +13,15 @@ joins; here they have the safe ones.
 
 from __future__ import annotations
 
-from penstock.program.operator_kind import Emit, Keeps, OperatorKind, Returns, StateUse, TimeUse
+from penstock.program.operator_kind import (
+    Emit,
+    Inputs,
+    Keeps,
+    OperatorKind,
+    Returns,
+    StateUse,
+    TimeUse,
+)
 from penstock.program.own_states import (
     INTERVAL_BUFFERS,
     REDUCE_AGGREGATE,
@@ -151,7 +159,7 @@ KEYED_WINDOW = OperatorKind(
 CO_MAP = OperatorKind(
     "CO_MAP",
     f"{_HERE}apply:ApplyOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_FUNCTION,
     returns=Returns.ONE_OR_NONE,
@@ -159,7 +167,7 @@ CO_MAP = OperatorKind(
 CO_FLAT_MAP = OperatorKind(
     "CO_FLAT_MAP",
     f"{_HERE}apply:ApplyOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     time=TimeUse.IGNORES,
     keeps=Keeps.AS_OBJECT,
     returns=Returns.MANY_OR_NONE,
@@ -167,7 +175,7 @@ CO_FLAT_MAP = OperatorKind(
 CO_PROCESS = OperatorKind(
     "CO_PROCESS",
     f"{_HERE}apply:ApplyOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
     has_side_outputs=True,
@@ -177,7 +185,7 @@ CO_PROCESS = OperatorKind(
 KEYED_CO_MAP = OperatorKind(
     "KEYED_CO_MAP",
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.AS_FUNCTION,
@@ -188,7 +196,7 @@ KEYED_CO_MAP = OperatorKind(
 KEYED_CO_FLAT_MAP = OperatorKind(
     "KEYED_CO_FLAT_MAP",
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.ORDERS,
     keeps=Keeps.AS_OBJECT,
@@ -199,7 +207,7 @@ KEYED_CO_FLAT_MAP = OperatorKind(
 KEYED_CO_PROCESS = OperatorKind(
     "KEYED_CO_PROCESS",
     f"{_HERE}keyed_two_inputs:KeyedTwoInputOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.TIMERS,
     keeps=Keeps.AS_OBJECT,
@@ -212,7 +220,7 @@ KEYED_CO_PROCESS = OperatorKind(
 KEYED_CO_GROUP = OperatorKind(
     "KEYED_CO_GROUP",
     f"{_HERE}windows.co_group_at_end:CoGroupAtEndOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     keeps=Keeps.RESULTS,
     keeps_at_end=Keeps.AS_OBJECT,
@@ -225,7 +233,7 @@ KEYED_CO_GROUP = OperatorKind(
 KEYED_INTERVAL_JOIN = OperatorKind(
     "KEYED_INTERVAL_JOIN",
     f"{_HERE}joins.interval_join:IntervalJoinOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     keeps=Keeps.RESULTS,
     holds_input=True,
@@ -237,7 +245,7 @@ KEYED_INTERVAL_JOIN = OperatorKind(
 KEYED_REGULAR_JOIN = OperatorKind(
     "KEYED_REGULAR_JOIN",
     f"{_HERE}joins.regular_join:RegularJoinOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     keeps=Keeps.STATE,
     holds_input=True,
@@ -247,7 +255,7 @@ KEYED_REGULAR_JOIN = OperatorKind(
 BROADCAST_PROCESS = OperatorKind(
     "BROADCAST_PROCESS",
     f"{_HERE}apply:BroadcastProcessOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     time=TimeUse.SHOWS,
     keeps=Keeps.AS_OBJECT,
     state=StateUse.ALWAYS,
@@ -258,7 +266,7 @@ BROADCAST_PROCESS = OperatorKind(
 KEYED_BROADCAST_PROCESS = OperatorKind(
     "KEYED_BROADCAST_PROCESS",
     f"{_HERE}keyed_broadcast_process:KeyedBroadcastProcessOperator",
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     is_keyed=True,
     time=TimeUse.TIMERS,
     keeps=Keeps.AS_OBJECT,
@@ -280,7 +288,7 @@ CO_CUSTOM = OperatorKind(
     "CO_CUSTOM",
     f"{_HERE}custom:CustomOperator",
     is_own=True,
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
     keeps=Keeps.AS_OPERATOR,
     holds_input=True,
     has_side_outputs=True,
@@ -299,7 +307,27 @@ KEYED_CO_CUSTOM = OperatorKind(
     "KEYED_CO_CUSTOM",
     f"{_HERE}keyed_custom:KeyedCustomOperator",
     is_own=True,
-    has_two_inputs=True,
+    inputs=Inputs.TWO,
+    is_keyed=True,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    state=StateUse.ALWAYS,
+    has_side_outputs=True,
+)
+MULTIPLE_CUSTOM = OperatorKind(
+    "MULTIPLE_CUSTOM",
+    f"{_HERE}custom:CustomOperator",
+    is_own=True,
+    inputs=Inputs.MANY,
+    keeps=Keeps.AS_OPERATOR,
+    holds_input=True,
+    has_side_outputs=True,
+)
+KEYED_MULTIPLE_CUSTOM = OperatorKind(
+    "KEYED_MULTIPLE_CUSTOM",
+    f"{_HERE}keyed_custom:KeyedCustomOperator",
+    is_own=True,
+    inputs=Inputs.MANY,
     is_keyed=True,
     keeps=Keeps.AS_OPERATOR,
     holds_input=True,

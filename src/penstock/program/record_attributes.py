@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 logger = logging.getLogger(__name__)
 
@@ -20,13 +21,23 @@ class RecordAttributes:
     Attributes:
         backlog: Whether the records are stale: an operator may delay its output until attributes
             without backlog arrive.
+        EMPTY_RECORD_ATTRIBUTES: Attributes of which nothing was set: the records are not stale.
+
+    Examples:
+        >>> RecordAttributes.EMPTY_RECORD_ATTRIBUTES == RecordAttributesBuilder([]).build()
+        True
     """
+
+    EMPTY_RECORD_ATTRIBUTES: ClassVar[RecordAttributes]
 
     backlog: bool = False
 
     def is_backlog(self) -> bool:
         """Whether the records are stale."""
         return self.backlog
+
+
+RecordAttributes.EMPTY_RECORD_ATTRIBUTES = RecordAttributes()
 
 
 class RecordAttributesBuilder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from penstock.api.functions.external_sorter import ExternalSorter
 from penstock.api.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
@@ -101,6 +102,17 @@ class RuntimeContext(KeyedStateStore, Protocol):
         Args:
             key: Its name.
             default_value: Returned if the parameter is not set.
+        """
+
+    def create_external_sorter(self, share: float = 1.0) -> ExternalSorter:
+        """Return an empty sorter that spills to disk, for operators of your own.
+
+        Args:
+            share: Share of `execution.sorted-inputs.memory` that its records may take. Several
+                sorters of an operator divide it.
+
+        Raises:
+            ArgumentError: `share` is not between 0 and 1, or a function asks.
         """
 
 

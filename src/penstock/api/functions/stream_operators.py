@@ -1,8 +1,8 @@
-"""Operators of your own: the classes that `transform` takes.
+"""Operators of your own: the classes that `transform` takes, and what the runtime gives them.
 
 A function gets records; an operator also gets what is sent between them: watermarks, record
-attributes (FLIP-327 §2.4) and the end of its inputs. Derive a class from `OneInputStreamOperator`
-or `TwoInputStreamOperator`. The runtime sets `output` (and `keys`, if the stream has a key) before
+attributes (FLIP-327 §2.4) and the end of its inputs. Derive a class from `OneInputStreamOperator`,
+`TwoInputStreamOperator` or `MultipleInputStreamOperator`. The runtime sets `output` (and `keys`, if the stream has a key) before
 it calls `open`, then calls one method at a time, never two at once.
 
 Call order: `open`; any number of `process_element`, `process_record_attributes`,
@@ -109,7 +109,7 @@ class StreamOperatorKeys(Protocol):
 
 
 class StreamOperator(ABC, Generic[OUT]):
-    """Base of operators with one and two inputs.
+    """Base of operators with one, two and any number of inputs.
 
     Attributes:
         output: Set before `open`.
@@ -223,7 +223,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         Args:
             record_attributes: Of the records of the first input that follow.
         """
-        self._pass_on(1, record_attributes)
+        self._emit_combined(1, record_attributes)
 
     def process_record_attributes2(self, record_attributes: RecordAttributes) -> None:
         """React to attributes of the second input, as for the first.
@@ -231,7 +231,7 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
         Args:
             record_attributes: Of the records of the second input that follow.
         """
-        self._pass_on(2, record_attributes)
+        self._emit_combined(2, record_attributes)
 
     def end_input(self, input_id: int) -> None:
         """React to the end of an input; results emitted here are not late.
@@ -240,9 +240,24 @@ class TwoInputStreamOperator(StreamOperator[OUT], Generic[IN1, IN2, OUT]):
             input_id: 1 or 2; called once each.
         """
 
-    def _pass_on(self, number: int, record_attributes: RecordAttributes) -> None:
-        last: dict[int, RecordAttributes] = self.__dict__.setdefault("_last_attributes", {})
-        last[number] = record_attributes
-        combined = RecordAttributesBuilder(list(last.values())).build()
-        if combined.is_backlog() or len(last) == 2:  # noqa: PLR2004 - both inputs
+    def _emit_combined(self, input_id: int, record_attributes: RecordAttributes) -> None:
+        combined = combined_attributes(self, input_id, record_attributes, 2)
+        if combined is not None:
             self.output.emit_record_attributes(combined)
+
+
+def combined_attributes(
+    operator: StreamOperator[Any], input_id: int, record_attributes: RecordAttributes, inputs: int
+) -> RecordAttributes | None:
+    """Return the attributes of all inputs together, None as long as they are unknown (FLIP-327 §2.9).
+
+    Args:
+        operator: The operator; the last attributes of its inputs are stored in it.
+        input_id: The input that sent attributes.
+        record_attributes: Its attributes.
+        inputs: Number of inputs.
+    """
+    last: dict[int, RecordAttributes] = operator.__dict__.setdefault("_last_attributes", {})
+    last[input_id] = record_attributes
+    combined = RecordAttributesBuilder(list(last.values())).build()
+    return combined if combined.is_backlog() or len(last) == inputs else None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, overload
 
 from penstock.api.functions.callables import ToKey
 from penstock.api.functions.function_classes import KeySelector
+from penstock.api.functions.operator_factories import StreamOperatorFactory, creating_method
 from penstock.api.functions.result_types import result_type
 from penstock.api.functions.stream_operators import TwoInputStreamOperator
 from penstock.api.functions.two_input_functions import (
@@ -222,20 +223,22 @@ class ConnectedStreams(Generic[T1, T2]):
         self,
         operator_name: str,
         type_info: TypeInformation[R] | None,
-        operator: TwoInputStreamOperator[T1, T2, R],
+        operator: TwoInputStreamOperator[T1, T2, R] | StreamOperatorFactory[R],
     ) -> DataStream[R]:
         """Process both streams with an operator of your own, which also sees watermarks.
 
         Args:
             operator_name: Name of the operator in plans and messages.
             type_info: Type the results are converted to; None leaves them as they are.
-            operator: With a key it may use keyed state and timers, shared by both inputs.
+            operator: An operator, or a factory of operators. With a key it may use keyed state and
+                timers, shared by both inputs.
 
         Returns:
             What the operator emits, without a key.
 
         Raises:
-            ArgumentError: `operator` is no `TwoInputStreamOperator`, or another argument is wrong.
+            ArgumentError: `operator` is no `TwoInputStreamOperator` and no factory, or another
+                argument is wrong.
             GraphError: Only one of the streams has a key.
 
         Example:
@@ -248,9 +251,7 @@ class ConnectedStreams(Generic[T1, T2]):
             >>> sorted(collect(merged))
             [-4, -3, -2, -1, 1, 2, 3, 4]
         """
-        method = method_of(
-            operator, TwoInputStreamOperator, "process_element1", "transform", allow_callable=False
-        )
+        method = creating_method(operator, TwoInputStreamOperator, "process_element1")
         return self.stream1.join_with(
             self.stream2,
             KEYED_CO_CUSTOM if self._has_key() else CO_CUSTOM,

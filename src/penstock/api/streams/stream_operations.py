@@ -12,6 +12,7 @@ from penstock.api.functions.function_classes import (
     MapFunction,
     ProcessFunction,
 )
+from penstock.api.functions.operator_factories import StreamOperatorFactory, creating_method
 from penstock.api.functions.result_types import result_type
 from penstock.api.functions.stream_operators import OneInputStreamOperator
 from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
@@ -151,20 +152,22 @@ class StreamOperations(StreamBase[T], Generic[T]):
         self,
         operator_name: str,
         type_info: TypeInformation[R] | None,
-        operator: OneInputStreamOperator[T, R],
+        operator: OneInputStreamOperator[T, R] | StreamOperatorFactory[R],
     ) -> DataStream[R]:
         """Process each record with an operator of your own, which also sees watermarks.
 
         Args:
             operator_name: Name of the operator in plans and messages.
             type_info: Type the results are converted to; None leaves them as they are.
-            operator: On a keyed stream it may use keyed state and timers.
+            operator: An operator, or a factory of operators. On a keyed stream it may use keyed
+                state and timers.
 
         Returns:
             What the operator emits, without a key.
 
         Raises:
-            ArgumentError: `operator` is no `OneInputStreamOperator`, or another argument is wrong.
+            ArgumentError: `operator` is no `OneInputStreamOperator` and no factory, or another
+                argument is wrong.
 
         Example:
             >>> class Twice(OneInputStreamOperator):
@@ -174,9 +177,7 @@ class StreamOperations(StreamBase[T], Generic[T]):
             >>> collect(numbers.transform("twice", Types.INT(), Twice()))
             [1, 1, 2, 2, 3, 3, 4, 4]
         """
-        method = method_of(
-            operator, OneInputStreamOperator, "process_element", "transform", allow_callable=False
-        )
+        method = creating_method(operator, OneInputStreamOperator, "process_element")
         kind = kinds.KEYED_CUSTOM if self.has_key else kinds.CUSTOM
         name = checked_label(operator_name, "transform")
         declared = checked_type(type_info, "transform")

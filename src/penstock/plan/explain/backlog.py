@@ -11,7 +11,7 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.program.run_settings import RunKind
 
 _BY_ITSELF = "not grouped", "get_operator_attributes says that it sorts its input itself"
-_TOGETHER = "both inputs key by key", "the inputs share their keys and have no other order"
+_TOGETHER = "all inputs key by key", "the inputs share their keys and have no other order"
 _GROUPED = "grouped by key", "its input has a key: each state is read and written once per key"
 
 
@@ -38,4 +38,4 @@ def _of_run(plan: PhysicalPlan, run: RunPlan) -> list[Decision]:
 def _how(op: OperatorSpec) -> tuple[str, str]:
     if op.sorts_itself:
         return _BY_ITSELF
-    return _TOGETHER if op.kind.has_two_inputs else _GROUPED
+    return _TOGETHER if op.kind.distinguishes_inputs else _GROUPED

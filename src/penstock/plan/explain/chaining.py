@@ -66,7 +66,7 @@ def _reason(plan: PhysicalPlan, channel: ChannelSpec) -> str:
         return "the program asks for it"
     if target.kind.is_own and channel.source_level == 0:
         return f"{target.name!r} is told of watermarks, ends and attributes"
-    if target.kind.has_two_inputs:
+    if target.kind.distinguishes_inputs:
         return f"the inputs of {target.name!r} have to meet"
     return f"{target.name!r} runs one level later, beside an input that is exchanged"
 

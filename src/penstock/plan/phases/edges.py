@@ -35,7 +35,7 @@ class Edge:
 def physical_inputs(graph: LogicalGraph, node: Node) -> list[Edge]:
     """Return the edges into a node, input by input."""
     keyed = node.kind.is_keyed
-    apart = node.kind.has_two_inputs
+    apart = node.kind.distinguishes_inputs
     return [
         replace(edge, target_input=number if apart else 0)
         for number, source in enumerate(node.inputs)

@@ -129,7 +129,7 @@ class _Assignment:
             return StreamPartitioner.HASH
         if edge.partitioning is not None and edge.partitioning.partitioner not in _IN_PLACE:
             return edge.partitioning.partitioner
-        if node.kind.has_two_inputs:
+        if node.kind.distinguishes_inputs:
             return StreamPartitioner.FORWARD
         if node.kind.is_own and self._levels[edge.producer.id] == 0:
             return StreamPartitioner.FORWARD
@@ -249,6 +249,7 @@ class _Assignment:
             function=node.function,
             method=node.method,
             origin=node.origin,
+            input_count=len(node.inputs) if node.kind.distinguishes_inputs else 1,
             key_selectors=key_selectors(self._graph, node),
             timestamps=_timestamps(node),
             result_type=_result_type(node),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from penstock.errors import ArgumentError
 from penstock.metrics.metric_group import MetricGroup, MetricRegistry
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.run_settings import RunKind, RunSettings
 from penstock.runtime.functions.state_handles import Descriptor, KeyedScope, StateHandles
+from penstock.runtime.spill.external_sort import RecordSorter
+from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
 from penstock.state.handles.aggregating_state import TableAggregatingState
 from penstock.state.handles.broadcast_state import ReadOnlyPairs
 from penstock.state.handles.list_state import TableListState
@@ -23,7 +26,11 @@ class OperatorContext:
     Attributes:
         metrics: The metrics of the operator.
         settings: Settings of the run.
+        spill_space: Disk space of its sorters; the level sets it before the operator is opened.
+        spilled: Counts of spilling of its sorters.
     """
+
+    spill_space: SpillSpace
 
     def __init__(
         self,
@@ -37,6 +44,8 @@ class OperatorContext:
         self._subtask = subtask
         self._states = StateHandles(spec, keyed)
         self.metrics = MetricRegistry(spec.uid, subtask)
+        self.spilled = SpillCounts()
+        self._sorters: list[RecordSorter] = []
 
     @property
     def is_live(self) -> bool:
@@ -117,3 +126,35 @@ class OperatorContext:
             ArgumentError: See `get_broadcast_state`.
         """
         return ReadOnlyPairs(self._states.broadcast(state_descriptor))
+
+    def create_external_sorter(self, share: float = 1.0) -> RecordSorter:
+        """Return an empty sorter, for operators of the user's own.
+
+        Raises:
+            ArgumentError: `share` is not between 0 and 1, or this is the context of a function.
+        """
+        if not self._spec.kind.is_own:
+            raise ArgumentError(
+                f"the function of {self._spec.name!r} asked for a sorter, which is for operators",
+                hint="Pass an operator of your own to transform(…): it is told when its input ends.",
+                origin=self._spec.origin,
+            )
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise ArgumentError(
+                f"create_external_sorter got share={share!r}",
+                hint="Pass a number above 0, at most 1; those of all sorters of an operator add up to 1.",
+                origin=self._spec.origin,
+            )
+        sorter = RecordSorter(self.spill_space, self.spilled, share)
+        self._sorters.append(sorter)
+        return sorter
+
+    def waiting_records(self) -> int:
+        """Return the number of records in sorters that nobody has begun to read."""
+        return sum(len(sorter) for sorter in self._sorters if sorter.is_waiting)
+
+    def close_sorters(self) -> None:
+        """Close all sorters, and remove their files. Never raises."""
+        for sorter in self._sorters:
+            sorter.close()
+        self._sorters.clear()

@@ -10,7 +10,6 @@ from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import Emission
 from penstock.runtime.functions.context import OperatorContext
-from penstock.runtime.spill.spill_space import SpillCounts
 from penstock.user_failure import failing_record, failure_at, has_user_frame, short, user_failure
 from penstock.wire.elements import MIN_TIMESTAMP
 
@@ -34,7 +33,7 @@ class Operator:
             if any input is.
         emission: The emission of its results.
         late_records: Number of late records that it has dropped; None if it never drops any.
-        spilled: Counts of spilling since the last report.
+        spilled: Counts of spilling since the last report, that of sorters of its context included.
     """
 
     sets_own_backlog = False
@@ -45,7 +44,7 @@ class Operator:
         self.context = context
         self.records_in = 0
         self.late_records: int | None = None
-        self.spilled = SpillCounts()
+        self.spilled = context.spilled
         self.watermark = MIN_TIMESTAMP
         self.emission = Emission(spec)
         call: Any = getattr(spec.function, spec.method) if spec.method else spec.function

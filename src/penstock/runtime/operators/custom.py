@@ -1,4 +1,4 @@
-"""The user's own operators without a key: one or two inputs, watermarks and attributes.
+"""The user's own operators without a key: their inputs, watermarks and attributes.
 
 The planner never puts one at level 0, which has no watermarks, no ends and no memory.
 """
@@ -11,46 +11,34 @@ from typing import Any
 
 from penstock.errors import UserFunctionError
 from penstock.program.operator_spec import OperatorSpec
-from penstock.program.record_attributes import RecordAttributes
+from penstock.program.own_operators import CREATE, RECORD_METHODS
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext
 from penstock.runtime.functions.operator_output import OperatorOutput
 from penstock.runtime.functions.process_context import ProcessContext, UnkeyedTimerService
-from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.base import Collect, Operator
+from penstock.runtime.operators.own_inputs import OwnInputs
+from penstock.user_failure import short
 from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 NEVER_EMITTED = MIN_TIMESTAMP + 1
 """The value of `memory` for no watermark; Long.MIN would mean that there is no memory."""
 
 
-class CustomInputs:
-    """Passes attributes and ends of inputs to one operator of the user's.
+class OperatorParameters:
+    """Implements `StreamOperatorParameters` of the API: what a factory is given."""
 
-    Attributes:
-        target: The user's operator.
-    """
+    def __init__(self, output: OperatorOutput, context: OperatorContext) -> None:
+        self._output = output
+        self._context = context
 
-    def __init__(self, target: Any, inputs: int, ended: set[int]) -> None:
-        self.target = target
-        self._inputs = inputs
-        self._ended = ended
+    def get_output(self) -> OperatorOutput:
+        """Return the output of the operator."""
+        return self._output
 
-    def attributes(self, number: int, backlog: bool) -> None:  # noqa: FBT001
-        """Pass the attributes of an input."""
-        suffix = "" if self._inputs == 1 else str(number + 1)
-        method = getattr(self.target, f"process_record_attributes{suffix}")
-        method(RecordAttributes(backlog))
-
-    def end(self, number: int) -> None:
-        """Pass the end of an input, once."""
-        if number in self._ended:
-            return
-        self._ended.add(number)
-        if self._inputs == 1:
-            self.target.end_input()
-        else:
-            self.target.end_input(number + 1)
+    def get_runtime_context(self) -> OperatorContext:
+        """Return the runtime context of the operator."""
+        return self._context
 
 
 def refuse_result(produced: Any, spec: OperatorSpec) -> None:
@@ -73,7 +61,8 @@ class OwnOperator(Operator):
 
     sets_own_backlog = True
 
-    _inputs: CustomInputs
+    _target: Any = None
+    _inputs: OwnInputs
 
     def _prepare(self, context: ProcessContext) -> None:
         """Make the output that the operator of the user is given."""
@@ -87,6 +76,60 @@ class OwnOperator(Operator):
         """Restore the watermark that it has emitted, which may be less than its own."""
         self._out.watermark = MIN_TIMESTAMP if memory == NEVER_EMITTED else memory
         self.output.restore_watermark(self._out.watermark)
+
+    def close(self) -> None:
+        """Close the operator, if it was opened, and its sorters."""
+        try:
+            if self._target is not None:
+                self.guarded("close", self._target.close)
+        finally:
+            self.context.close_sorters()
+
+    def finish_batch(self) -> None:
+        """Let the operator emit its buffers, or write them to state: an attempt may end here.
+
+        Raises:
+            UserFunctionError: It failed, or a sorter has records, which the checkpoint would lose.
+        """
+        if self.context.is_live:
+            self._call("before a checkpoint", self._target.prepare_snapshot_pre_barrier)
+            waiting = self.context.waiting_records()
+            if waiting:
+                raise UserFunctionError(
+                    f"operator {self.spec.name!r} has {waiting} records in sorters at a checkpoint, "
+                    "which does not contain them",
+                    hint="Emit them, or write them to keyed state, in prepare_snapshot_pre_barrier.",
+                    origin=self.spec.origin,
+                )
+        self._out.flush()
+
+    def _adopt(self, function: Any) -> None:
+        """Make the operator: the user's object itself, or what it creates if it is a factory."""
+        target = function
+        if self.spec.method == CREATE:
+            target = self._created(function)
+        target.output = self._out
+        self._target = target
+        try:
+            self._inputs = OwnInputs(target, self.spec)
+        except BaseException as cause:
+            raise self.failed_in(RECORD_METHODS[self.spec.kind.inputs], cause) from cause
+
+    def _created(self, factory: Any) -> Any:
+        self._context.current_timestamp = None
+        try:
+            made = factory.create_stream_operator(OperatorParameters(self._out, self.context))
+        except BaseException as cause:
+            raise self.failed_in(CREATE, cause) from cause
+        method = RECORD_METHODS[self.spec.kind.inputs]
+        if isinstance(made, type) or not callable(getattr(made, method, None)):
+            raise UserFunctionError(
+                f"operator {self.spec.name!r}: {CREATE} of {type(factory).__name__} returned "
+                f"{short(made)}, which is no operator with {method}",
+                hint="Return an operator object of the class that the streams need.",
+                origin=self.spec.origin,
+            )
+        return made
 
     def _call(self, where: str, call: Callable[..., Any], *arguments: Any) -> None:
         """Call something that belongs to no record."""
@@ -103,19 +146,17 @@ class OwnOperator(Operator):
 
 
 class CustomOperator(OwnOperator):
-    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`."""
+    """Calls a `OneInputStreamOperator`, `TwoInputStreamOperator` or `MultipleInputStreamOperator`."""
 
     def __init__(self, spec: OperatorSpec, output: Output, context: OperatorContext) -> None:
         super().__init__(spec, output, context)
-        self._calls = input_calls(spec.function, spec.method)
         self._timers = UnkeyedTimerService(spec)
         self._prepare(ProcessContext(self._timers, spec=spec))
-        self._inputs = CustomInputs(spec.function, len(self._calls), set())
 
     def open(self) -> None:
-        """Give the operator its output, then open it."""
-        self.spec.function.output = self._out
-        super().open()
+        """Make the operator, then open it."""
+        self._adopt(self.spec.function)
+        self._call("open", self._target.open, self.context)
         self._out.flush()
 
     def collector(self, number: int) -> Collect:
@@ -134,13 +175,13 @@ class CustomOperator(OwnOperator):
     def input_ended(self, number: int) -> None:
         """Pass the end of an input; that of the last one when its watermark arrives."""
         self._ending.add(number)
-        if len(self._ending) < len(self._calls):
+        if len(self._ending) < self.spec.input_count:
             self._end(number)
 
     def restore_ended(self, number: int) -> None:
         """Record that an input ended before a restart; its end was passed then."""
         self._ending.add(number)
-        self._inputs = CustomInputs(self.spec.function, len(self._calls), set(self._ending))
+        self._inputs.restore_ended(number)
 
     def advance_watermark(self, watermark: int) -> None:
         """Pass the watermark; Long.MAX is forwarded after all results, whatever was emitted."""
@@ -148,9 +189,9 @@ class CustomOperator(OwnOperator):
             return
         self.watermark = self._timers.watermark = watermark
         if watermark == MAX_WATERMARK:
-            for number in range(len(self._calls)):
+            for number in range(self.spec.input_count):
                 self._end(number)
-        self._call("watermark", self.spec.function.process_watermark, watermark)
+        self._call("watermark", self._target.process_watermark, watermark)
         if watermark == MAX_WATERMARK:
             self._out.emit_watermark(MAX_WATERMARK)
         self._out.flush()
@@ -161,18 +202,12 @@ class CustomOperator(OwnOperator):
         self._out.watermark = watermark
         super().restore_watermark(watermark)
 
-    def finish_batch(self) -> None:
-        """Let the operator emit its buffered results: an attempt may end here."""
-        if self.context.is_live:
-            self._call("before a checkpoint", self.spec.function.prepare_snapshot_pre_barrier)
-        self._out.flush()
-
     def memory(self) -> int | None:
         """Return the watermark it has emitted."""
         return max(self._out.watermark, NEVER_EMITTED)
 
     def _process(self, number: int, values: list[Any], timestamps: list[int] | None) -> None:
-        call, context = self._calls[number], self._context
+        call, context = self._inputs.elements[number], self._context
         position = iter(values)
         stamp: int | None
         try:

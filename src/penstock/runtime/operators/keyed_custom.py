@@ -20,10 +20,8 @@ from penstock.program.record_attributes import combined_backlog
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.functions.process_context import ProcessContext
-from penstock.runtime.operators.application import input_calls
 from penstock.runtime.operators.custom import (
     NEVER_EMITTED,
-    CustomInputs,
     OwnOperator,
     refuse_result,
 )
@@ -64,7 +62,7 @@ class OperatorKeys:
 
 
 class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
-    """Calls a `OneInputStreamOperator` or `TwoInputStreamOperator`, key by key."""
+    """Calls a `OneInputStreamOperator`, `TwoInputStreamOperator` or `MultipleInputStreamOperator`."""
 
     takes_keys_in_parts = True
 
@@ -73,9 +71,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
     ) -> None:
         super().__init__(spec, output, context, scope)
         self._prepare(ProcessContext(self._timers, scope.context, spec=spec))
-        self._target: Any = spec.function
         self._shipped = b"" if context.is_live else user_code.dump(spec.function)
-        self._inputs = CustomInputs(spec.function, len(self._calls), set())
         self._said: dict[int, bool] = {}
         self._is_open = False
         self._groups = KeyGroups(context.get_max_number_of_parallel_subtasks())
@@ -90,7 +86,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
             self._open(self.spec.function)
 
     def close(self) -> None:
-        """Close the object of a live run."""
+        """Close the object of a live run; those of a batch run are closed with their key groups."""
         if self.context.is_live:
             super().close()
 
@@ -132,7 +128,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         for number in sorted(self._ending):
             self._end(number)
         self._forward_watermark(final)
-        self.guarded("close", self._target.close)
+        super().close()
         self._out.flush()
         self._least = min(self._least, self._out.watermark)
         self._last_backlog = self._last_backlog or self._out.backlog
@@ -144,20 +140,20 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         if self.context.is_live:
             self._forward_backlog(number, backlog)
             return
-        known = combined_backlog(self._said.get(n) for n in range(len(self._calls)))
+        known = combined_backlog(self._said.get(n) for n in range(self.spec.input_count))
         if known is not None:
             self.output.set_backlog(known or bool(self._last_backlog))
 
     def input_ended(self, number: int) -> None:
         """Pass the end of an input; that of the last one when its watermark arrives."""
         self._ending.add(number)
-        if self.context.is_live and len(self._ending) < len(self._calls):
+        if self.context.is_live and len(self._ending) < self.spec.input_count:
             self._end(number)
 
     def restore_ended(self, number: int) -> None:
         """Record that an input ended before a restart; its end was passed then."""
         self._ending.add(number)
-        self._inputs = CustomInputs(self._target, len(self._calls), set(self._ending))
+        self._inputs.restore_ended(number)
 
     def advance_watermark(self, watermark: int) -> None:
         """Fire timers and pass the watermark; Long.MAX is forwarded after all results."""
@@ -171,7 +167,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._timers.watermark = watermark
         self._timers.fire_all_keys(watermark, self._fire)
         if watermark == MAX_WATERMARK:
-            for number in range(len(self._calls)):
+            for number in range(self.spec.input_count):
                 self._end(number)
         self._forward_watermark(watermark)
         if watermark == MAX_WATERMARK:
@@ -182,12 +178,6 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         """Set the watermark to what it was before a restart."""
         self._out.watermark = watermark
         super().restore_watermark(watermark)
-
-    def finish_batch(self) -> None:
-        """Let the operator write its buffers to state: an attempt may end here."""
-        if self.context.is_live:
-            self._call("before a checkpoint", self._target.prepare_snapshot_pre_barrier)
-        self._out.flush()
 
     def memory(self) -> int | None:
         """Return the watermark it has emitted."""
@@ -221,21 +211,17 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         return not self._is_last_run
 
     def _begin_group(self) -> None:
-        target = user_code.load(self._shipped)
         self._seen.clear()
         self._out.watermark, self._out.backlog = MIN_TIMESTAMP, None
-        self._inputs = CustomInputs(target, len(self._calls), set())
-        self._calls = input_calls(target, self.spec.method)
-        self._on_timer = target.on_timer
-        self._open(target)
+        self._open(user_code.load(self._shipped))
         for number, backlog in sorted(self._said.items()):
             self._forward_backlog(number, backlog)
 
-    def _open(self, target: Any) -> None:
-        self._target = target
-        target.output = self._out
-        target.keys = OperatorKeys(self, self._timers)
-        self._call("open", target.open, self.context)
+    def _open(self, function: Any) -> None:
+        self._adopt(function)
+        self._target.keys = OperatorKeys(self, self._timers)
+        self._on_timer = self._target.on_timer
+        self._call("open", self._target.open, self.context)
         self._is_open = True
         self._out.flush()
 
@@ -260,7 +246,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._in_order(entries)
         if not self.context.is_live:
             self._seen.add(self._groups[key])
-        context, calls = self._context, self._calls
+        context, calls = self._context, self._inputs.elements
         for number, value, stamp in entries:
             context.current_timestamp = stamp
             try:

@@ -102,6 +102,7 @@ class BatchLevel:
         }
         for operator in self._keyed.values():
             operator.spill_space = self._space
+        self._chain.use_spill_space(self._space)
 
     def _group_of(self) -> Callable[[Any], int]:
         """Return key to key group; the key group is the route unless a channel has fewer subtasks."""

@@ -29,6 +29,7 @@ from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
 from penstock.runtime.operators.base import Collect, Operator
 from penstock.runtime.operators.keyed import KeyedOperator
+from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.input_statuses import InputStatuses
 from penstock.runtime.task.latency import LatencyTracker
 from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
@@ -217,6 +218,11 @@ class OperatorChain:
                 {(spec.target_operator, spec.target_input) for spec in program.inputs}
             )
         }
+
+    def use_spill_space(self, space: SpillSpace) -> None:
+        """Set the disk space of sorters, before `open`."""
+        for operator in self.operators.values():
+            operator.context.spill_space = space
 
     def start_epoch(self) -> None:
         """Begin a micro-batch, or the next key group of a batch run."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from penstock.metrics.task_clock import DECODE, TaskClock, level_place
 from penstock.program.channel import SINK_LEVEL
@@ -18,6 +19,7 @@ from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.exchange.level_input import LevelInput
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.operators.timestamps import TimestampsOperator
+from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.chain import OperatorChain
 from penstock.runtime.task.latency import SourceMarker
 from penstock.runtime.task.report import Report, encode_report
@@ -44,6 +46,7 @@ class LiveLevel:
         backend: KeyedStateBackend,
         now_ms: Callable[[], int] = wall_clock_ms,
         clock: TaskClock | None = None,
+        local_directory: Path | None = None,
     ) -> None:
         """Open the user's functions.
 
@@ -54,6 +57,7 @@ class LiveLevel:
                 writes its changes afterwards.
             now_ms: Processing time, in milliseconds since 1970.
             clock: Measures the subtask; None makes one.
+            local_directory: Directory for the files of sorters; None is that of temporary files.
         """
         self._program = program = of_subtask(program, subtask)
         self._subtask = subtask
@@ -72,6 +76,8 @@ class LiveLevel:
         self._watermarks = LevelWatermarks(program)
         self._backlog = LevelBacklog(program) if program.settings.sends_backlog else None
         self._idle: set[int] = set()
+        self._space = SpillSpace(program.settings.sorted_inputs_bytes, local_directory)
+        self._chain.use_spill_space(self._space)
         self._chain.open()
         self._restore_watermarks(program.settings.initial_memory)
 
@@ -263,8 +269,11 @@ class LiveLevel:
         yield own_route, encode_report(report, self._subtask, self._sequence.take())
 
     def close(self) -> None:
-        """Close the user's functions."""
-        self._chain.close()
+        """Close the user's functions, and remove the files of sorters."""
+        try:
+            self._chain.close()
+        finally:
+            self._space.close()
 
     def _restore_watermarks(self, memory: dict[str, int]) -> None:
         for writer in self._chain.writers.values():

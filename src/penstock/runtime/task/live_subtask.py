@@ -14,6 +14,7 @@ So an attempt may fail at any point, be repeated in any worker, and start with a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from penstock.errors import PenstockError
 from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
@@ -63,6 +64,7 @@ class LiveSubtask:
         now_ms: Callable[[], int] = wall_clock_ms,
         min_compact_bytes: int = MIN_COMPACT_BYTES,
         max_entries: int | None = MAX_ENTRIES,
+        local_directory: Path | None = None,
     ) -> None:
         """Make the subtask; the first micro-batch opens its functions.
 
@@ -74,6 +76,7 @@ class LiveSubtask:
             now_ms: Processing time, in milliseconds since 1970.
             min_compact_bytes: Least size of the changes in a log that is compacted.
             max_entries: Most entries of a log; None if their number does not matter.
+            local_directory: Directory for the files of sorters; None is that of temporary files.
         """
         self.clock = TaskClock(WAIT)
         self._program = program
@@ -82,6 +85,7 @@ class LiveSubtask:
         self._now_ms = now_ms
         self._min_compact_bytes = min_compact_bytes
         self._max_entries = max_entries
+        self._local_directory = local_directory
         self._backend: KeyedStateBackend | None = None
         self._level: LiveLevel | None = None
         self._position: Position | None = None
@@ -163,7 +167,14 @@ class LiveSubtask:
             self._backend = self._make_backend()
             program = self._load()
             self._backend.format = program.settings.state_format()
-            self._level = LiveLevel(program, self._subtask, self._backend, self._now_ms, self.clock)
+            self._level = LiveLevel(
+                program,
+                self._subtask,
+                self._backend,
+                self._now_ms,
+                self.clock,
+                self._local_directory,
+            )
             self.clock.switch(before)
         return self._level, self._backend
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.runtime.task.live_subtask import LiveSubtask, is_snapshot
-from penstock.spark.worker.local_state import LocalCopies
+from penstock.spark.worker.local_state import LocalCopies, spill_directory
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.worker_memory import LiveAttempt, memory
 from penstock.state.log.blob import BLOB_BYTES
@@ -56,7 +56,11 @@ def live_subtask(
     if found is None:
         make_backend = copies.factory(described.level, subtask)
         found = kept[name] = LiveSubtask(
-            described.payload.data, subtask, make_backend=make_backend, max_entries=max_entries
+            described.payload.data,
+            subtask,
+            make_backend=make_backend,
+            max_entries=max_entries,
+            local_directory=spill_directory(subtask),
         )
     assert isinstance(found, LiveSubtask)
     return found
