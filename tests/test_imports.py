@@ -24,12 +24,13 @@ REPOSITORY = Path(__file__).parents[1]
 
 HANDLES = {
     "environment.environment",
-    "streams.broadcast_streams",
+    "streams.connected.broadcast_streams",
     "streams.cached_stream",
     "streams.caching",
     "streams.co_grouped_streams",
     "streams.collecting",
-    "streams.connected_streams",
+    "streams.connected.connected_streams",
+    "streams.connected.multiple_connected_streams",
     "streams.data_stream",
     "streams.dataframes",
     "streams.interval_join",

@@ -21,6 +21,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
     CoGroupFunction,
     KeyedProcessFunction,
+    OneInputStreamOperator,
     ProcessWindowFunction,
     StreamExecutionEnvironment,
 )
@@ -73,6 +74,20 @@ class InOrder(KeyedProcessFunction):
         yield (value[3], 1, value[1])
 
 
+class SortsAll(OneInputStreamOperator):
+    """Sorts its whole input, and emits it in one call."""
+
+    def open(self, runtime_context):
+        self.sorter = runtime_context.create_external_sorter()
+
+    def process_element(self, value, ctx):
+        self.sorter.add(value[0], value, ctx.timestamp())
+
+    def end_input(self):
+        for _, timestamp, value in self.sorter:
+            self.output.collect((value[3], 1, timestamp))
+
+
 SECONDS = TumblingEventTimeWindows.of(Time.seconds(1))
 
 JOBS: dict[str, Any] = {
@@ -81,6 +96,8 @@ JOBS: dict[str, Any] = {
         .reduce(lambda a, b: (a[0], b[1], b[2], a[3] + b[3]))
         .map(lambda r: (r[3], 1, r[1]))
     ),
+    "sorter": lambda s: s.rebalance().transform("sorted", None, SortsAll()),
+    "keyed sorter": lambda s: s.key_by(key_of).transform("sorted", None, SortsAll()),
     "process": lambda s: s.key_by(key_of).process(InOrder()),
     "window": lambda s: s.key_by(key_of).window(EndOfStreamWindows.get()).process(CountAll()),
     "co_group": lambda s: (

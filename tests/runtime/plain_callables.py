@@ -15,8 +15,17 @@ from penstock.datastream import AsyncDataStream, AsyncRetryStrategy, MapFunction
 from penstock.datastream import ReducingStateDescriptor as Reducing
 from penstock.datastream.window import DeltaEvictor
 from tests.runtime.jobs import by_time
-from tests.runtime.user_callables import AddsTo, Build, Programs, both, joined_in_time, key_of, tens
-from tests.runtime.user_objects import Applying, Asking, Pairing
+from tests.runtime.user_callables import (
+    AddsTo,
+    Build,
+    Programs,
+    both,
+    joined_in_time,
+    key_of,
+    tens,
+    three,
+)
+from tests.runtime.user_objects import Applying, Asking, ManyInputs, Pairing
 
 _FUNCTION = re.compile(r"\b(Callable|ToOne|ToMany|Predicate|ToKey|Combination|ToSubtask|Reducer)\b")
 _NAME = re.compile(
@@ -199,6 +208,9 @@ PLAIN: dict[str, Build] = {
     "JoinedWindows.apply(function)": _paired("join"),
     "KeyedStream.reduce(func)": lambda p, f: p.keyed().reduce(f),
     "MetricGroup.gauge(obj)": lambda p, f: p.stream().map(Gauging(f)),
+    "MultipleConnectedStreams.key_by(key_selectors)": lambda p, f: (
+        three(p).key_by(key_of, f, key_of).transform("own", None, ManyInputs())
+    ),
     "ReducingStateDescriptor.__init__(reduce_function)": _reducing,
     "Repartitioning.partition_custom(key_selector)": lambda p, f: (
         p.stream().partition_custom(to_first, f).map(key_of)

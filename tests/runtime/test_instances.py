@@ -17,18 +17,22 @@ import pytest
 
 from penstock import datastream
 from penstock.api.streams import (
-    broadcast_streams,
     co_grouped_streams,
-    connected_streams,
     data_stream,
     interval_join,
     joined_streams,
     keyed_stream,
 )
+from penstock.api.streams.connected import (
+    broadcast_streams,
+    connected_streams,
+    multiple_connected_streams,
+)
 from penstock.api.windows import windowed_stream
 from penstock.common import Time, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import (
+    AbstractInput,
     AggregateFunction,
     AllWindowFunction,
     AsyncDataStream,
@@ -47,6 +51,8 @@ from penstock.datastream import (
     KeyedProcessFunction,
     MapFunction,
     MapStateDescriptor,
+    MultipleConnectedStreams,
+    MultipleInputStreamOperator,
     OneInputStreamOperator,
     ProcessAllWindowFunction,
     ProcessFunction,
@@ -145,6 +151,19 @@ class CountedOperator2(TwoInputStreamOperator):
     process_element2 = process_element1
 
 
+class PassingOn(AbstractInput):
+    def process_element(self, value, ctx):
+        self.output.collect(value)
+
+
+class CountedOperator3(MultipleInputStreamOperator):
+    def open(self, runtime_context):
+        Counts().open(runtime_context)
+
+    def get_inputs(self):
+        return [PassingOn(self, number) for number in (1, 2, 3)]
+
+
 class CountedAsync(Counts, AsyncFunction):
     async def async_invoke(self, value):
         return [value]
@@ -207,6 +226,9 @@ METHODS = {
     "ConnectedStreams.flat_map": lambda s: s.connect(s).flat_map(of(CoFlatMapFunction)),
     "ConnectedStreams.process": lambda s: s.connect(s).process(of(CoProcessFunction)),
     "ConnectedStreams.transform": lambda s: s.connect(s).transform("own", None, CountedOperator2()),
+    "MultipleConnectedStreams.transform": lambda s: MultipleConnectedStreams(s, s, s).transform(
+        "own", None, CountedOperator3()
+    ),
     "keyed ConnectedStreams.map": lambda s: keyed(s).connect(keyed(s)).map(of(CoMapFunction)),
     "keyed ConnectedStreams.flat_map": lambda s: (
         keyed(s).connect(keyed(s)).flat_map(of(CoFlatMapFunction))
@@ -423,6 +445,7 @@ def test_no_method_of_the_api_is_left_out():
         interval_join,
         joined_streams,
         keyed_stream,
+        multiple_connected_streams,
         windowed_stream,
         datastream,
     ]

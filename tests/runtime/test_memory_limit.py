@@ -38,6 +38,8 @@ def run(job: str, keys: int, sorted_inputs_bytes: int) -> subprocess.CompletedPr
     ("job", "keys", "results"),
     [
         ("process", 1, RECORDS),
+        ("sorter", 1, RECORDS),
+        ("keyed sorter", 1, RECORDS),
         ("reduce", 30_000, 30_000),
         ("window", 1, 1),
         ("co_group", 1, 1),

@@ -70,6 +70,7 @@ CALLED_IN_NO_PROGRAM = {
 """Never called, as Flink never calls them; or only when something else has failed."""
 
 BUILDING = {
+    "get_inputs",
     "get_operator_attributes",
     "is_output_value_stored",
     "is_associative",

@@ -23,6 +23,7 @@ from penstock.common import (
 )
 from penstock.connectors.python.collection import CollectionSource
 from penstock.datastream import (
+    AbstractInput,
     AggregateFunction,
     AggregatingStateDescriptor,
     AllWindowFunction,
@@ -38,6 +39,7 @@ from penstock.datastream import (
     FilterFunction,
     FlatJoinFunction,
     FlatMapFunction,
+    Input,
     JoinFunction,
     KeyedBroadcastProcessFunction,
     KeyedCoProcessFunction,
@@ -46,6 +48,8 @@ from penstock.datastream import (
     MapFunction,
     MapStateDescriptor,
     MergingWindowAssigner,
+    MultipleConnectedStreams,
+    MultipleInputStreamOperator,
     OneInputStreamOperator,
     Partitioner,
     ProcessAllWindowFunction,
@@ -56,6 +60,7 @@ from penstock.datastream import (
     ReducingStateDescriptor,
     SinkFunction,
     SourceFunction,
+    StreamOperatorFactory,
     Trigger,
     TwoInputStreamOperator,
     WindowAssigner,
@@ -81,18 +86,22 @@ from tests.runtime.user_objects import (
     Broadcasting,
     ByTheClock,
     CoProcessing,
+    Creating,
     Evicting,
     FlatJoining,
     Folding,
     Gap,
+    InputOfMany,
     Invoking,
     Joining,
     KeyedBroadcasting,
     KeyedCoProcessing,
+    KeyedManyInputs,
     KeyedOneInput,
     KeyedProcessing,
     KeyedTwoInputs,
     LogReading,
+    ManyInputs,
     Mapping,
     Marks,
     Merging,
@@ -204,6 +213,14 @@ def both_keyed(p: Programs) -> Any:
     return both(p).key_by(key_of, key_of)
 
 
+def three(p: Programs) -> Any:
+    return MultipleConnectedStreams(p.stream(), p.stream(), p.stream())
+
+
+def three_keyed(p: Programs) -> Any:
+    return three(p).key_by(key_of, key_of, key_of)
+
+
 def joined_in_time(p: Programs, f: Any) -> Any:
     one, other = p.keyed(), p.keyed()
     span = Time.milliseconds(0), Time.milliseconds(5)
@@ -313,6 +330,19 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
     TwoInputStreamOperator: [
         (TwoInputs, lambda p, f: both(p).transform("own", None, f)),
         (KeyedTwoInputs, lambda p, f: both_keyed(p).transform("own", None, f)),
+    ],
+    MultipleInputStreamOperator: [
+        (ManyInputs, lambda p, f: three(p).transform("own", None, f)),
+        (KeyedManyInputs, lambda p, f: three_keyed(p).transform("own", None, f)),
+    ],
+    Input: [
+        (InputOfMany, lambda p, f: three(p).transform("own", None, ManyInputs(f))),
+        (InputOfMany, lambda p, f: three_keyed(p).transform("own", None, KeyedManyInputs(f))),
+    ],
+    AbstractInput: [(InputOfMany, lambda p, f: three(p).transform("own", None, ManyInputs(f)))],
+    StreamOperatorFactory: [
+        (Creating, lambda p, f: p.stream().transform("own", None, f)),
+        (Creating, lambda p, f: p.keyed().transform("own", None, f)),
     ],
     KeySelector: [
         (Selecting, lambda p, f: p.stream().key_by(f).map(key_of)),

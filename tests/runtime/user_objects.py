@@ -13,6 +13,7 @@ from penstock.common import (
     WatermarkGenerator,
 )
 from penstock.datastream import (
+    AbstractInput,
     AggregateFunction,
     AllWindowFunction,
     AsyncFunction,
@@ -33,6 +34,7 @@ from penstock.datastream import (
     KeySelector,
     MapFunction,
     MergingWindowAssigner,
+    MultipleInputStreamOperator,
     OneInputStreamOperator,
     Partitioner,
     ProcessAllWindowFunction,
@@ -42,6 +44,7 @@ from penstock.datastream import (
     ReduceFunction,
     SinkFunction,
     SourceFunction,
+    StreamOperatorFactory,
     TimeWindow,
     Trigger,
     TriggerResult,
@@ -229,6 +232,39 @@ class TwoInputs(TwoInputStreamOperator):
 
 class KeyedTwoInputs(TwoInputs):
     is_keyed = True
+
+
+class InputOfMany(AbstractInput):
+    def __init__(self, owner=None, input_id=1):
+        super().__init__(owner, input_id)
+
+    def process_element(self, value, ctx):
+        if self.owner.is_keyed and self.input_id == 1:
+            ctx.timer_service().register_event_time_timer(value[1] + 1)
+        self.output.collect(value)
+
+
+class ManyInputs(MultipleInputStreamOperator):
+    is_keyed = False
+
+    def __init__(self, first=None):
+        self.first = first or InputOfMany()
+
+    def get_inputs(self):
+        self.first.owner = self
+        return [self.first, InputOfMany(self, 2), InputOfMany(self, 3)]
+
+    def on_timer(self, timestamp, ctx):
+        self.output.collect(timestamp)
+
+
+class KeyedManyInputs(ManyInputs):
+    is_keyed = True
+
+
+class Creating(StreamOperatorFactory):
+    def create_stream_operator(self, parameters):
+        return OneInput()
 
 
 class Asking(AsyncFunction):

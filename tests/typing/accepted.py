@@ -8,6 +8,7 @@ from typing import Any, assert_type
 
 from penstock.common import Row, Time, Types, WatermarkStrategy
 from penstock.datastream import (
+    AbstractInput,
     AggregateFunction,
     AllWindowedStream,
     AllWindowFunction,
@@ -28,6 +29,9 @@ from penstock.datastream import (
     KeyedProcessFunction,
     KeyedStream,
     MapFunction,
+    MultipleConnectedStreams,
+    MultipleInputStreamOperator,
+    OneInputStreamOperator,
     OutputTag,
     ProcessAllWindowFunction,
     ProcessFunction,
@@ -35,12 +39,15 @@ from penstock.datastream import (
     ProcessWindowFunction,
     ReduceFunction,
     RuntimeContext,
+    SimpleOperatorFactory,
     StreamExecutionEnvironment,
+    StreamOperatorFactory,
     TimeWindow,
     ValueState,
     WindowedStream,
     WindowFunction,
 )
+from penstock.datastream.operators import StreamOperatorParameters
 from penstock.datastream.state import (
     AggregatingState,
     AggregatingStateDescriptor,
@@ -346,6 +353,46 @@ def windows(orders: DataStream[Order]) -> None:
     assert_type(whole.apply(AppliedToAll()), DataStream[str])
     assert_type(whole.reduce(Greater(), AppliedToAll()), DataStream[str])
     assert_type(whole.aggregate(Cents()), DataStream[int])
+
+
+class Texts(AbstractInput[object, str]):
+    def process_element(self, value: object, ctx: Any) -> None:
+        self.output.collect(str(value))
+
+
+class AllTexts(MultipleInputStreamOperator[str]):
+    def get_inputs(self) -> list[Texts]:
+        return [Texts(self, 1), Texts(self, 2)]
+
+
+class Sorts(OneInputStreamOperator[Order, int]):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.sorter = runtime_context.create_external_sorter(share=0.5)
+
+    def process_element(self, value: Order, ctx: Any) -> None:
+        self.sorter.add(value.user, value, ctx.timestamp())
+
+    def end_input(self) -> None:
+        for key, timestamp, _ in self.sorter:
+            assert_type(timestamp, int | None)
+            self.output.collect(key)
+
+
+class MakesSorts(StreamOperatorFactory[int]):
+    def create_stream_operator(self, parameters: StreamOperatorParameters) -> Sorts:
+        assert_type(parameters.get_runtime_context(), RuntimeContext)
+        return Sorts()
+
+
+def own_operators(orders: DataStream[Order], words: DataStream[str]) -> None:
+    both = MultipleConnectedStreams(orders, words)
+    assert_type(both.transform("texts", None, AllTexts()), DataStream[str])
+    keyed = both.key_by(lambda order: order.user, lambda word: word)
+    assert_type(keyed.transform("texts", Types.STRING(), AllTexts()), DataStream[str])
+    assert_type(orders.transform("sorts", None, Sorts()), DataStream[int])
+    assert_type(orders.transform("sorts", None, MakesSorts()), DataStream[int])
+    of_one = SimpleOperatorFactory.of(Sorts())
+    assert_type(orders.transform("sorts", Types.INT(), of_one), DataStream[int])
 
 
 def ends(orders: DataStream[Order]) -> None:

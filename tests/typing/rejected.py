@@ -15,6 +15,7 @@ from penstock.datastream import (
     KeyedProcessFunction,
     KeyedStream,
     MapFunction,
+    MultipleConnectedStreams,
     OutputTag,
     ProcessAllWindowFunction,
     ProcessFunction,
@@ -89,6 +90,8 @@ def mistakes(env: StreamExecutionEnvironment) -> None:
     numbers.key_by(lambda n: n).process(TakesNumbers())  # type: ignore[call-overload]
     numbers.key_by(lambda n: n).reduce(lambda a, b: str(a + b))  # type: ignore[arg-type, return-value]
     numbers.connect(words).map(TextAndNumber())  # type: ignore[arg-type]
+    MultipleConnectedStreams(numbers, 5)  # type: ignore[arg-type]
+    MultipleConnectedStreams(numbers).transform("length", None, Length())  # type: ignore[arg-type]
     numbers.get_side_output("late")  # type: ignore[arg-type]
     numbers.windows()  # type: ignore[attr-defined]
     numbers.set_parallelism("two")  # type: ignore[arg-type]

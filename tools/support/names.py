@@ -484,8 +484,25 @@ penstock.datastream:TwoInputStreamOperator works
   works: open close process_element1 process_element2 process_watermark
     process_record_attributes1 process_record_attributes2 end_input on_timer
     prepare_snapshot_pre_barrier get_operator_attributes
+penstock.datastream:MultipleInputStreamOperator works
+  works: open close get_inputs process_watermark process_record_attributes end_input on_timer
+    prepare_snapshot_pre_barrier get_operator_attributes
+penstock.datastream:Input works
+  works: process_element process_record_attributes
+penstock.datastream:AbstractInput works
+  works: process_element process_record_attributes output
+penstock.datastream:MultipleConnectedStreams works
+  works: key_by transform
+penstock.datastream:StreamOperatorFactory works
+  works: create_stream_operator get_operator_attributes
+penstock.datastream:SimpleOperatorFactory works
+  works: of create_stream_operator get_operator_attributes
+penstock.datastream.operators:StreamOperatorParameters works
+  works: get_output get_runtime_context
+penstock.datastream:ExternalSorter works
+  works: add clear close
 penstock.datastream:RecordAttributes works
-  works: is_backlog
+  works: is_backlog EMPTY_RECORD_ATTRIBUTES
 penstock.datastream:RecordAttributesBuilder works
   works: set_backlog build
 penstock.datastream.operators:LatencyMarkerEvent works

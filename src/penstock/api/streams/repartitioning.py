@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, overload
 from penstock.api.functions.callables import ToKey, ToSubtask
 from penstock.api.functions.function_classes import KeySelector, Partitioner
 from penstock.api.state.descriptors import MapStateDescriptor
-from penstock.api.streams.broadcast_streams import BroadcastStream
+from penstock.api.streams.connected.broadcast_streams import BroadcastStream
 from penstock.api.streams.stream_base import StreamBase
 from penstock.api.streams.stream_checks import check_broadcast_states
 from penstock.api.user_code import bound_method

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic, cast, overload
 
-from penstock.api.streams.broadcast_streams import BroadcastConnectedStream, BroadcastStream
 from penstock.api.streams.co_grouped_streams import CoGroupedStreams
-from penstock.api.streams.connected_streams import ConnectedStreams
+from penstock.api.streams.connected.broadcast_streams import (
+    BroadcastConnectedStream,
+    BroadcastStream,
+)
+from penstock.api.streams.connected.connected_streams import ConnectedStreams
 from penstock.api.streams.joined_streams import JoinedStreams
 from penstock.api.streams.paired_streams import check_pair
 from penstock.api.streams.stream_base import StreamBase

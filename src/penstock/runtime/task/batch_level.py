@@ -25,6 +25,7 @@ from penstock.runtime.exchange.level_input import Batch, LevelInput
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.spill_space import SpillSpace
 from penstock.runtime.task.chain import OperatorChain
+from penstock.runtime.task.output_frames import OutputFrames, Row
 from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.spilling.held_memory import HeldMemory
 from penstock.runtime.task.spilling.spilled_group import SpilledGroup
@@ -45,11 +46,6 @@ from penstock.wire.frame import (
     read_header,
 )
 from penstock.wire.record_segments import pack_segment
-
-_YIELD_FRAMES = 64
-
-Row = tuple[int, bytes]
-"""(route, frame)."""
 
 
 class BatchLevel:
@@ -79,7 +75,7 @@ class BatchLevel:
         self._store = HashBackend()
         self._store.format = program.settings.state_format()
         self._group = CurrentGroup()
-        self._out: list[Row] = []
+        self._out = OutputFrames(self._space)
         self._sequence = FrameSequence(task, clock)
         self._clock = self._sequence.clock
         ids = [spec.id for spec in program.operators]
@@ -141,7 +137,7 @@ class BatchLevel:
         if not ordered:
             self._use_batch_order()
         self._finish()
-        yield self._take()
+        yield from self._out.take()
 
     def _process_route(self, route: int, frames: Iterator[bytes]) -> Iterator[list[Row]]:
         keyed = LevelInput(self._program)
@@ -160,9 +156,9 @@ class BatchLevel:
             elif self._held.is_exceeded_by(keyed):
                 spilled = SpilledGroup(self._keyed, self._space, route)
                 spilled.take(keyed)
-            self._out += [(route, passing) for passing in keyed.take_passing()]
-            if len(self._out) >= _YIELD_FRAMES:
-                yield self._take()
+            self._out.extend((route, passing) for passing in keyed.take_passing())
+            if self._out.is_many:
+                yield from self._out.take()
         for channel, element in keyed.control():
             self._watermarks.accept(channel, element)
         if self._backlog is not None:
@@ -173,7 +169,7 @@ class BatchLevel:
         for operator in keyed.operators():
             self._feed(keyed, operator)
         self._end_keys(route)
-        yield self._take()
+        yield from self._out.take()
 
     def _add(self, keyed: LevelInput, frame: bytes, hold: set[int]) -> int | None:
         operator = keyed.add(frame, hold=hold)
@@ -209,7 +205,7 @@ class BatchLevel:
             else:
                 self._chain.feed(operator.spec.id, portion.batches)
             self._end_keys(route)
-            yield self._take()
+            yield from self._out.take()
 
     def _process_parts(
         self, operator: KeyedOperator, batches: Iterator[Batch]
@@ -221,8 +217,8 @@ class BatchLevel:
         for batch in chain((first,), batches):
             with self._chain.timing(operator.spec.id):
                 operator.continue_key(*batch)
-            if len(self._out) >= _YIELD_FRAMES:
-                yield self._take()
+            if self._out.is_many:
+                yield from self._out.take()
         with self._chain.timing(operator.spec.id):
             operator.complete_key()
 
@@ -315,9 +311,5 @@ class BatchLevel:
             self._write_state(route, self._store.snapshot_group(BROADCAST_GROUP))
         self._emit(route, encode_report(report, self._task, self._sequence.take()))
 
-    def _take(self) -> list[Row]:
-        out, self._out = self._out, []
-        return out
-
     def _emit(self, route: int, frame: bytes) -> None:
-        self._out.append((route, frame))
+        self._out.add(route, frame)

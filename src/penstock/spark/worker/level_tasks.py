@@ -10,8 +10,9 @@ from pyspark.accumulators import Accumulator
 
 from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import START, WAIT, TaskClock
-from penstock.runtime.task.batch_level import BatchLevel, Row
+from penstock.runtime.task.batch_level import BatchLevel
 from penstock.runtime.task.garbage_collection import rare_for_records
+from penstock.runtime.task.output_frames import Row
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import from_batches, to_batches
 from penstock.spark.worker.level_zero_tasks import task_id

@@ -24,9 +24,9 @@ from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.graph.sink_calls import open_writer
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
-from penstock.runtime.task.batch_level import Row
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.runtime.task.latency import SourceMarker
+from penstock.runtime.task.output_frames import Row
 from penstock.runtime.task.report import Report, decode_report
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.frames import from_batches, waited_for

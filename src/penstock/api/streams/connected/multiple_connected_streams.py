@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from penstock.api.functions.callables import ToKey
 from penstock.api.functions.multiple_inputs import MultipleInputStreamOperator
@@ -14,14 +14,14 @@ from penstock.errors import CallSite, GraphError, UserFunctionError
 from penstock.program.operators import KEYED_MULTIPLE_CUSTOM, MULTIPLE_CUSTOM
 from penstock.program.own_operators import INPUTS_HINT, problem_of_inputs
 from penstock.types import TypeInformation
-from penstock.types.type_parameters import R, T
+from penstock.types.type_parameters import R
 from penstock.user_failure import failing_as
 
 if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
-class MultipleConnectedStreams(Generic[T]):
+class MultipleConnectedStreams:
     """Streams of one environment, of types that may differ, read by one operator of your own.
 
     Records of different streams have no order. If the streams have keys, state and timers belong to the
@@ -44,7 +44,7 @@ class MultipleConnectedStreams(Generic[T]):
         [(1, 4), (2, 'Oslo'), (3, 4)]
     """
 
-    def __init__(self, *streams: DataStream[T]) -> None:
+    def __init__(self, *streams: DataStream[Any]) -> None:
         """Connect streams.
 
         Args:
@@ -63,8 +63,8 @@ class MultipleConnectedStreams(Generic[T]):
         self.streams = streams
 
     def key_by(
-        self, *key_selectors: ToKey[T, Any], key_type: TypeInformation | None = None
-    ) -> MultipleConnectedStreams[T]:
+        self, *key_selectors: ToKey[Any, Any], key_type: TypeInformation | None = None
+    ) -> MultipleConnectedStreams:
         """Partition all streams by key; equal keys are processed by the same subtask.
 
         Args:

@@ -1,0 +1,1 @@
+"""Streams that are read together by one operator that tells them apart."""
