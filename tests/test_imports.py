@@ -30,7 +30,6 @@ HANDLES = {
     "streams.co_grouped_streams",
     "streams.collecting",
     "streams.connected.connected_streams",
-    "streams.connected.multiple_connected_streams",
     "streams.data_stream",
     "streams.dataframes",
     "streams.interval_join",

@@ -30,6 +30,7 @@ from penstock.errors import (
     TypeMismatchError,
     UserFunctionError,
 )
+from penstock.metrics.values import CounterValue
 from penstock.runtime.spill.external_sort import RecordSorter
 from penstock.runtime.spill.spill_space import SpillCounts, SpillSpace
 from penstock.testing import OperatorHarness, Schedule, difference, run_in_process
@@ -246,8 +247,9 @@ def test_spilling_of_a_sorter_is_measured():
     env = environment(BATCH | SMALL, 1)
     stream = env.from_collection([(n, n) for n in range(3000)]).rebalance()
     stream.transform("sorted", None, Sorted()).uid("sorted").sink_to(DiscardingSink())
-    metrics = run_in_process(env).report.metrics
-    assert metrics["sorted.numBytesSpilled"].value > 0
+    spilled = run_in_process(env).report.metrics["sorted.numBytesSpilled"]
+    assert isinstance(spilled, CounterValue)
+    assert spilled.count > 0
 
 
 class Joining(AbstractInput):

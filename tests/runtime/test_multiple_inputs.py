@@ -285,7 +285,7 @@ class AtTheEnd(MultipleInputStreamOperator):
     """Emits the number of records when all inputs have ended, and nothing before."""
 
     def open(self, runtime_context):
-        self.counts = Counter()
+        self.counts: Counter[int] = Counter()
 
     def get_inputs(self):
         return [Counting(self, 1), Counting(self, 2)]
@@ -371,6 +371,7 @@ def test_inputs_that_do_not_fit_the_streams_are_refused_when_the_program_is_buil
     two = MultipleConnectedStreams(env.from_collection([1]), env.from_collection([2]))
     with pytest.raises(GraphError, match=message) as caught:
         two.transform("wrong", None, operator)
+    assert caught.value.origin is not None
     assert caught.value.origin.filename == __file__
 
 
@@ -380,21 +381,21 @@ def test_what_cannot_be_connected_is_refused():
     with pytest.raises(GraphError, match="no stream"):
         MultipleConnectedStreams()
     with pytest.raises(ArgumentError, match="got 5"):
-        MultipleConnectedStreams(stream, 5)
+        MultipleConnectedStreams(stream, 5)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="got 5"):
-        MultipleConnectedStreams(5)
+        MultipleConnectedStreams(5)  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="different environments"):
         MultipleConnectedStreams(stream, other.from_collection([1]))
     with pytest.raises(GraphError, match="1 key selectors for 2 streams"):
         MultipleConnectedStreams(stream, stream).key_by(str)
     with pytest.raises(ArgumentError):
-        MultipleConnectedStreams(stream).key_by(7)
+        MultipleConnectedStreams(stream).key_by(7)  # type: ignore[arg-type]
     with pytest.raises(GraphError, match="have a key and others have none"):
         MultipleConnectedStreams(stream, stream.key_by(str)).transform("merge", None, Merge(2))
     with pytest.raises(ArgumentError, match="forget the parentheses"):
-        MultipleConnectedStreams(stream).transform("merge", None, Merge)
+        MultipleConnectedStreams(stream).transform("merge", None, Merge)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="MultipleInputStreamOperator"):
-        MultipleConnectedStreams(stream).transform("merge", None, Behind())
+        MultipleConnectedStreams(stream).transform("merge", None, Behind())  # type: ignore[arg-type]
 
 
 def test_an_error_names_the_input():

@@ -21,6 +21,7 @@ from penstock.datastream import (
     TwoInputStreamOperator,
     ValueStateDescriptor,
 )
+from penstock.datastream.operators import StreamOperatorOutput
 from penstock.errors import ArgumentError, GraphError, UserFunctionError
 from penstock.plan.explain.render import render_text
 from penstock.program.operator_spec import NO_COPIES
@@ -42,6 +43,8 @@ LIVE = [("b", 4), ("a", 5), ("c", 6)]
 
 class Locked:
     """Has what cannot be pickled, and counts records per key."""
+
+    output: StreamOperatorOutput
 
     def __init__(self, output):
         self.lock = threading.Lock()
@@ -198,6 +201,7 @@ def test_what_is_no_operator_for_the_streams_is_refused(mode, made, message):
     one(env.from_collection(HISTORY), Makes(made)).sink_to(DiscardingSink())
     with pytest.raises(UserFunctionError, match=message) as caught:
         run_in_process(env)
+    assert caught.value.origin is not None
     assert caught.value.origin.filename == __file__
 
 
@@ -222,7 +226,7 @@ def test_attributes_of_another_kind_and_classes_are_refused():
     env = environment(STREAMING, 1)
     stream = env.from_collection([1])
     with pytest.raises(ArgumentError):
-        stream.transform("made", None, MakesPlain)
+        stream.transform("made", None, MakesPlain)  # type: ignore[arg-type]
     stream.transform("made", None, Wrong()).sink_to(DiscardingSink())
     with pytest.raises(GraphError, match="get_operator_attributes of 'made' returned 'fast'"):
         env.plan()

@@ -40,7 +40,7 @@ class Numbering(AbstractInput[int, Any]):
     """Numbers the records of a key that arrive at this input, once the sorter has brought them together."""
 
     def process_element(self, value: int, ctx: Any) -> None:
-        self.owner.sorter.add(ctx.get_current_key(), self.input_id)  # type: ignore[attr-defined]
+        self.owner.sorter.add(ctx.get_current_key(), self.input_id)
 
 
 class Tally(MultipleInputStreamOperator[Any]):

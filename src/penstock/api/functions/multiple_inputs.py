@@ -75,6 +75,8 @@ class AbstractInput(Input[IN], Generic[IN, OUT]):
         [(1, 1), (1, 2), (1, 3), (1, 4), (2, 'a'), (2, 'b')]
     """
 
+    owner: Any  # its class is the user's: inputs use what it has
+
     def __init__(self, owner: MultipleInputStreamOperator[OUT], input_id: int) -> None:
         """Bind.
 

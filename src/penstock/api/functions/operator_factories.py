@@ -14,7 +14,20 @@ from penstock.types.type_parameters import OUT
 
 
 class StreamOperatorParameters(Protocol):
-    """What a factory is given to create an operator."""
+    """What a factory is given to create an operator.
+
+    Example:
+        >>> class Named(OneInputStreamOperator):
+        ...     def __init__(self, name):
+        ...         self.name = name
+        ...     def process_element(self, value, ctx):
+        ...         self.output.collect((self.name, value))
+        >>> class NamedFactory(StreamOperatorFactory):
+        ...     def create_stream_operator(self, parameters):
+        ...         return Named(parameters.get_runtime_context().get_task_name())
+        >>> collect(numbers.transform("named", None, NamedFactory()))[:2]
+        [('named', 1), ('named', 2)]
+    """
 
     def get_output(self) -> StreamOperatorOutput:
         """Return the output of the operator, which is also its attribute `output`."""
