@@ -90,7 +90,8 @@ class AbstractInput(Input[IN], Generic[IN, OUT]):
     @property
     def output(self) -> StreamOperatorOutput:
         """The output of the operator."""
-        return self.owner.output
+        found: StreamOperatorOutput = self.owner.output
+        return found
 
     def process_record_attributes(self, record_attributes: RecordAttributes) -> None:
         """Pass the attributes to `process_record_attributes` of the operator.
