@@ -8,7 +8,7 @@ order of their begins; they end where they like, beyond the begins of others:
     run 1        a b c c │ c c d g │ g h
     in order     a a a b │ a b c c │ b c d e │ c c d g │ f │ g h
 
-    address      u32 operator | u8 length of key | key | u64 time | u8 input | u32 run | u32 block
+    address      u32 operator | u8 length of key | key | u64 time | u16 input | u32 run | u32 block
     block        frame of records with keys, each of these: u8 length of key | key
 
 Integers are big-endian. Keys are as `penstock.wire.canonical.key_bytes` has them, times count from Long.MIN and
@@ -35,7 +35,7 @@ BLOCK_RECORDS = 1024
 """Records per block, at most."""
 
 OPERATOR = struct.Struct(">I")
-PLACE = struct.Struct(">QBII")
+PLACE = struct.Struct(">QHII")
 """(time from Long.MIN, input, run, block): how an address ends."""
 
 _KEY_BYTES = 80  # of a record that is sorted, beside `record_overhead`
