@@ -169,16 +169,37 @@ def write_verified(
     Raises:
         OSError: As `write_atomically`.
     """
-    line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
-    write_atomically(path, line + _checksum_line(line), may_replace)
+    write_atomically(path, _verified(payload), may_replace)
+
+
+def put_verified(
+    path: Path,
+    payload: dict[str, Any],
+    may_replace: Callable[[], None] | None = None,
+    *,
+    place: str = "file",
+) -> None:
+    """Make a file of a JSON object with its checksum, as `put_exclusively` does.
+
+    Args:
+        path: The file.
+        payload: The object.
+        may_replace: See `put_exclusively`.
+        place: What the names of the failpoints begin with.
+
+    Raises:
+        FileExistsError: There is such a file; it is unchanged.
+        OSError: As `put_exclusively`.
+    """
+    put_exclusively(path, _verified(payload), may_replace, place=place)
 
 
 def read_verified(path: Path) -> dict[str, Any]:
-    """Return the payload that `write_verified` wrote.
+    """Return the payload that `write_verified` or `put_verified` wrote.
 
     Raises:
         OSError: The file is missing or cannot be read.
-        DecodeError: `write_verified` did not write these bytes; the error names the file.
+        DecodeError: Neither wrote these bytes; the error names the file.
     """
     data = path.read_bytes()
     line, newline, checksum = data.partition(b"\n")
@@ -191,6 +212,11 @@ def read_verified(path: Path) -> dict[str, Any]:
     if not isinstance(payload, dict):
         raise _damaged(path, f"it holds a JSON {type(payload).__name__}, not an object")
     return payload
+
+
+def _verified(payload: dict[str, Any]) -> bytes:
+    line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    return line + _checksum_line(line)
 
 
 def _checksum_line(line: bytes) -> bytes:

@@ -19,7 +19,6 @@ that of the first attempt (`run-N.reading.json`), if there was one.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +29,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.errors import SourceError
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, SourceOutline
-from penstock.spark.sources.file_paths import depth_of, depths_of, metadata_path, plain
+from penstock.spark.sources.file_paths import depth_of, depths_of, plain
+from penstock.spark.sources.listing.file_statuses import file_relations, statuses
 from penstock.spark.sources.pinned_files import facts_of
 from penstock.spark.sources.read_context import SOURCE_OPTION, Pinned
 from penstock.spark.sources.source_row import FileStream
@@ -41,11 +41,6 @@ from penstock.spark.sources.stream_positions import (
     stream_offsets,
 )
 from penstock.spark.sources.table import files_of, row_named
-
-_STATUS = re.compile(
-    r"[A-Za-z]*FileStatus\{path=(?P<path>[^\0]*?); isDirectory=false; length=(?P<size>\d+);"
-    r"[^\0]*?modification_time=(?P<time>\d+);[^\0]*"
-)
 
 Facts = tuple[int, int]
 """Size, and modification time in milliseconds."""
@@ -253,33 +248,12 @@ def _files_of(source: SourceOutline) -> FileStream | None:
 def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:
     """Return source id to the files that Spark will read, repeated ones too."""
     jvm_query: Any = query._jsq  # noqa: SLF001 - what foreachBatch gets no longer knows its files
-    leaves = jvm_query.streamingQuery().lastExecution().analyzed().collectLeaves()
     found: dict[int, list[tuple[str, Facts]]] = {}
-    for index in range(leaves.size()):
-        leaf = leaves.apply(index)
-        if leaf.getClass().getSimpleName() != "LogicalRelation":
-            continue
-        relation = leaf.relation()
-        if relation.getClass().getSimpleName() != "HadoopFsRelation":
-            continue
+    for relation in file_relations(jvm_query.streamingQuery().lastExecution().analyzed()):
         source = relation.options().get(SOURCE_OPTION)
         if source.isDefined():
             files = found.setdefault(int(source.get()), [])
-            files += _statuses(relation.location().allFiles())
-    return found
-
-
-def _statuses(files: Any) -> list[tuple[str, Facts]]:
-    """Return the files of a listing, as one string, because each call into the JVM is slow."""
-    texts = str(files.mkString("\0")).split("\0")
-    matches = list(map(_STATUS.fullmatch, texts)) if texts != [""] else []
-    if None not in matches:
-        return [(metadata_path(m["path"]), (int(m["size"]), int(m["time"]))) for m in matches if m]
-    found = []
-    for index in range(files.size()):  # a file system whose statuses have another format
-        file = files.apply(index)
-        facts = int(file.getLen()), int(file.getModificationTime())
-        found.append((metadata_path(str(file.getPath().toString())), facts))
+            files += statuses(relation.location().allFiles())
     return found
 
 

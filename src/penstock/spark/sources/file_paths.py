@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
@@ -28,6 +29,8 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?")
 _BRACES = re.compile(r"(?<!\\)\{((?:[^{}\\]|\\.)*)\}", re.DOTALL)
 _COMMA = re.compile(r"(?<!\\),")
+_ESCAPED_BY_JAVA = re.compile(r"[^A-Za-z0-9_\-!.~'()*:@&=+$,;/]")
+_SPACES = frozenset({"Zs", "Zl", "Zp", "Cc"})
 
 
 def escaped(path: str | Path) -> str:
@@ -49,6 +52,22 @@ def metadata_path(uri: str) -> str:
 def plain(uri: str) -> str:
     """Return `uri` in a form that is the same for all of Spark's forms."""
     return unquote(metadata_path(uri))
+
+
+def name_of_local(path: str) -> str:
+    """Return the name, as `plain` gives it, of the local file with an absolute path."""
+    return f"file:{path}"
+
+
+def uri_of(name: str) -> str:
+    """Return the URI, as `DataFrame.inputFiles()` spells it, of a file whose name `plain` gave.
+
+    Java escapes what RFC 2396 does not allow in a path; of other characters only spaces and controls.
+    """
+    scheme = _SCHEME.match(name)
+    begin = scheme[0] if scheme else ""
+    rest = _ESCAPED_BY_JAVA.sub(_as_in_java, name[len(begin) :])
+    return f"file://{rest}" if begin in {"", "file:"} else f"{begin}{rest}"
 
 
 def local_file(uri: str) -> Path | None:
@@ -118,7 +137,7 @@ def depths_of(path: str) -> set[int]:
     spark_path = stream_path(path)
     scheme = _SCHEME.match(spark_path)
     rest = spark_path[scheme.end() if scheme else 0 :]
-    return {os.path.normpath(each).count("/") for each in _alternatives(rest)}
+    return {os.path.normpath(each).count("/") for each in alternatives(rest)}
 
 
 def may_contain(path: str, uri: str) -> bool:
@@ -137,13 +156,20 @@ def names_with_colon(path: str) -> Iterator[Path]:
         yield from (Path(top, name) for name in sorted(directories + files) if ":" in name)
 
 
-def _alternatives(path: str) -> Iterable[str]:
-    """Return the paths that a path with a slash inside braces expands to."""
+def _as_in_java(found: re.Match[str]) -> str:
+    character = found[0]
+    if character.isascii() or unicodedata.category(character) in _SPACES:
+        return quote(character, safe="")
+    return character
+
+
+def alternatives(path: str) -> Iterable[str]:
+    """Return the paths that a glob with a slash inside braces expands to."""
     found = _BRACES.search(path)
     if found is None or "/" not in found[1]:
         head = path[: found.end()] if found else path
-        tails = _alternatives(path[found.end() :]) if found else ("",)
+        tails = alternatives(path[found.end() :]) if found else ("",)
         return [f"{head}{tail}" for tail in tails]
-    inner = (each for alternative in _COMMA.split(found[1]) for each in _alternatives(alternative))
-    tails = _alternatives(path[found.end() :])
+    inner = (each for alternative in _COMMA.split(found[1]) for each in alternatives(alternative))
+    tails = alternatives(path[found.end() :])
     return [f"{path[: found.start()]}{one}{tail}" for one, tail in product(inner, tails)]

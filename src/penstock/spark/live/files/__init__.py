@@ -1,0 +1,1 @@
+"""How a loop of epochs reads files: the driver plans them, Spark reads them, workers make records."""

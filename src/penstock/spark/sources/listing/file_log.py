@@ -1,0 +1,209 @@
+"""The log of the files of one source in a live run: which file has which position.
+
+    files/3/000000000000-0      {"files": [[uri, size, modification time in milliseconds], …], "first": 0}
+    files/3/000000000016-0      … each part is put before an epoch is planned with its files
+    files/3/000000000000-1      what 32 parts had, merged; the parts are removed then
+
+A position is the number of a file, from 0. Nobody replaces a part, so a position means the same file for as
+long as the run lasts. Of files without a part nobody knows anything: another listing may put them elsewhere.
+
+The driver has every name of the log as a digest only (`known_files`), and the files themselves from the position
+on that was read to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.errors import DecodeError, StateError
+from penstock.spark.sources.listing.known_files import KnownFiles
+from penstock.wire.atomic_file import (
+    PRIVATE_DIRECTORY,
+    put_verified,
+    read_verified,
+    remove_temporaries,
+)
+
+_MERGED_PARTS = 32
+_MOST_MERGED_FILES = 1 << 16
+"""A part with more files is not merged: its JSON is decoded at once."""
+
+
+class PinnedFile(NamedTuple):
+    """A file with a position.
+
+    Attributes:
+        uri: As `DataFrame.inputFiles()` spells it.
+        size: In bytes.
+        time_ms: Modification time.
+    """
+
+    uri: str
+    size: int
+    time_ms: int
+
+
+class _Part(NamedTuple):
+    first: int
+    merges: int
+    last: int
+
+    def path(self, directory: Path) -> Path:
+        return directory / f"{self.first:012d}-{self.merges}"
+
+
+class FileLog:
+    """The log of one source, as the driver that runs the job has it.
+
+    Attributes:
+        known: The files in the log, and others that must not get a position.
+        end: The position of the next file.
+    """
+
+    def __init__(self, directory: Path, may_put: Callable[[], None]) -> None:
+        """Begin without reading.
+
+        Args:
+            directory: Directory of the log; it is created with its first part.
+            may_put: Called before a part is put; it raises if another driver has taken over.
+        """
+        self._directory = directory
+        self._may_put = may_put
+        self._parts: list[_Part] = []
+        self._unread: list[PinnedFile] = []
+        self._begin = 0
+        self.known = KnownFiles()
+        self.end = 0
+
+    def open(self, at: int) -> None:
+        """Read the log.
+
+        Args:
+            at: The position that was read to.
+
+        Raises:
+            StateError: A part is missing or damaged.
+            OSError: It cannot be read.
+        """
+        if self._directory.is_dir():
+            remove_temporaries(self._directory)
+        self._parts, self._unread, self._begin, self.end = [], [], at, 0
+        for part, files in _read(self._directory):
+            self._take(part, files)
+        _check_complete(self._directory, self.end, at)
+
+    def add(self, files: Sequence[PinnedFile]) -> bool:
+        """Give positions to files; return whether they got them.
+
+        If an earlier driver, which woke up, was faster, its files get them, and the log is read again.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+            OSError: They cannot be written.
+            StateError: A part of the other driver is damaged.
+        """
+        part = _Part(self.end, 0, self.end + len(files))
+        self._directory.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
+        payload = {"first": part.first, "files": [list(file) for file in files]}
+        try:
+            put_verified(part.path(self._directory), payload, self._may_put, place="file-log")
+        except FileExistsError:
+            self.open(self._begin)
+            return False
+        self._take(part, files)
+        self._merge()
+        return True
+
+    def files(self, first: int, last: int) -> list[PinnedFile]:
+        """Return the files of positions `[first, last)`, none of which `forget_before` has named."""
+        assert self._begin <= first <= last <= self.end, (self._begin, first, last, self.end)
+        return self._unread[first - self._begin : last - self._begin]
+
+    def forget_before(self, position: int) -> None:
+        """Drop files that were read; their names stay known."""
+        assert position <= self.end, (position, self.end)
+        del self._unread[: max(position - self._begin, 0)]
+        self._begin = max(position, self._begin)
+
+    def _take(self, part: _Part, files: Sequence[PinnedFile]) -> None:
+        self._parts.append(part)
+        self.known.add(file.uri for file in files)
+        self._unread += files[max(self._begin - part.first, 0) :]
+        self.end = part.last
+
+    def _merge(self) -> None:
+        """Merge the newest parts while many of them were merged equally often."""
+        while len(self._parts) >= _MERGED_PARTS:
+            newest = self._parts[-_MERGED_PARTS:]
+            merged = _Part(newest[0].first, newest[0].merges + 1, newest[-1].last)
+            is_even = len({part.merges for part in newest}) == 1
+            if not is_even or merged.last - merged.first > _MOST_MERGED_FILES:
+                return
+            files = [
+                file for part in newest for file in _decoded(part.path(self._directory), part)[1]
+            ]
+            payload = {"first": merged.first, "files": [list(file) for file in files]}
+            put_verified(
+                merged.path(self._directory), payload, self._may_put, place="file-log-merge"
+            )
+            for part in newest:
+                part.path(self._directory).unlink(missing_ok=True)
+            self._parts[-_MERGED_PARTS:] = [merged]
+
+
+def logged_files(directory: Path, until: int) -> dict[str, tuple[int, int]]:
+    """Return the files of a log before a position: URI to size and modification time.
+
+    Nobody may merge parts meanwhile.
+
+    Raises:
+        StateError: A part is missing or damaged.
+        OSError: It cannot be read.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for part, files in _read(directory):
+        for file in files[: max(until - part.first, 0)]:
+            found[file.uri] = file.size, file.time_ms
+    _check_complete(directory, len(found), until)
+    return found
+
+
+def _check_complete(directory: Path, files: int, read: int) -> None:
+    if files < read:
+        raise _damaged(directory, f"it has {files} files, and {read} were read")
+
+
+def _read(directory: Path) -> Iterator[tuple[_Part, list[PinnedFile]]]:
+    """Yield the parts in order; parts that are in a merged one are left out."""
+    names = [path.name for path in directory.glob("[0-9]*-[0-9]*")]
+    starts = sorted(tuple(map(int, name.split("-"))) for name in names)
+    newest = dict(starts)  # of several parts from one position the one that was merged most often
+    at = 0
+    for first, merges in newest.items():
+        if first > at:
+            raise _damaged(directory, f"nothing has position {at}, and a part begins at {first}")
+        if first == at:
+            part = _Part(first, merges, first)
+            decoded = _decoded(part.path(directory), part)
+            yield decoded
+            at = decoded[0].last
+
+
+def _decoded(path: Path, part: _Part) -> tuple[_Part, list[PinnedFile]]:
+    try:
+        recorded = read_verified(path)
+    except DecodeError as cause:
+        raise StateError(cause.problem, hint=cause.hint) from cause
+    files = [PinnedFile(*file) for file in recorded["files"]]
+    if recorded["first"] != part.first or not files:
+        raise _damaged(path, f"it has {len(files)} files from position {recorded['first']}")
+    return part._replace(last=part.first + len(files)), files
+
+
+def _damaged(path: Path, what: str) -> StateError:
+    return StateError(
+        f"the log of files {path} is damaged: {what}",
+        hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+    )

@@ -1,0 +1,252 @@
+"""How a loop of epochs reads the files of one source: positions are numbers of files.
+
+| kind | its files | position of a file |
+|---|---|---|
+| `PinnedReading` | the same from the start on | its place in the order of reading |
+| `ListedReading` | those there now; more appear | that of the file log |
+
+Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
+more if many wait; it may be any number, because only the position is recorded.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from penstock.spark.sources.file_paths import plain, uri_of
+from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
+from penstock.spark.sources.listing.local_listing import Listed
+from penstock.spark.sources.split_advance import taken_at_once
+
+_CATCH_UP_BYTES = 512 << 20
+"""Size in bytes of all files of an epoch above which their number is not raised."""
+
+_SHARE = 10
+"""Time between two listings, as a multiple of the time that one takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCaps:
+    """How many files an epoch takes.
+
+    Attributes:
+        usual: Usual greatest number.
+        catch_up_factor: How often the usual number fits in an epoch while many files wait.
+    """
+
+    usual: int
+    catch_up_factor: int = 1
+
+    def of(self, waiting: int) -> int:
+        """Return the greatest number of files, given how many wait."""
+        return taken_at_once(waiting, self.usual, self.catch_up_factor)
+
+    def fitting(self, sizes: Iterable[int]) -> int:
+        """Return how many of some files, in order, an epoch takes."""
+        totals = list(accumulate(sizes))
+        within = sum(total <= _CATCH_UP_BYTES for total in totals)
+        return min(len(totals), max(self.usual, within))
+
+
+class FileReading(ABC):
+    """The reading of one source.
+
+    Attributes:
+        source: Id of the source.
+        ends: Whether the source ends with this run.
+    """
+
+    def __init__(self, source: int, caps: FileCaps, *, ends: bool) -> None:
+        self.source = source
+        self.ends = ends
+        self._caps = caps
+
+    @abstractmethod
+    def open(self, at: int) -> None:
+        """Begin, or begin again, behind the files before a position."""
+
+    @abstractmethod
+    def advance(self, at: int) -> int:
+        """Return the position behind the files of the next epoch; from now on the files before it have theirs.
+
+        Raises:
+            SourceError: The files cannot be listed.
+            StateError: The file log is damaged.
+            OSError: The file log cannot be written.
+        """
+
+    @abstractmethod
+    def files(self, first: int, last: int) -> list[PinnedFile]:
+        """Return the files of positions `[first, last)`."""
+
+    @abstractmethod
+    def is_at_end(self, at: int) -> bool:
+        """Return whether no file will have this position."""
+
+    @abstractmethod
+    def files_left(self, at: int) -> int:
+        """Return how many files wait, as far as is known."""
+
+    @abstractmethod
+    def seconds_to_look(self, at: int) -> float | None:
+        """Return the time until files may be there: 0 if there are some, None if there will be none."""
+
+    def is_pinned_here(self, position: int) -> bool:
+        """Return whether a file has got its position from this driver, not long ago."""
+        del position
+        return True
+
+    def forget_before(self, position: int) -> None:
+        """Learn that an epoch with the files before a position was recorded."""
+        del position
+
+
+class PinnedReading(FileReading):
+    """Reads files that are known at the start."""
+
+    def __init__(
+        self, source: int, caps: FileCaps, files: Mapping[str, tuple[int, int]], *, ends: bool
+    ) -> None:
+        """Put the files in order.
+
+        Args:
+            source: Id of the source.
+            caps: How many files an epoch takes.
+            files: URI to size and modification time in milliseconds.
+            ends: Whether the source ends with this run.
+        """
+        super().__init__(source, caps, ends=ends)
+        self._facts = files
+        self._order = reading_order(files)
+
+    def open(self, at: int) -> None:
+        """Do nothing."""
+        del at
+
+    def advance(self, at: int) -> int:
+        """Return the position behind the files of the next epoch."""
+        most = self._caps.of(len(self._order) - at)
+        return at + self._caps.fitting(self._facts[uri][0] for uri in self._order[at : at + most])
+
+    def files(self, first: int, last: int) -> list[PinnedFile]:
+        """Return the files of positions `[first, last)`."""
+        return [PinnedFile(uri, *self._facts[uri]) for uri in self._order[first:last]]
+
+    def is_at_end(self, at: int) -> bool:
+        """Return whether all files are read."""
+        return at == len(self._order)
+
+    def files_left(self, at: int) -> int:
+        """Return the number of files that are left."""
+        return len(self._order) - at
+
+    def seconds_to_look(self, at: int) -> float | None:
+        """Return 0, or None at the end."""
+        return None if self.is_at_end(at) else 0.0
+
+
+def reading_order(files: Mapping[str, tuple[int, int]]) -> list[str]:
+    """Return the URIs of pinned files in the order in which a loop of epochs reads them."""
+    return sorted(files, key=lambda uri: (files[uri][1], plain(uri)))
+
+
+class ListedReading(FileReading):
+    """Reads the files that a directory has and gets.
+
+    A file gets a position with the epoch that reads it. Before, it may vanish or change as it likes.
+    """
+
+    def __init__(
+        self,
+        source: int,
+        caps: FileCaps,
+        log: FileLog,
+        listed: Callable[[Callable[[str], bool]], list[Listed]],
+        listed_now: Callable[[str], Listed | None],
+        least_pause_seconds: float,
+        now_seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin without a listing.
+
+        Args:
+            source: Id of the source.
+            caps: How many files an epoch takes.
+            log: Its file log; `known` has the files that were read before the run.
+            listed: Returns the files there are, those whose names it gets True for.
+            listed_now: Returns a file as it is now, given its name; None if there is none.
+            least_pause_seconds: Least time between two listings.
+            now_seconds: A monotonic clock.
+        """
+        super().__init__(source, caps, ends=False)
+        self._log = log
+        self._listed = listed
+        self._listed_now = listed_now
+        self._least_pause_seconds = least_pause_seconds
+        self._now_seconds = now_seconds
+        self._next_look = now_seconds()
+        self._waiting: list[Listed] = []  # the next one is the last
+        self._pinned_before = 0
+
+    def open(self, at: int) -> None:
+        """Read the log."""
+        self._log.open(at)
+        self._pinned_before = self._log.end
+
+    def advance(self, at: int) -> int:
+        """Return the position behind the files of the next epoch, after giving them positions."""
+        if self._now_seconds() >= self._next_look:
+            self._look()
+        most = self._caps.of(self.files_left(at))
+        missing = most - (self._log.end - at)
+        if missing > 0 and self._waiting:
+            self._pin(missing)
+        files = self._log.files(at, min(self._log.end, at + most))
+        return at + self._caps.fitting(file.size for file in files)
+
+    def files(self, first: int, last: int) -> list[PinnedFile]:
+        """Return the files of positions `[first, last)`."""
+        return self._log.files(first, last)
+
+    def is_at_end(self, at: int) -> bool:
+        """Return False."""
+        del at
+        return False
+
+    def files_left(self, at: int) -> int:
+        """Return the files with a position, and those of the last listing without one."""
+        return self._log.end - at + len(self._waiting)
+
+    def seconds_to_look(self, at: int) -> float | None:
+        """Return 0 if files wait, else the time until the next listing."""
+        return 0.0 if self.files_left(at) else max(self._next_look - self._now_seconds(), 0.0)
+
+    def is_pinned_here(self, position: int) -> bool:
+        """Return whether the position is none that the log had when it was opened."""
+        return position >= self._pinned_before
+
+    def forget_before(self, position: int) -> None:
+        """Drop the files before a position."""
+        self._log.forget_before(position)
+
+    def _look(self) -> None:
+        begun = self._now_seconds()
+        known = self._log.known
+        self._waiting = sorted(self._listed(lambda name: not known.has(name)), reverse=True)
+        now = self._now_seconds()
+        self._next_look = now + max(self._least_pause_seconds, _SHARE * (now - begun))
+
+    def _pin(self, most: int) -> None:
+        """Give positions to the next files that wait, as they are now."""
+        first = [self._waiting.pop() for _ in range(min(most, len(self._waiting)))]
+        taken = self._caps.fitting(size for _, _, size in first)
+        self._waiting += reversed(first[taken:])
+        there = [now for _, name, _ in first[:taken] if (now := self._listed_now(name)) is not None]
+        pinned = [PinnedFile(uri_of(name), size, time_ms) for time_ms, name, size in there]
+        if pinned and not self._log.add(pinned):
+            known = self._log.known
+            self._waiting = [each for each in self._waiting if not known.has(each[1])]
+            self._next_look = self._now_seconds()

@@ -1,0 +1,156 @@
+"""Lists local files in one walk, by the rules of Spark's reader.
+
+| what | is it listed? |
+|---|---|
+| the files of a directory | yes, unless their names begin with `_` or `.` |
+| what is in directories below | if there are directories of partitions (`day=7`), or the source says so |
+| a file that vanishes meanwhile, a link to nothing | no |
+| a file with a colon in its name | it is an error: Hadoop could not open it |
+
+`tests/spark/test_listing.py` compares it with Spark's own listing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from stat import S_ISREG
+
+from penstock.errors import SourceError
+from penstock.spark.sources.file_paths import name_of_local
+
+Listed = tuple[int, str, int]
+"""Modification time in milliseconds, name as `file_paths.plain` gives it, size. So they sort in the order
+in which files are read."""
+
+_NS_PER_MS = 1_000_000
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether Spark passes over files and directories of a name."""
+    if name.startswith(("_metadata", "_common_metadata")):
+        return False
+    underlined = name.startswith("_") and "=" not in name
+    return underlined or name.startswith(".") or name.endswith("._COPYING_")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """What was found below one root.
+
+    Attributes:
+        root: A directory.
+        is_wanted: Whether a file of a name is listed.
+        shallow: The files directly in it.
+        deep: The files of directories below.
+        has_partitions: Whether a directory of partitions has files.
+    """
+
+    root: str
+    is_wanted: Callable[[str], bool]
+    shallow: list[Listed] = field(default_factory=list)
+    deep: list[Listed] = field(default_factory=list)
+    has_partitions: bool = False
+
+    def run(self) -> None:
+        """Walk."""
+        left = [(self.root, False)]
+        while left:
+            directory, in_partition = left.pop()
+            found = self.shallow if directory == self.root else self.deep
+            has_files = False
+            for entry in _entries(directory):
+                if is_hidden(entry.name):
+                    continue
+                if entry.is_dir():
+                    left.append((entry.path, in_partition or "=" in entry.name))
+                    continue
+                has_files = True
+                if self.is_wanted(name_of_local(entry.path)):  # asked first: most are known
+                    listed = listed_file(entry.path)
+                    found += [] if listed is None else [listed]
+            self.has_partitions |= in_partition and has_files
+
+
+def every_file(name: str) -> bool:
+    """Return True: a file of any name is listed."""
+    del name
+    return True
+
+
+def list_local(
+    roots: Iterable[str],
+    is_wanted: Callable[[str], bool] = every_file,
+    *,
+    recursively: bool = False,
+) -> list[Listed]:
+    """Return the files of some paths.
+
+    Args:
+        roots: Absolute paths of files and directories; those that do not exist have no files.
+        is_wanted: Returns whether a file is listed, given its name.
+        recursively: Whether all directories below are read, and not only those of partitions.
+
+    Raises:
+        SourceError: A name has a colon.
+        OSError: A directory cannot be read.
+    """
+    roots = list(roots)
+    walks: list[_Walk] = []
+    files: list[Listed] = []
+    for root in roots:
+        if os.path.isdir(root):  # noqa: PTH112 - a text is there already, thousands of them of a glob
+            walk = _Walk(root, is_wanted)
+            walk.run()
+            walks.append(walk)
+        elif not is_hidden(os.path.basename(root)) and is_wanted(name_of_local(root)):  # noqa: PTH119
+            listed = listed_file(root)
+            files += [] if listed is None else [listed]
+    is_deep = recursively or any(walk.has_partitions for walk in walks)
+    for walk in walks:
+        files += walk.shallow
+        if is_deep:
+            files += walk.deep
+    for _, name, _ in files:
+        _check_name(name, roots)
+    return files
+
+
+def listed_file(path: str) -> Listed | None:
+    """Return a file as it is now, None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return None
+    if not S_ISREG(found.st_mode):
+        return None
+    return found.st_mtime_ns // _NS_PER_MS, name_of_local(path), found.st_size
+
+
+def _entries(directory: str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            yield from entries
+    except (FileNotFoundError, NotADirectoryError):  # it was removed meanwhile
+        return
+
+
+def _check_name(name: str, roots: Iterable[str]) -> None:
+    own = name.removeprefix(name_of_local(""))
+    if not name.isascii():
+        try:
+            name.encode()
+        except UnicodeEncodeError as cause:
+            raise SourceError(
+                f"{own!a} cannot be read: its name is not UTF-8",
+                hint="Rename the file: Java, and so Spark, could not find it.",
+            ) from cause
+    if ":" not in own:
+        return
+    root = max((each for each in roots if own.startswith(each)), key=len, default="")
+    if ":" in own[len(root) :] or ":" in own.rpartition("/")[2]:
+        raise SourceError(
+            f"{own} cannot be read: its name has a colon",
+            hint="Rename the file: Hadoop, and so Spark, cannot name a file with a colon.",
+        )
