@@ -66,6 +66,8 @@ FACTS = {
     "has_declared_form": "cache collection dataframe files hybrid part recorded result sequence",
     "is_internal": "cache result",
     "makes_records_anew": "cache dataframe files iterator result sequence",
+    "read_in_batch_by": "files",
+    "read_in_epochs_by": "dataframe files",
     "record_function": "generator",
 }
 """Fact to the kinds of which it is true, or not None."""

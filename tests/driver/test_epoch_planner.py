@@ -15,6 +15,7 @@ from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.live.epochs.epoch_pace import EpochPace
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 
 
@@ -247,3 +248,62 @@ def test_few_records_are_read_by_one_task_once_their_cost_is_known() -> None:
         tasks.append([len(rows) for rows in planned.tasks])
         at = planned.after
     assert tasks == [[1, 1], [2], [2], [1, 1]]
+
+
+def file_reading(source: int, count: int, *, ends: bool = True) -> PinnedReading:
+    files = {f"file:///{n}": (1, n) for n in range(count)}
+    return PinnedReading(source, FileCaps(2), files, ends=ends)
+
+
+def test_files_are_planned_beside_positions() -> None:
+    planner = planner_of(
+        SplitReading(1, ((0, 3),), None, ends=True), files=(file_reading(2, 5),), most=2
+    )
+    at = EpochPositions.before(planner.readings, planner.files)
+    planner.open(at)
+    assert at.at == {1: (0,), 2: (0,)}
+    assert planner.may_block
+    assert (planner.records_left(at), planner.files_left(at)) == (3, 5)
+    taken: list[tuple[int, int] | None] = []
+    ends: list[list[int]] = []
+    while not planner.is_complete(at):
+        planned = planner.next(at, is_first=not taken)
+        assert planned is not None
+        taken.append(planned.files.get(2))
+        ends.append([source for name, source in events_of(planned) if name == "end"])
+        at = EpochPositions.from_json(planned.after.to_json())
+        planner.note_recorded(at)
+    assert taken == [(0, 2), (2, 4), (4, 5)]
+    assert ends == [[], [1], [2]]
+    assert (planner.files_left(at), planner.seconds_to_next(at)) == (0, None)
+    assert planner.next(at) is None
+
+
+def test_an_epoch_may_have_files_only() -> None:
+    planner = planner_of(files=(file_reading(2, 3, ends=False),), hands_over=True)
+    at = EpochPositions.before((), planner.files)
+    first = planner.next(at)
+    assert first is not None
+    assert (first.tasks, first.files, first.event) == (((),), {2: (0, 2)}, None)
+    assert planner.seconds_to_next(first.after) == 0.0
+    last = planner.next(first.after)
+    assert last is not None
+    assert (last.files, last.event) == ({2: (2, 3)}, "handover")
+    assert planner.is_complete(last.after)
+
+
+def test_a_drain_ends_files_that_never_end() -> None:
+    planner = planner_of(files=(file_reading(2, 9, ends=False),))
+    at = EpochPositions.before((), planner.files)
+    planned = planner.next(at, savepoint="savepoint:1", drains=True)
+    assert planned is not None
+    assert (planned.files, planned.event) == ({2: (0, 2)}, "savepoint:1")
+    assert events_of(planned) == [("end", 2), ("savepoint:1", -1)]
+
+
+def test_without_files_nothing_is_said_of_them() -> None:
+    planner = planner_of(SplitReading(1, ((0, 3),)))
+    at = EpochPositions.before(planner.readings)
+    planned = planner.next(at)
+    assert planned is not None
+    assert (planned.files, planner.files_left(at), planner.may_block) == ({}, None, False)

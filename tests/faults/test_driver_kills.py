@@ -56,6 +56,11 @@ MERGE = [
     "epoch.sweep:20",
     "epoch.temporaries-removed:1",
 ]
+FILES = [
+    "live.staged:1",
+    "epoch.record-linked:2",
+    "live.committed:2",
+]
 QUERY = [
     "live.started:1",  # what follows happens in the live run: history is done
     "sink.manifest-written:2",
@@ -111,6 +116,14 @@ def test_a_kill_in_the_batch_run_and_behind_the_switch(tmp_path: Path) -> None:
 def test_a_kill_in_a_query_loses_and_repeats_nothing(tmp_path: Path) -> None:
     job = VisitsJob(tmp_path, epochs=6, engine="query")
     for place in QUERY:
+        job.drivers.is_killed_at(place)
+    job.drivers.succeeds()
+    job.assert_complete()
+
+
+def test_a_kill_in_a_loop_over_files_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    job = VisitsJob(tmp_path, epochs=6, reads_files=True)
+    for place in FILES:
         job.drivers.is_killed_at(place)
     job.drivers.succeeds()
     job.assert_complete()

@@ -144,7 +144,10 @@ def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None
         feed.write("history")
     (tmp_path / "data" / "live").mkdir()
     out = tmp_path / "out"
-    settings = SETTINGS | {"execution.live.max-files-per-batch": "1"}
+    settings = SETTINGS | {
+        "execution.live.engine": "query",
+        "execution.live.max-files-per-batch": "1",
+    }
     arguments = (f"{feed.data}/history", f"{feed.data}/live", str(out))
     drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", settings)
 

@@ -19,7 +19,7 @@ from tests.spark.visits import (
 )
 
 LIVE = {"jobs": "positions", "query": "files"}
-"""Engine to how the live files are read. Files that a stream of Spark reads are read by a query."""
+"""Engine to how the live files are read, unless the job says that they are read as files."""
 
 
 @dataclass(slots=True)
@@ -33,6 +33,7 @@ class VisitsJob:
         epochs: In how many epochs or micro-batches the others come.
         mode: Whether history is a batch run.
         engine: What executes the live run.
+        reads_files: Whether a loop reads the live files as files, and not their rows by position.
     """
 
     root: Path
@@ -41,6 +42,7 @@ class VisitsJob:
     epochs: int = 3
     mode: Mapping[str, str] = field(default_factory=lambda: MIXED)
     engine: str = "jobs"
+    reads_files: bool = False
     visits: list[Visit] = field(init=False)
     drivers: Drivers = field(init=False)
 
@@ -48,7 +50,7 @@ class VisitsJob:
         """Write the input."""
         self.visits = make_visits(self.count)
         cut = self.count * 5 // 9
-        files = self.epochs if self.engine == "query" else 3
+        files = self.epochs if self.live == LIVE["query"] else 3
         write_visits(self.data, self.visits, cut=cut, files=files)
         self.drivers = Drivers(
             JOB,
@@ -61,7 +63,7 @@ class VisitsJob:
     @property
     def live(self) -> str:
         """How the program reads the live files."""
-        return LIVE[self.engine]
+        return LIVE["query"] if self.reads_files else LIVE[self.engine]
 
     @property
     def engine_settings(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -25,6 +26,18 @@ from tests.connectors.test_source_facts import EXAMPLES, FACTS, Frame
 BACKLOG = "execution.checkpointing.interval-during-backlog"
 NUMBERS = CollectionSource(("1", "2"), Types.STRING())
 FILES = FileSource("in", "text")
+
+
+class StreamFrame(Frame):
+    isStreaming = True  # noqa: N815 - as in Spark
+    columns = ("a",)
+    schema = SimpleNamespace(jsonValue=lambda: {"fields": [{"name": "a", "type": "long"}]})
+
+
+STREAM = SparkSource(StreamFrame())
+ROW = Types.ROW_NAMED(["a"], [Types.LONG()])
+ROWS = CollectionSource((), ROW)
+BY_STREAM = "is read by the stream of its DataFrame"
 BY_POSITIONS = "all that it reads is read by positions"
 ASKED = "execution.live.engine is query"
 
@@ -71,7 +84,7 @@ def test_every_source_has_an_engine_and_a_reason(source, engine):
             with_part(plan, source)
         return
     (run,) = with_part(plan, source).runs
-    has_positions = source.kind in FACTS["as_split"].split()
+    has_positions = source.kind in f"{FACTS['as_split']} {FACTS['read_in_epochs_by']}".split()
     if engine is LiveEngine.QUERY:
         expected = LiveEngine.QUERY, ASKED
     elif has_positions:
@@ -81,24 +94,43 @@ def test_every_source_has_an_engine_and_a_reason(source, engine):
     assert (run.engine, run.engine_reason) == expected
 
 
+@pytest.mark.parametrize("source", [FILES, FILES.monitor_continuously(), SparkSource(Frame())])
+def test_files_have_positions_in_a_loop(source):
+    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), source).runs
+    assert (run.engine, run.engine_reason) == (LiveEngine.JOBS, BY_POSITIONS)
+
+
 @pytest.mark.parametrize(
-    ("source", "words"),
+    ("settings", "readers"),
     [
-        (FILES, "Spark's file stream"),
-        (FILES.monitor_continuously(), "Spark's file stream"),
-        (SparkSource(Frame()), "Spark's file stream, from files that it is written to first"),
+        (
+            {BACKLOG: "0"},
+            [
+                f"reader of 'source 0' in run {run}"
+                for run in (
+                    f"0 (history): {FILES.read_in_batch_by}, because it is history",
+                    f"1 (live): {FILES.read_in_epochs_by}, because it is read in a loop of epochs",
+                )
+            ],
+        ),
+        (
+            {"engine": "query", "mode": "STREAMING"},
+            [
+                f"reader of 'source 0' in run {run}: Spark's file stream, because it is read in a query"
+                for run in ("0 (history)", "1 (live)")
+            ],
+        ),
     ],
 )
-def test_the_reason_says_what_reads_a_source_without_positions(source, words):
-    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), source).runs
-    assert run.engine_reason == f"source 'source 0' is read by {words}"
+def test_a_plan_says_what_reads_files(settings, readers):
+    hybrid = HybridSource.builder(FILES).add_source(FILES.monitor_continuously()).build()
+    lines = render_text(plan_of(hybrid, **{"mode": "AUTOMATIC"} | settings)).splitlines()
+    assert [line.strip() for line in lines if "reader of" in line] == readers
 
 
 def test_a_streaming_dataframe_is_read_by_its_own_stream():
-    frame = Frame()
-    frame.isStreaming = True
-    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), SparkSource(frame)).runs
-    assert run.engine_reason == "source 'source 0' is read by the stream of its DataFrame"
+    (run,) = with_part(plan_of(NUMBERS, engine="jobs"), STREAM).runs
+    assert (run.engine, run.engine_reason) == (LiveEngine.QUERY, f"source 'source 0' {BY_STREAM}")
 
 
 @pytest.mark.parametrize(
@@ -120,17 +152,22 @@ def test_another_engine_is_refused():
 
 
 def test_one_source_without_positions_decides_for_its_run():
-    plan = plan_of(NUMBERS, FILES, engine="jobs")
-    assert engines(plan) == [(LiveEngine.QUERY, "source 'source 1' is read by Spark's file stream")]
+    plan = plan_of(NUMBERS, STREAM, engine="jobs")
+    assert engines(plan) == [(LiveEngine.QUERY, f"source 'source 1' {BY_STREAM}")]
 
 
 def test_each_run_has_its_own_engine():
-    hybrid = HybridSource.builder(FILES).add_source(FILES).add_source(NUMBERS).build()
+    hybrid = (
+        HybridSource.builder(FileSource("in", "json", ROW))
+        .add_source(ROWS)
+        .add_source(STREAM)
+        .build()
+    )
     plan = plan_of(hybrid, engine="jobs")
     assert [run.engine for run in plan.runs] == [
-        LiveEngine.QUERY,
-        LiveEngine.QUERY,
         LiveEngine.JOBS,
+        LiveEngine.JOBS,
+        LiveEngine.QUERY,
     ]
 
 
@@ -152,15 +189,15 @@ def test_the_engine_does_not_change_the_shape_of_a_job():
 
 
 def test_a_plan_has_one_line_per_live_run():
-    hybrid = HybridSource.builder(FILES).add_source(NUMBERS).build()
+    hybrid = HybridSource.builder(ROWS).add_source(STREAM).build()
     lines = [
         line.strip()
         for line in render_text(plan_of(hybrid, engine="jobs")).splitlines()
         if "engine" in line
     ]
     assert lines == [
-        "engine of run 0 (history): query, because source 'source 0' is read by Spark's file stream",
-        f"engine of run 1 (live): jobs, because {BY_POSITIONS}",
+        f"engine of run 0 (history): jobs, because {BY_POSITIONS}",
+        f"engine of run 1 (live): query, because source 'source 0' {BY_STREAM}",
     ]
 
 
@@ -174,7 +211,7 @@ class Headed(DataGeneratorSource):
 @pytest.mark.parametrize(
     ("others", "engine", "why"),
     [
-        ((FILES,), "jobs", "is read by Spark's file stream"),
+        ((STREAM,), "jobs", BY_STREAM),
         ((), "query", "execution.live.engine is query"),
     ],
 )

@@ -96,7 +96,11 @@ def test_a_burst_of_files_is_taken_in_larger_micro_batches_until_few_wait(
     (tmp_path / "in").mkdir()
     env = environment(
         "streaming",
-        **{"execution.live.max-files-per-batch": 1, "execution.live.catch-up-factor": 2},
+        **{
+            "execution.live.engine": "query",
+            "execution.live.max-files-per-batch": 1,
+            "execution.live.catch-up-factor": 2,
+        },
     )
     source = FileSource.parquet(tmp_path / "in").monitor_continuously()
     rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")

@@ -19,9 +19,10 @@ from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import PenstockError, SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.driver import batch_run
+from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.live.planned_files import PlannedFiles
 from penstock.types import TypeInformation
-from tests.spark.conftest import Environment
+from tests.spark.conftest import ENGINE, ENGINES, Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 NAMES = [
@@ -126,8 +127,9 @@ def test_every_file_is_history_or_live_whatever_its_name(
     assert Counter(found) == Counter({(name, 1): 1 for name in wanted})
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_every_live_file_is_read_once_whatever_its_name(
-    environment: Environment, tmp_path: Path
+    environment: Environment, tmp_path: Path, engine: str
 ) -> None:
     wanted = write(tmp_path / "plain", NAMES)
     write(tmp_path / "plain" / "deeper[1]", ["not read, as in history"])
@@ -137,7 +139,7 @@ def test_every_live_file_is_read_once_whatever_its_name(
         directory.mkdir(parents=True)
         for name in ("a[1]", "b"):
             (directory / f"{name}.json").write_text(json.dumps({"name": name}))
-    env = environment("streaming", **{"execution.live.max-files-per-batch": 16})
+    env = environment("streaming", **{"execution.live.max-files-per-batch": 16, ENGINE: engine})
     lines = env.from_source(FileSource.text(tmp_path / "plain"), NO_TIME, "lines")
     parts = env.from_source(FileSource.json(tmp_path / AWKWARD, row), NO_TIME, "parts", row)
     names = lines.map(json.loads, Types.STRING())
@@ -177,25 +179,31 @@ def test_a_directory_that_is_not_there_is_told_before_history_is_read(
     assert __file__ in str(caught.value.origin)
 
 
+@pytest.mark.parametrize(
+    ("engine", "checks"),
+    [("query", (PlannedFiles, "check")), ("jobs", (EpochFiles, "rows"))],
+)
 def test_a_planned_file_is_read_or_missed_aloud(
     environment: Environment,
     session: SparkSession,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    engine: str,
+    checks: tuple[type, str],
 ) -> None:
     """It vanishes before it is read; then the job is started without it, and with it again."""
     write(tmp_path / "in", ["a", "b"])
     lost = tmp_path / "in" / "fb.txt"
     content = lost.read_text()
-    checked = PlannedFiles.check
+    checked = getattr(*checks)
 
-    def vanish(self: PlannedFiles, query: Any, batch: int) -> Any:
-        found = checked(self, query, batch)
+    def vanish(self: Any, *asked: Any) -> Any:
+        found = checked(self, *asked)
         lost.unlink(missing_ok=bool(not found))
         return found
 
     def run() -> Counter[Any]:
-        env = environment("streaming")
+        env = environment("streaming", **{ENGINE: engine})
         source = FileSource.text(tmp_path / "in").monitor_continuously()
         lines = env.from_source(source, NO_TIME, "lines").map(json.loads, Types.STRING())
         return Counter(lines.execute_and_collect(limit=2))
@@ -203,7 +211,7 @@ def test_a_planned_file_is_read_or_missed_aloud(
     session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
         with monkeypatch.context() as patch:
-            patch.setattr(PlannedFiles, "check", vanish)
+            patch.setattr(*checks, vanish)
             with pytest.raises(PenstockError, match=r"fb\.txt") as reading:
                 run()
         with pytest.raises(PenstockError, match=r"fb\.txt is gone") as planned:

@@ -23,7 +23,8 @@ MANY = 10_000
 TREES: Mapping[str, tuple[str, ...]] = {
     "flat": ("a", "b.json", "_c", ".d", "_e=1", "f._COPYING_", "_metadata", "_common_metadata_x"),
     "deeper": ("a", "below/b", "below/c/d"),
-    "partitions": ("k=1/a", "k=1/_b", "k=2/c", "k=3/.d", "_k=4/e", "_hidden/f", ".hidden/k=5/g"),
+    "partitions": ("k=1/a", "k=1/_b", "k=2/c", "k=3/.d", "_hidden/f", ".hidden/k=5/g"),
+    "underlined partitions": ("_k=4/a", "_k=5/b"),
     "two partitions": ("k=1/l=x/a", "k=1/l=y/b", "k=2/l=x/c"),
     "below partitions": ("k=1/sub/a", "k=2/sub/b"),
     "above partitions": ("sub/k=1/a", "sub/k=2/b"),

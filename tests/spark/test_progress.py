@@ -12,7 +12,7 @@ from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
 from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, also_listening
 from penstock.spark.live import pending_input as pending
-from tests.spark.conftest import Environment
+from tests.spark.conftest import ENGINE, ENGINES, Environment
 
 
 class Left(JobListener):
@@ -24,15 +24,16 @@ class Left(JobListener):
             self.files.append(event.files_behind)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 def test_files_that_wait_become_fewer(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
     monkeypatch.setattr(pending, "MEASURE_SECONDS", 0.0)
     monkeypatch.setattr(pending, "_MEASURE_SHARE", 0)
     (tmp_path / "in").mkdir()
     for number in range(5):
         pq.write_table(pa.table({"n": [number]}), tmp_path / "in" / f"{number}.parquet")
-    env = environment("streaming", **{"execution.live.max-files-per-batch": 1})
+    env = environment("streaming", **{"execution.live.max-files-per-batch": 1, ENGINE: engine})
     source = FileSource.parquet(tmp_path / "in").monitor_continuously()
     numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     left = Left()
@@ -43,3 +44,5 @@ def test_files_that_wait_become_fewer(
     assert known
     assert known == sorted(known, reverse=True)
     assert all(0 <= count < 5 for count in known)
+    if engine == "jobs":
+        assert left.files == [4, 3, 2, 1, 0]

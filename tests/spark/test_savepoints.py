@@ -38,6 +38,8 @@ from penstock.errors import JobFailedError, SavepointError, SavepointMismatchErr
 from penstock.program.routing import live_routes
 from penstock.spark.job.hand_over import initial_state
 from penstock.spark.sources.stream_positions import last_batches
+from penstock.state.log.epoch_record import EPOCHS, RECORDS
+from penstock.state.log.settled_epoch import read_settled
 from penstock.state.savepoint import MANIFEST, read_savepoint
 from penstock.wire.atomic_file import read_verified
 from penstock.wire.canonical.key_groups import subtask_of
@@ -247,18 +249,30 @@ def file_job(env: StreamExecutionEnvironment, data: Path, out: Path) -> JobClien
     return env.execute_async("files")
 
 
-def test_files_are_read_once_and_history_not_again(job, tmp_path):
+def stands_still(run: Path) -> bool:
+    """Return whether the last micro-batch of a run is complete."""
+    records = sorted((run / EPOCHS / RECORDS).glob("[0-9]*"))
+    if records:
+        return read_settled(run / EPOCHS) == int(records[-1].name)
+    return len(set(last_batches(run / "spark"))) == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_are_read_once_and_history_not_again(job, tmp_path, engine):
+    """The second start has the other engine."""
+    (other,) = set(ENGINES) - {engine}
+    one, another = {ENGINE: engine}, {ENGINE: other}
     data, out = tmp_path / "data", tmp_path / "out"
     write_file(data / "history", "0", range(30))
     write_file(data / "live", "0", range(30, 60))
-    client = file_job(job("first", mode="mixed"), data, out)
+    client = file_job(job("first", mode="mixed", **one), data, out)
     wait_for(client, lambda: written(out).total() == 60)
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
     write_file(data / "live", "new one", range(60, 90))
-    client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint}), data, out)
+    client = file_job(job("second", 3, mode="mixed", **{RECOVERY: savepoint} | another), data, out)
     wait_for(client, lambda: written(out).total() >= 90)
-    wait_for(client, lambda: len(set(last_batches(tmp_path / "second" / "run-1" / "spark"))) == 1)
+    wait_for(client, lambda: stands_still(tmp_path / "second" / "run-1"))
     client.cancel()
     # Nobody runs the job now, and it stands between two micro-batches.
     savepoint = savepoint_by_command(tmp_path / "second", "--stop")
@@ -268,7 +282,7 @@ def test_files_are_read_once_and_history_not_again(job, tmp_path):
     read = {part: len(files["files"]) for part, files in manifest.sources[0].read.items()}
     assert (manifest.parallelism, read) == (3, {"0": 1, "1": 2})
     write_file(data / "live", "newer", range(90, 120))
-    client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint}), data, out)
+    client = file_job(job("third", 1, mode="mixed", **{RECOVERY: savepoint} | one), data, out)
     wait_for(client, lambda: written(out).total() >= 120)
     savepoint_by_command(tmp_path / "third", "--stop")
     assert [run.name for run in client.get_job_execution_result().result().runs] == ["live"]

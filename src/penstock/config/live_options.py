@@ -15,8 +15,8 @@ LIVE_ENGINE: ConfigOption[str] = ConfigOption(
     description=(
         "What executes a live run. `jobs` is a loop in the driver: one plain Spark job per epoch, "
         "and one record that commits it. `query` is one query of Spark's Structured Streaming, "
-        "with one micro-batch per epoch. `jobs` needs sources that are read by positions; files "
-        "and DataFrames are read by streams of Spark, so a live run that reads one is executed by "
+        "with one micro-batch per epoch. `jobs` needs sources that are read by positions, which "
+        "files have too; a streaming DataFrame has none, so a live run that reads one is executed by "
         "`query` whatever is set, and `penstock plan` says which and why. Results are the same."
     ),
     check=one_of("jobs", "query"),

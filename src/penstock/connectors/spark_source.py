@@ -71,6 +71,11 @@ class SparkSource(Source):
             return "Spark's file stream, from files that it is written to first"
         return "the stream of its DataFrame"
 
+    @property
+    def read_in_epochs_by(self) -> str | None:  # type: ignore[override]
+        """What reads it in a loop of epochs, in words; None for a stream, which only a query reads."""
+        return "Spark's reader, from files that it is written to first" if self.is_bounded else None
+
     def get_produced_type(self) -> TypeInformation:
         """Return a row type of the columns, unknown if a column has no simple type.
 

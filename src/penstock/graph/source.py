@@ -55,8 +55,14 @@ class Source(ABC):
             cls.makes_records_anew = False
 
     streamed_by: ClassVar[str] = "a stream of Spark"
-    """What reads the source in a live run if it is not read by positions, in words. A live run that
-    reads such a source is a query."""
+    """What reads the source in a query if it is not read by positions, in words."""
+
+    read_in_epochs_by: ClassVar[str | None] = None
+    """What reads the source in a loop of epochs if it is not read by positions, in words. If there is
+    nothing, a live run that reads the source is a query."""
+
+    read_in_batch_by: ClassVar[str | None] = None
+    """What reads the source in a batch run, in words, if there is a choice in a live run."""
 
     @property
     def as_split(self) -> PositionedSource | None:

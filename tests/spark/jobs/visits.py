@@ -1,6 +1,6 @@
 """Reads Parquet history, then Parquet live files, and writes Parquet and JSON.
 
-Arguments: data directory, output directory, and how the live files are read: by a stream of Spark (`files`), or
+Arguments: data directory, output directory, and how the live files are read: as `files`, or their rows
 by `positions`. Bounded, so that it ends.
 """
 

@@ -72,7 +72,7 @@ class FileSourceBuilder:
         self._continuous = False
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Also read files that appear later. Each micro-batch lists them, whatever the interval.
+        """Also read files that appear later. The engine decides when they are listed.
 
         Args:
             discovery_interval: Has no effect.
@@ -94,7 +94,7 @@ class FileSourceBuilder:
         return self
 
     def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
-        """Do nothing: Spark lists the files. PyFlink has the method.
+        """Do nothing: the engine lists the files. PyFlink has the method.
 
         Args:
             file_enumerator: Has no effect.
@@ -186,6 +186,8 @@ class FileSource(Source):
     kind: ClassVar[str] = "files"
     makes_records_anew: ClassVar[bool] = True
     streamed_by: ClassVar[str] = "Spark's file stream"
+    read_in_epochs_by: ClassVar[str | None] = "Spark's reader, which gets the files from a log"
+    read_in_batch_by: ClassVar[str | None] = "Spark's reader, which gets the pinned files"
     path: str
     format: str
     type_info: RowTypeInfo | None = None

@@ -1,8 +1,8 @@
 """Phase: choose what executes each live run: a loop of Spark jobs, or a streaming query.
 
 The loop decides in the driver which positions an epoch reads, so every part that the run reads must be
-read by positions. The progress of any other source is known only to the stream of Spark that reads it,
-which is part of a query.
+read by positions. Files have positions too: the driver lists and numbers them. The progress of any other
+source is known only to the stream of Spark that reads it, which is part of a query.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def choose_engines(plan: PhysicalPlan) -> PhysicalPlan:
     for run in runs:
         if run.engine is not None:
             subject = f"engine of run {run.index} ({run.name})"
-            decision = Decision(subject, run.engine.value, run.engine_reason)
-            if decision not in decisions:
-                decisions.append(decision)
+            decisions.append(Decision(subject, run.engine.value, run.engine_reason))
+        decisions += _readers(plan, run)
+    decisions = list(dict.fromkeys(decisions))
     return replace(plan, runs=runs, decisions=tuple(decisions))
 
 
@@ -44,7 +44,8 @@ def _engine(plan: PhysicalPlan, run: RunPlan) -> tuple[LiveEngine, str]:
     if plan.options.live_engine is LiveEngine.QUERY:
         needs_query = f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
     for source, part in _parts(plan, run):
-        if part.as_split is None and needs_query is None:
+        has_positions = part.as_split is not None or part.read_in_epochs_by is not None
+        if not has_positions and needs_query is None:
             needs_query = f"source {source.name!r} is read by {part.streamed_by}"
     if needs_query is None:
         return LiveEngine.JOBS, "all that it reads is read by positions"
@@ -58,6 +59,19 @@ def _engine(plan: PhysicalPlan, run: RunPlan) -> tuple[LiveEngine, str]:
                 origin=source.origin,
             )
     return LiveEngine.QUERY, needs_query
+
+
+def _readers(plan: PhysicalPlan, run: RunPlan) -> Iterator[Decision]:
+    """Yield what reads the sources that can be read in several ways."""
+    for source, part in _parts(plan, run):
+        if part.read_in_batch_by is None:
+            continue
+        reader, reason = part.read_in_batch_by, "it is history"
+        if run.engine is LiveEngine.JOBS:
+            reader, reason = str(part.read_in_epochs_by), "it is read in a loop of epochs"
+        elif run.engine is LiveEngine.QUERY:
+            reader, reason = part.streamed_by, "it is read in a query"
+        yield Decision(f"reader of {source.name!r} in run {run.index} ({run.name})", reader, reason)
 
 
 def _parts(plan: PhysicalPlan, run: RunPlan) -> Iterator[tuple[SourcePlan, Source]]:

@@ -99,8 +99,8 @@ class PendingEstimates:
         return PendingInput(records, files, seconds)
 
 
-class PendingRecords:
-    """The pending records of a live run that knows them at every moment.
+class KnownPendingInput:
+    """The pending input of a live run that knows it at every moment.
 
     Attributes:
         current: The pending input.
@@ -111,19 +111,21 @@ class PendingRecords:
         self._next_estimate = 0.0
         self.current = PendingInput()
 
-    def note(self, records: int | None, lag_ms: int | None) -> None:
-        """Note the pending records after an epoch; the time is estimated every few seconds.
+    def note(self, records: int | None, files: int | None, lag_ms: int | None) -> None:
+        """Note the pending input after an epoch; the time is estimated every few seconds.
 
         Args:
             records: Pending records, None if no source numbers them.
+            files: Pending files, None if no source has files.
             lag_ms: Wall clock minus event time, None without watermarks.
         """
         now = time.monotonic()
         if now >= self._next_estimate:
             self._next_estimate = now + MEASURE_SECONDS
-            self.current = self._estimates.note(now, records, None, lag_ms)
-        seconds = 0.0 if records == 0 else self.current.seconds
-        self.current = PendingInput(records, None, seconds)
+            self.current = self._estimates.note(now, records, files, lag_ms)
+        counts = {records, files} - {None}
+        seconds = 0.0 if counts == {0} else self.current.seconds
+        self.current = PendingInput(records, files, seconds)
 
 
 class InputMonitor:

@@ -149,7 +149,7 @@ class PlannedFiles:
             except OSError:
                 continue
             if after != before:
-                raise _changed(uri, f"while micro-batch {batch} was computed", before, after)
+                raise changed_file(uri, f"while micro-batch {batch} was computed", before, after)
 
     def _planned(self, batch: int) -> Iterator[_Planned]:
         if not self._sources:
@@ -219,10 +219,10 @@ class PlannedFiles:
         if sizes is None:
             if now_ms != time_ms:
                 what = f"after micro-batch {n} of {planned.source.name!r} was planned with it"
-                raise _changed(uri, what, (size, time_ms), (size, now_ms))
+                raise changed_file(uri, what, (size, time_ms), (size, now_ms))
         elif sizes.get(uri, size) != size:
             what = f"since micro-batch {n} of {planned.source.name!r} was begun"
-            raise _changed(uri, what, (sizes[uri], time_ms), (size, now_ms))
+            raise changed_file(uri, what, (sizes[uri], time_ms), (size, now_ms))
 
     def _sizes(self, batch: int) -> dict[str, int]:
         recorded = self._job.directory.step(self._step)
@@ -257,7 +257,15 @@ def _found(query: StreamingQuery) -> dict[int, list[tuple[str, Facts]]]:
     return found
 
 
-def _changed(uri: str, when: str, before: Facts, after: Facts) -> SourceError:
+def changed_file(uri: str, when: str, before: Facts, after: Facts) -> SourceError:
+    """Return the error about a file that is not what was planned.
+
+    Args:
+        uri: The file.
+        when: When it changed, in words.
+        before: What was planned.
+        after: What it is.
+    """
     sizes = f"it had {before[0]} bytes, it has {after[0]}"
     if before[0] == after[0]:
         sizes = f"it has {after[0]} bytes and another modification time"

@@ -27,6 +27,7 @@ from penstock.spark.sources.file_paths import (
     plain,
     stream_path,
 )
+from penstock.spark.sources.listing.file_readings import reading_order
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
 from penstock.spark.sources.source_row import (
@@ -157,7 +158,11 @@ def one_stream(part: Any) -> list[Any]:
 def position_of_pinned(reading: StreamReading) -> Position:
     """Return the pinned files that are left, and those that were read."""
     pinned = reading.pinned.files[reading.source, reading.part]
-    seen = {plain(uri) for uri in reading.files()}
+    position = reading.position_in_loop()
+    if position is None:
+        seen = {plain(uri) for uri in reading.files()}
+    else:
+        seen = {plain(uri) for uri in reading_order(pinned.files)[:position]}
     left = {uri: facts for uri, facts in pinned.files.items() if plain(uri) not in seen}
     read = {uri: facts for uri, facts in pinned.files.items() if uri not in left}
     return {"left": PinnedFiles(left, pinned.schema).to_json()}, read

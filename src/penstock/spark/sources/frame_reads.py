@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.spark_source import SparkSource
-from penstock.spark.sources.file_paths import escaped
+from penstock.spark.sources.file_paths import escaped, load_path, uri_of
 from penstock.spark.sources.file_reads import stream_options
+from penstock.spark.sources.listing.file_readings import FileReading, PinnedReading
+from penstock.spark.sources.listing.local_listing import list_local
 from penstock.spark.sources.read_context import ReadContext
-from penstock.spark.sources.source_row import Position, ResumedPart, StreamReading
+from penstock.spark.sources.source_row import LoopContext, Position, ResumedPart, StreamReading
 
 
 def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
@@ -33,19 +37,61 @@ def written_rows(context: ReadContext, source: int, part: int, described: SparkS
 def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
     """Write a batch DataFrame once and stream the files."""
     target = context.directory / f"dataframe-{source}"
-    if source in context.read_frames:
-        frame = frame.limit(0)
-    names, written = frame.columns, by_position(frame)
-    if not (target / "_SUCCESS").exists():
-        written.write.mode("overwrite").parquet(str(target))
-        schema = written.schema
-    else:
-        # version 0.1.0 did not rename the columns
-        schema = context.session.read.parquet(escaped(target)).schema
+    schema = _write(context.session, target, frame, is_read=source in context.read_frames)
     stream = context.session.readStream.schema(schema)
     limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
     options = stream_options(context, source) | {"maxFilesPerTrigger": limit}
-    return stream.options(**options).parquet(escaped(target)).toDF(*names)
+    return stream.options(**options).parquet(escaped(target)).toDF(*frame.columns)
+
+
+def _write(session: SparkSession, target: Path, frame: DataFrame, *, is_read: bool) -> StructType:
+    """Write a batch DataFrame, unless that is done; return the schema of the files.
+
+    Args:
+        session: Spark.
+        target: Directory of the files.
+        frame: The DataFrame.
+        is_read: Whether its rows were read before the job began.
+    """
+    written = by_position(frame.limit(0) if is_read else frame)
+    if not (target / "_SUCCESS").exists():
+        written.write.mode("overwrite").parquet(str(target))
+        schema: StructType = written.schema
+        return schema
+    # version 0.1.0 did not rename the columns
+    return session.read.parquet(escaped(target)).schema
+
+
+def _files(target: Path) -> dict[str, tuple[int, int]]:
+    """Return the files of a written DataFrame, in the order of their names, which is that of its rows."""
+    found = sorted(list_local([str(target)]), key=lambda each: each[1])
+    return {uri_of(name): (size, time_ms) for time_ms, name, size in found}
+
+
+def written_reading(context: LoopContext, part: SparkSource) -> FileReading:
+    """Begin to read the files to which a batch DataFrame is written."""
+    target = context.directory / f"dataframe-{context.source}"
+    _write(context.session, target, part.dataframe, is_read=context.is_read)
+    files = _files(target)
+    return PinnedReading(context.source, context.caps, files, ends=context.ends, order=list(files))
+
+
+def written_schema(
+    context: ReadContext, source: int, part: int, described: SparkSource, uris: Sequence[str]
+) -> StructType:
+    """Return the schema of the files to which a batch DataFrame was written."""
+    del part, uris
+    target = context.directory / f"dataframe-{source}"
+    is_read = source in context.read_frames
+    return _write(context.session, target, described.dataframe, is_read=is_read)
+
+
+def rows_written(
+    context: ReadContext, described: SparkSource, schema: StructType, uris: Sequence[str]
+) -> DataFrame:
+    """Return the rows of some of these files."""
+    frame = context.session.read.schema(schema).parquet(*map(load_path, uris))
+    return frame.toDF(*described.dataframe.columns)
 
 
 def has_no_values(part: SparkSource) -> bool:
@@ -64,6 +110,9 @@ def streams_of(part: SparkSource) -> list[Any]:
 def position_of_written(reading: StreamReading) -> Position:
     """Return whether rows are left; only the checkpoint directory has the positions."""
     written = reading.run_directory / f"dataframe-{reading.source}"
+    position = reading.position_in_loop()
+    if position is not None:
+        return {"rows_left": position < len(_files(written))}, {}
     names = {path.name for path in written.glob("*.parquet")}
     seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
     return {"rows_left": bool(names - seen)}, {}

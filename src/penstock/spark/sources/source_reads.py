@@ -60,7 +60,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             branches.append(few.mapInArrow(task, DDL))
             continue
         branches.append(
-            _columns(_in_tasks(context, source, frame), columns, source, described, times)
+            _columns(in_tasks(context, source, frame), columns, source, described, times)
         )
     return reduce(DataFrame.union, branches)
 
@@ -108,7 +108,7 @@ def _ranges(context: ReadContext, source: int, part: int) -> list[SplitRange]:
     ]
 
 
-def _in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
+def in_tasks(context: ReadContext, source: int, rows: DataFrame) -> DataFrame:
     """Return rows with at most as many tasks as the functions chained to a source have subtasks.
 
     Without such functions the number of tasks does not matter, and Spark chooses it.
@@ -131,7 +131,7 @@ def live_frames(context: ReadContext) -> DataFrame:
     for source, part, described in context.parts():
         rows = row_of(described).live
         if rows is not None:
-            frame = _in_tasks(context, source, rows(context, source, part, described))
+            frame = in_tasks(context, source, rows(context, source, part, described))
             branches.append(_columns(frame, columns, source, described, attempt=context.attempt))
             continue
         split = described.as_split

@@ -6,15 +6,19 @@ The table is in `table`. The functions in its columns are in one file per way of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from penstock.errors import CallSite
+from penstock.spark.sources.listing.file_log import logged_files
+from penstock.spark.sources.listing.file_readings import FileCaps, FileReading
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
 from penstock.spark.sources.stream_positions import files_read
@@ -86,7 +90,7 @@ class StreamReading:
         log: Index of its log of files.
         pinned: Pinned input of the run.
         run_directory: Directory of the run in the checkpoint directory.
-        offsets: Offsets of all streams of the query.
+        offsets: Offsets of all streams of the query; of a loop of epochs the positions of all sources.
     """
 
     source: int
@@ -98,10 +102,26 @@ class StreamReading:
     run_directory: Path
     offsets: list[str | None]
 
+    def position_in_loop(self) -> int | None:
+        """Return the next position of files in a loop of epochs; None in a query, or before the first epoch."""
+        first = self.offsets[0] if self.offsets else None
+        at = None if first is None else json.loads(first).get(str(self.source))
+        return None if at is None else int(at[0])
+
     def files(self) -> dict[str, tuple[int, int]]:
-        """Return the files read, without their size, which Spark's log lacks."""
+        """Return the files read; in a query without their size, which Spark's log lacks."""
+        position = self.position_in_loop()
+        if position is not None:
+            return logged_files(file_log_directory(self.run_directory, self.source), position)
+        if self.first_stream >= len(self.offsets):
+            return {}
         read = files_read(self.run_directory / "spark", self.log, self.offsets[self.first_stream])
         return {uri: (-1, time_ms) for uri, time_ms in read.items()}
+
+
+def file_log_directory(run_directory: Path, source: int) -> Path:
+    """Return the directory of the file log of a source."""
+    return run_directory / "files" / str(source)
 
 
 Position = tuple[dict[str, Any], dict[str, tuple[int, int]]]
@@ -180,6 +200,51 @@ class FileStream:
 
 
 @dataclass(frozen=True, slots=True)
+class LoopContext:
+    """The context in which a loop of epochs begins to read the files of a part.
+
+    Attributes:
+        session: Spark.
+        source: Id of the source.
+        part: Index of the part.
+        pinned: Pinned input of the run.
+        earlier: Files that were read before the run.
+        is_read: Whether the rows of a batch DataFrame were read before the job began.
+        directory: Directory of the run.
+        fence: Called before a commit; raises if another driver has taken over.
+        caps: How many files an epoch takes.
+        ends: Whether the source ends with this run.
+    """
+
+    session: SparkSession
+    source: int
+    part: int
+    pinned: Pinned
+    earlier: Mapping[tuple[int, int], PinnedFiles]
+    is_read: bool
+    directory: Path
+    fence: Callable[[], None]
+    caps: FileCaps
+    ends: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FilesInLoop:
+    """How a loop of epochs reads a source whose rows are in files.
+
+    Attributes:
+        reading: Begins to read a part.
+        schema: Returns the schema of the rows, given the files of the first epoch with some. It is the
+            same for all epochs of the run.
+        rows: Returns the rows of files, given their schema and their URIs, in any order.
+    """
+
+    reading: Callable[[LoopContext, Any], FileReading]
+    schema: Callable[[ReadContext, int, int, Any, Sequence[str]], StructType]
+    rows: Callable[[ReadContext, Any, StructType, Sequence[str]], DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRow:
     """One kind of source. `Any` in a column is a part whose class is that of the row.
 
@@ -197,6 +262,7 @@ class SourceRow:
         resume: Returns the remaining input, given a position of a savepoint; None if it cannot resume.
         is_complete: Whether a bounded part has no input left.
         files: The facts about its stream, if that reads files.
+        in_loop: How a loop of epochs reads it, if it is not read by positions; None if only a query can.
     """
 
     kind: StreamKind
@@ -211,3 +277,4 @@ class SourceRow:
     resume: Callable[[Mapping[str, Any]], ResumedPart | None]
     is_complete: Callable[[Progress], bool]
     files: FileStream | None = None
+    in_loop: FilesInLoop | None = None

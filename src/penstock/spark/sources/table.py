@@ -1,13 +1,13 @@
 """The table of sources: one row per way in which Spark reads a kind of source.
 
-| row | batch run | live run |
-|---|---|---|
-| SPLITS | rows (split, range), records made in the worker | the same rows from the positions stream |
-| BOUNDED_FILES | the pinned files | a file stream of the pinned files only |
-| FILES | refused by the planner | a file stream of all but the pinned ones |
-| WRITTEN_FRAME | the DataFrame | files it was written to first |
-| FOREIGN | refused by the planner | the DataFrame |
-| LOGS | as SPLITS, with ids of splits; a split may be cut into several ranges | refused by the planner, in a query |
+| row | batch run | query | loop of epochs |
+|---|---|---|---|
+| SPLITS | rows (split, range), records made in the worker | the same rows from the positions stream | the same rows |
+| BOUNDED_FILES | the pinned files | a file stream of the pinned files only | some of the pinned files |
+| FILES | refused by the planner | a file stream of all but the pinned ones | files of the file log |
+| WRITTEN_FRAME | the DataFrame | files it was written to first | the same files |
+| FOREIGN | refused by the planner | the DataFrame | refused by the planner |
+| LOGS | as SPLITS, with ids of splits; a split may be cut into several ranges | refused by the planner | the same rows |
 
 A subclass of one of these sources needs no row. A source that Spark reads in another way needs a class
 in `connectors` and a row. Facts that do not concern Spark are attributes of its class: see `Source`.
@@ -21,8 +21,8 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import SourceError
 from penstock.graph.endpoints import LogSource, Source, SplitSource
-from penstock.spark.sources import file_reads, frame_reads, split_reads
-from penstock.spark.sources.source_row import FileStream, SourceRow, StreamKind
+from penstock.spark.sources import file_reads, frame_reads, loop_reads, split_reads
+from penstock.spark.sources.source_row import FilesInLoop, FileStream, SourceRow, StreamKind
 
 SPLITS = SourceRow(
     kind=StreamKind.SPLITS,
@@ -50,6 +50,9 @@ BOUNDED_FILES = SourceRow(
     resume=file_reads.resume_pinned,
     is_complete=file_reads.has_nothing_new,
     files=FileStream(is_of_path=True, only_pinned=True, waiting=file_reads.waiting_pinned),
+    in_loop=FilesInLoop(
+        loop_reads.pinned_reading, loop_reads.pinned_schema, loop_reads.rows_of_files
+    ),
 )
 FILES = SourceRow(
     kind=StreamKind.FILES,
@@ -64,6 +67,9 @@ FILES = SourceRow(
     resume=file_reads.resume_files,
     is_complete=file_reads.never_complete,
     files=FileStream(is_of_path=True, waiting=file_reads.waiting_files),
+    in_loop=FilesInLoop(
+        loop_reads.listed_reading, loop_reads.fixed_schema, loop_reads.rows_of_files
+    ),
 )
 WRITTEN_FRAME = SourceRow(
     kind=StreamKind.WRITTEN_FRAME,
@@ -78,6 +84,9 @@ WRITTEN_FRAME = SourceRow(
     resume=frame_reads.resume_written,
     is_complete=file_reads.has_nothing_new,
     files=FileStream(),
+    in_loop=FilesInLoop(
+        frame_reads.written_reading, frame_reads.written_schema, frame_reads.rows_written
+    ),
 )
 FOREIGN = SourceRow(
     kind=StreamKind.FOREIGN,

@@ -118,14 +118,28 @@ class ColumnsTask:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run level 0 over the rows of one task."""
         with carrying(), rare_for_records():
-            cached = _take(
-                self.payload, lambda program: (program,), self.times, self.attempt, task_id()
-            )
-            yield from to_batches(self._run(cached, batches), cached.level.clock)
+            cached = self.take()
+            yield from to_batches(self.run(cached, batches), cached.level.clock)
 
-    def _run(
+    def take(self) -> CachedLevel:
+        """Return level 0 for this task, see `run`."""
+        return _take(self.payload, lambda program: (program,), self.times, self.attempt, task_id())
+
+    def run(
         self, cached: CachedLevel, batches: Iterable[pa.RecordBatch]
     ) -> Iterator[list[tuple[int, bytes]]]:
+        """Run level 0 over the rows of one task.
+
+        Args:
+            cached: The result of `take`.
+            batches: The rows.
+
+        Yields:
+            (route, frame) pairs.
+
+        Raises:
+            PenstockError: A user function failed.
+        """
         level, clock = cached.level, cached.level.clock
         for batch in waited_for(batches, clock):
             if batch.num_rows == 0:

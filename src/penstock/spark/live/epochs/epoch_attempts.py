@@ -20,6 +20,7 @@ from penstock.spark.live.epochs.epoch_journal import EpochJournal
 from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_tasks import EpochMessage, has_lost_output
+from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.sources.bad_records import read_failure
 from penstock.spark.sources.read_context import ReadContext
 from penstock.state.log.subtask_log import LogChange
@@ -35,12 +36,14 @@ class EpochAttempts:
         spark: EpochJob,
         final: FinalFailure,
         stages: EpochStages,
+        files: EpochFiles,
     ) -> None:
         self._job = job
         self._reads = reads
         self._spark = spark
         self._final = final
         self._stages = stages
+        self._files = files
         self._lost = LostOutput(job.events)
 
     def run(
@@ -53,11 +56,11 @@ class EpochAttempts:
             PenstockError: The job failed.
         """
         started_ns = time.perf_counter_ns()
+        rows = self._files.rows(planned.files)
         inputs = self._stages.inputs(planned, journal.view)
         try:
-            messages = self._spark.run(
-                inputs, self._ends_early, is_single_task=planned.is_single_task
-            )
+            single = planned.is_single_task
+            messages = self._spark.run(inputs, self._ends_early, rows, is_single_task=single)
         except Exception as cause:
             self._job.check_cancelled()
             self._final.check()
@@ -72,6 +75,7 @@ class EpochAttempts:
             if self._lost.repeat():
                 return None
             raise _lost_too_often()
+        self._files.check_again()
         staged, changes = StagedEpoch(), []
         for message in made:
             staged.add(message)

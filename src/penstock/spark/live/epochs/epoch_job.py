@@ -5,6 +5,7 @@ epoch would pickle its functions again, and its shuffle would copy each frame tw
 functions are wrapped once per run, and the JVM moves the frames as they are:
 
     parallelize(inputs) ─▶ PythonRDD ─▶ (partition, frame) pairs ─▶ partitionBy ─▶ PythonRDD … ─▶ collect
+    rows of files, as Arrow batches ─▶ PythonRDD ─▶ the same pairs
 
 An epoch that is a single task is the first two of them and the collection.
 
@@ -22,14 +23,33 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.core.rdd import _wrap_function
 from pyspark.serializers import NoOpSerializer
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import _load_from_socket
 
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.session.job_settings import POOL
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows:
+    """The rows of files, as input of an epoch.
+
+    Attributes:
+        frame: Returns the rows; called in the thread of the Spark jobs.
+        stage: The wrapped function of stage 0 for Arrow batches, see `EpochJob.wrap`.
+        batch_records: Greatest number of rows of an Arrow batch.
+    """
+
+    frame: Callable[[], DataFrame]
+    stage: Any
+    batch_records: int
+
 
 Stage = Callable[[int, Iterator[bytes]], Iterable[bytes]]
 """Partition and input to output. All but the last return partition (8 bytes) and frame in turn."""
@@ -78,11 +98,7 @@ class EpochJob:
         self._group = group
         jvm: Any = context._jvm  # noqa: SLF001 - see the module
         self._jvm = jvm
-        nothing = NoOpSerializer()
-        *each, single = [
-            _wrap_function(context, function, nothing, nothing)
-            for function in (*stages.each, stages.single)
-        ]
+        *each, single = map(self.wrap, (*stages.each, stages.single))
         self._functions = {False: each, True: [single]}
         self._partitioner = jvm.PythonPartitioner(stages.parallelism, _FUNCTION_ID)
         self._shuffles: list[int] = []
@@ -102,8 +118,17 @@ class EpochJob:
         finally:
             self._thread.submit(final.__exit__).result()
 
+    def wrap(self, stage: Stage) -> Any:
+        """Return a function in the form in which Spark runs it; it is pickled once."""
+        return _wrap_function(self._context, stage, NoOpSerializer(), NoOpSerializer())
+
     def run(
-        self, inputs: Sequence[bytes], watch: Callable[[], bool], *, is_single_task: bool = False
+        self,
+        inputs: Sequence[bytes],
+        watch: Callable[[], bool],
+        files: Sequence[FileRows] = (),
+        *,
+        is_single_task: bool = False,
     ) -> list[bytes]:
         """Run one job and return the output of its last stage.
 
@@ -111,11 +136,13 @@ class EpochJob:
             inputs: Input of each task of the first stage.
             is_single_task: Whether it has one stage, with one task.
             watch: Called every few milliseconds while the job runs; True cancels it.
+            files: Rows of files, which more tasks of the first stage read.
 
         Raises:
             Py4JJavaError: The job failed or was cancelled.
         """
-        future = self._thread.submit(self._run, inputs, self._functions[is_single_task])
+        functions = self._functions[is_single_task]
+        future = self._thread.submit(self._run, inputs, files, functions)
         cancelled = False
         while not wait([future], _POLL_SECONDS).done:
             if not cancelled and watch():
@@ -128,7 +155,9 @@ class EpochJob:
         if self._pool is not None:
             self._context.setLocalProperty(POOL, self._pool)
 
-    def _run(self, inputs: Sequence[bytes], functions: Sequence[Any]) -> list[bytes]:
+    def _run(
+        self, inputs: Sequence[bytes], files: Sequence[FileRows], functions: Sequence[Any]
+    ) -> list[bytes]:
         jvm = self._jvm
         items = jvm.java.util.ArrayList()
         for each in inputs:
@@ -137,6 +166,9 @@ class EpochJob:
         rdd = java_context.parallelize(items, len(inputs)).rdd()
         first, *later = functions
         rdd = jvm.PythonRDD(rdd, first, False, False)  # noqa: FBT003 - a constructor of the JVM
+        for rows in files:
+            read = jvm.PythonRDD(_arrow_batches(rows), rows.stage, False, False)  # noqa: FBT003
+            rdd = rdd.union(read)
         shuffles = []
         for function in later:
             pairs = jvm.PairwiseRDD(rdd).asJavaPairRDD().partitionBy(self._partitioner)
@@ -174,3 +206,19 @@ class EpochJob:
     ) -> None:
         """End the thread."""
         self._thread.shutdown()
+
+
+def arrow_schema_of(frame: DataFrame) -> pa.Schema:
+    """Return the schema of the Arrow batches of a DataFrame."""
+    return to_arrow_schema(frame.schema, timezone=_time_zone(frame))
+
+
+def _time_zone(frame: DataFrame) -> str:
+    return str(frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+
+
+def _arrow_batches(rows: FileRows) -> Any:
+    """Return Spark's RDD of the Arrow batches of some rows; each is a message without its schema."""
+    frame = rows.frame()
+    java_frame: Any = frame._jdf  # noqa: SLF001
+    return java_frame.toArrowBatchRdd(rows.batch_records, _time_zone(frame), False, False)  # noqa: FBT003

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.spark.live.epochs.epoch_work import EpochWork
+from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 
 HANDOVER = "handover"
@@ -29,7 +30,7 @@ class EpochPositions:
     """The positions of a live run at the end of an epoch.
 
     Attributes:
-        at: Source id to the next position of every split.
+        at: Source id to the next position of every split. Files are one split, and positions their numbers.
         ended: Sources whose end was delivered.
         is_handed_over: Whether the state was handed over.
         names: Source id to the ids of its splits, of sources that name them; in order of discovery.
@@ -41,9 +42,12 @@ class EpochPositions:
     names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
-    def before(cls, readings: Sequence[SplitReading]) -> EpochPositions:
+    def before(
+        cls, readings: Sequence[SplitReading], files: Sequence[FileReading] = ()
+    ) -> EpochPositions:
         """Return the positions before the first epoch."""
         at = {each.source: tuple(start for start, _ in each.splits) for each in readings}
+        at |= {each.source: (0,) for each in files}
         names = {each.source: each.names for each in readings if each.names is not None}
         return cls(at, names=names)
 
@@ -83,12 +87,14 @@ class PlannedEpoch:
         after: The positions at its end.
         event: The hand-over or savepoint in it; None if it has none.
         is_single_task: Whether one task runs all its stages; then `tasks` is one.
+        files: Source id to the position of the first of its files, and that behind the last.
     """
 
     tasks: tuple[tuple[Row, ...], ...]
     after: EpochPositions
     event: str | None
     is_single_task: bool = False
+    files: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +121,13 @@ class EpochPlanner:
     """Plans the epochs of one live run.
 
     Attributes:
-        readings: The sources that the run reads.
+        readings: The sources that the run reads, but those of files.
         hands_over: Whether a next run takes over the state.
         budgets: Limits of the records of an epoch.
         max_tasks: Greatest number of tasks of level 0.
         first_records: Limit of each source in the first epoch; 0 is the usual one.
         work: How much work the epochs are.
+        files: The sources whose rows are in files.
         now_seconds: A monotonic clock.
     """
 
@@ -130,6 +137,7 @@ class EpochPlanner:
     max_tasks: int
     first_records: int = 0
     work: EpochWork = field(default_factory=EpochWork)
+    files: tuple[FileReading, ...] = ()
     now_seconds: Callable[[], float] = time.monotonic
     _last_call: float = field(init=False)
     _steps: list[_Step] = field(init=False, default_factory=list)
@@ -159,43 +167,61 @@ class EpochPlanner:
         rows: list[tuple[int, Row]] = []
         steps = self._steps = self._take(at, is_first=is_first)
         after = {step.reading.source: tuple(step.end) for step in steps}
+        files = self._take_files(at)
+        after |= {source: (last,) for source, (_, last) in files.items()}
         for step in steps:
             rows += self._ranges(step)
         records = sum(step.records for step in steps)
         if self.work.has_one_reader(records):
             rows = [(0, row) for _, row in rows]
-        complete = frozenset(
-            each.source for each in self.readings if each.is_at_end(after[each.source])
-        )
-        ending = {each.source for each in self.readings if drains or each.ends}
+        complete = {each.source for each in self.readings if each.is_at_end(after[each.source])}
+        complete |= {each.source for each in self.files if each.is_at_end(*after[each.source])}
+        sources = self._sources
+        ending = {each.source for each in sources if drains or each.ends}
         ends = ending - at.ended if drains else (ending & complete) - at.ended
         rows += [(0, _control("end", source)) for source in sorted(ends)]
-        is_complete = len(complete) == len(self.readings)
+        is_complete = len(complete) == len(sources)
         hands_over = self.hands_over and is_complete and savepoint is None
         event = HANDOVER if hands_over and not at.is_handed_over else savepoint
         if event is not None:
             rows.append((0, _control(event)))
         if is_first or is_due:
             rows.append((0, _control("start" if is_first else "tick")))
-        if not rows:
+        files = {source: span for source, span in files.items() if span[0] < span[1]}
+        if not rows and not files:
             return None
         names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
         made = EpochPositions(after, at.ended | ends, hands_over, names)
         # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch tells.
-        is_usual = event is None and not is_first
+        is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
-        return PlannedEpoch(self._tasks(rows), made, event, is_single_task)
+        return PlannedEpoch(self._tasks(rows), made, event, is_single_task, files)
 
     @property
     def may_block(self) -> bool:
         """Whether planning asks a source that may take long to answer."""
-        return any(each.tail is not None for each in self.readings)
+        return bool(self.files) or any(each.tail is not None for each in self.readings)
+
+    def open(self, at: EpochPositions) -> None:
+        """Begin behind the last recorded epoch.
+
+        Raises:
+            StateError: A file log is damaged.
+            OSError: It cannot be read.
+        """
+        for each in self.files:
+            each.open(*at.at[each.source])
+
+    def note_recorded(self, at: EpochPositions) -> None:
+        """Learn that an epoch was recorded, and its positions."""
+        for each in self.files:
+            each.forget_before(*at.at[each.source])
 
     def is_complete(self, at: EpochPositions) -> bool:
         """Return whether the run has ended at these positions."""
         if self.hands_over:
             return at.is_handed_over
-        return at.ended >= {each.source for each in self.readings}
+        return at.ended >= {each.source for each in self._sources}
 
     def seconds_to_next(self, at: EpochPositions) -> float | None:
         """Return the time until a source has records; None if nobody knows, or none will have any."""
@@ -205,6 +231,8 @@ class EpochPlanner:
             for look in [each.seconds_to_look(at.at[each.source])]
             if look is not None
         ]
+        looks = (each.seconds_to_look(*at.at[each.source]) for each in self.files)
+        waits += [look for look in looks if look is not None]
         return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
@@ -212,6 +240,12 @@ class EpochPlanner:
         known = [each.records_left(at.at[each.source]) for each in self.readings]
         found = [records for records in known if records is not None]
         return sum(found) if found else None
+
+    def files_left(self, at: EpochPositions) -> int | None:
+        """Return the pending files of all sources, None if no source has files."""
+        if not self.files:
+            return None
+        return sum(each.files_left(*at.at[each.source]) for each in self.files)
 
     def note_read(self, records: Mapping[int, int]) -> None:
         """Note how many records the epoch had that was planned last.
@@ -238,6 +272,18 @@ class EpochPlanner:
             self.budgets.spend(reading, records)
             steps.append(_Step(reading, seen.at, end, seen.names, records))
         return steps
+
+    @property
+    def _sources(self) -> tuple[SplitReading | FileReading, ...]:
+        return (*self.readings, *self.files)
+
+    def _take_files(self, at: EpochPositions) -> dict[int, tuple[int, int]]:
+        """Return source id to the position of the first file of the next epoch, and that behind the last."""
+        spans = {}
+        for each in self.files:
+            (first,) = at.at[each.source]
+            spans[each.source] = first, each.advance(first)
+        return spans
 
     def _ranges(self, step: _Step) -> list[tuple[int, Row]]:
         """Return the ranges of a source, each with the number of its task."""

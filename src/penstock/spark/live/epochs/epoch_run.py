@@ -15,7 +15,9 @@ up fails at its record.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
@@ -46,8 +48,10 @@ from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_work import EpochWork
 from penstock.spark.live.epochs.split_readings import split_readings
+from penstock.spark.live.files.epoch_files import EpochFiles
+from penstock.spark.live.files.file_readings import file_readings
 from penstock.spark.live.live_progress import LiveProgress
-from penstock.spark.live.pending_input import PendingRecords
+from penstock.spark.live.pending_input import KnownPendingInput, PendingInput
 from penstock.spark.live.run_bounds import Predecessor, record_done, recorded_outline
 from penstock.spark.savepoints.job_savepoints import JobSavepoints
 from penstock.spark.sources.read_context import Pinned
@@ -79,7 +83,7 @@ class EpochRun:
         self._journal = EpochJournal(job, run)
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
         self._progress = LiveProgress(job.events)
-        self._pending = PendingRecords()
+        self._pending = KnownPendingInput()
         self._work = EpochWork(job.configuration.get(SINGLE_TASK_WORK).total_seconds())
         self._source_records: dict[int, int] = {}
         self._interval = BacklogInterval(job.configuration, job.plan, run)
@@ -99,12 +103,14 @@ class EpochRun:
         newest = self._journal.open()
         with self._confirmations(pinned) as self._confirmed:
             if newest is None:
-                positions = EpochPositions.before(planner.readings)
+                positions = EpochPositions.before(planner.readings, planner.files)
                 self._confirmed.note(positions.by_name())
             else:
                 positions = newest.positions
                 self._take_over(newest)
             if not planner.is_complete(positions) and not self._savepoints.has_stopped:
+                with self._writing():
+                    planner.open(positions)
                 self._loop(planner, positions, pinned)
         self._first_state.end()
         if run.hands_over and not self._savepoints.has_stopped:
@@ -147,41 +153,56 @@ class EpochRun:
             if switched is not None:
                 job.events.publish(switched)
             failpoint("live.started")
-            attempts = EpochAttempts(job, reads, spark, final, stages)
+            files = EpochFiles(reads, planner.files, stages, spark)
+            attempts = EpochAttempts(job, reads, spark, final, stages, files)
             pace = EpochPace(self._interval.seconds)
             while not planner.is_complete(positions) and not self._savepoints.has_stopped:
                 job.check_cancelled()
                 if pace.is_early() or self._is_held(pace):
                     continue
-                request = self._savepoints.next()
                 timer_in = self._timer_in_seconds()
-                ask = partial(
-                    planner.next,
-                    positions,
-                    is_first=self._journal.next_number == 0,
-                    is_due=pace.is_first or (timer_in is not None and timer_in <= 0),
-                    savepoint=None if request is None else request.event,
-                    drains=request is not None and request.drain,
-                )
-                planned = until_cancelled(ask, job.check_cancelled) if planner.may_block else ask()
+                planned = self._plan(planner, positions, pace, timer_in)
                 if planned is None:
                     self._note_pending(planner, positions)
                     pace.idle(planner.seconds_to_next(positions), timer_in)
                     continue
                 pace.begin()
-                left = planner.records_left(planned.after)
+                after = planned.after
+                left = PendingInput(planner.records_left(after), planner.files_left(after))
                 positions = self._epoch(attempts, planned, positions, left)
-                if positions is planned.after:
+                planner.note_recorded(positions)
+                if positions is after:
                     planner.note_read(self._source_records)
+                    files.note_read(self._source_records)
                 pace.interval_seconds = self._interval.seconds
                 self._merge(threads)
+
+    def _plan(
+        self,
+        planner: EpochPlanner,
+        positions: EpochPositions,
+        pace: EpochPace,
+        timer_in_seconds: float | None,
+    ) -> PlannedEpoch | None:
+        """Return the next epoch, None if there is nothing to do."""
+        request = self._savepoints.next()
+        ask = partial(
+            planner.next,
+            positions,
+            is_first=self._journal.next_number == 0,
+            is_due=pace.is_first or (timer_in_seconds is not None and timer_in_seconds <= 0),
+            savepoint=None if request is None else request.event,
+            drains=request is not None and request.drain,
+        )
+        with self._writing():  # file logs
+            return until_cancelled(ask, self._job.check_cancelled) if planner.may_block else ask()
 
     def _epoch(
         self,
         attempts: EpochAttempts,
         planned: PlannedEpoch,
         before: EpochPositions,
-        records_left: int | None,
+        left: PendingInput,
     ) -> EpochPositions:
         """Run and commit one epoch; return the positions at the end of the last recorded one.
 
@@ -189,7 +210,7 @@ class EpochRun:
             attempts: Runs its Spark job.
             planned: The epoch.
             before: The positions before it.
-            records_left: Pending records after it.
+            left: Pending records and files after it.
         """
         job, started = self._job, time.monotonic()
         job.directory.fence()
@@ -207,7 +228,7 @@ class EpochRun:
             raise self._unwritable(cause) from cause
         failpoint("live.recorded")
         commit(job, self._run, recorded)
-        self._pending.note(records_left, self._progress.lag_ms)
+        self._pending.note(left.records, left.files, self._progress.lag_ms)
         self._count(recorded, time.monotonic() - started)
         self._finish(recorded)
         attempts.succeeded()
@@ -224,7 +245,8 @@ class EpochRun:
     def _note_pending(self, planner: EpochPlanner, positions: EpochPositions) -> None:
         """Publish the pending input of an idle run, if it has changed."""
         if planner.may_block:
-            self._pending.note(planner.records_left(positions), self._progress.lag_ms)
+            left = planner.records_left(positions), planner.files_left(positions)
+            self._pending.note(*left, self._progress.lag_ms)
             self._progress.publish_pending(self._pending.current)
 
     def _merge(self, threads: Executor) -> None:
@@ -259,6 +281,14 @@ class EpochRun:
             f"an epoch cannot be recorded in {self._job.directory.path}: {cause}",
             hint="Make room, or make the directory writable, and start again.",
         )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Turn errors of files in the block into ours."""
+        try:
+            yield
+        except OSError as cause:
+            raise self._unwritable(cause) from cause
 
     def _count(self, recorded: RecordedEpoch, seconds: float) -> None:
         """Add an epoch to the report and the metrics, and publish it."""
@@ -301,6 +331,7 @@ class EpochRun:
             job.plan.options.parallelism,
             self._first_state.first_records(),
             self._work,
+            files=file_readings(job, run, pinned),
         )
 
 

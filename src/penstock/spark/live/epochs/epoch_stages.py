@@ -6,6 +6,8 @@ import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+
 from penstock.config.options import STATE_BACKEND
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
@@ -13,10 +15,12 @@ from penstock.spark.driver.run_context import JobContext
 from penstock.spark.live.epochs.epoch_job import Stage, Stages
 from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
+from penstock.spark.live.epochs.file_tasks import AtPartition, FilesTask
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.live.epochs.single_task import SingleTask
 from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.worker.level_zero_tasks import ColumnsTask
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
@@ -72,8 +76,20 @@ class EpochStages:
                 seeds = SeedFiles(paths, operators, options.max_parallelism)
             stages.append(LevelTask(described, str(reads.directory / EPOCHS), seeds))
         *first, last = stages
-        functions: tuple[Stage, ...] = (*first, EndTask(last, job.sinks.task(snapshot)))
+        self._sink = job.sinks.task(snapshot)
+        self._subtask_of_route = subtask_of_route
+        functions: tuple[Stage, ...] = (*first, EndTask(last, self._sink))
         self.all = Stages(functions, SingleTask(functions, self.subtasks), self.subtasks)
+
+    def file_stage(self, columns: ColumnsTask, schema: pa.Schema) -> Stage:
+        """Return the function of stage 0 for the rows of files.
+
+        Args:
+            columns: Feeds them to level 0.
+            schema: Schema of their Arrow batches.
+        """
+        task = FilesTask(columns, schema, self._subtask_of_route)
+        return AtPartition(task if self._levels else EndTask(task, self._sink))
 
     def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:
         """Return the input of each task of level 0.

@@ -17,7 +17,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from pyspark import TaskContext
 
@@ -106,7 +106,7 @@ class StartTask:
     def __call__(self, index: int, inputs: Iterable[bytes]) -> Iterator[bytes]:
         """Run one task whose output is read by level 1."""
         with carrying(), self.memory():
-            yield from _to_next(0, index, self.run(index, inputs), self.subtask_of_route)
+            yield from to_next(0, index, self.run(index, inputs), self.subtask_of_route)
 
     def memory(self) -> AbstractContextManager[None]:
         """Return the context with the settings of the garbage collector."""
@@ -160,7 +160,7 @@ class LevelTask:
         described = self.described
         with carrying(), self.memory():
             rows = self.run(index, frames)
-            yield from _to_next(described.level, index, rows, described.subtask_of_route)
+            yield from to_next(described.level, index, rows, described.subtask_of_route)
 
     def memory(self) -> AbstractContextManager[None]:
         """Return the context with the settings of the garbage collector."""
@@ -224,6 +224,16 @@ class LevelTask:
             ) from cause
 
 
+class LastTask(Protocol):
+    """A task of the last level."""
+
+    def memory(self) -> AbstractContextManager[None]:
+        """Return the context with the settings of the garbage collector."""
+
+    def run(self, index: int, inputs: Iterable[bytes], /) -> Generator[Row, None, None]:
+        """Run one task."""
+
+
 @dataclass(frozen=True, slots=True)
 class EndTask:
     """Runs the last level, and stages its output.
@@ -233,7 +243,7 @@ class EndTask:
         sink: The sinks.
     """
 
-    last: StartTask | LevelTask
+    last: LastTask
     sink: SinkTask
 
     def __call__(self, index: int, arriving: Iterable[bytes]) -> Iterator[bytes]:
@@ -255,7 +265,7 @@ def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Ro
             yield row
 
 
-def _to_next(
+def to_next(
     level: int, task: int, rows: Iterable[Row], subtask_of_route: Mapping[int, int]
 ) -> Iterator[bytes]:
     """Yield partition and frame in turn, and tell every subtask of the next level the attempt."""

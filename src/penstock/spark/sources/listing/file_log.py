@@ -26,6 +26,7 @@ from penstock.wire.atomic_file import (
     remove_temporaries,
 )
 
+_DIGITS = 12
 _MERGED_PARTS = 32
 _MOST_MERGED_FILES = 1 << 16
 """A part with more files is not merged: its JSON is decoded at once."""
@@ -51,7 +52,7 @@ class _Part(NamedTuple):
     last: int
 
     def path(self, directory: Path) -> Path:
-        return directory / f"{self.first:012d}-{self.merges}"
+        return directory / f"{self.first:0{_DIGITS}d}-{self.merges}"
 
 
 class FileLog:
@@ -178,8 +179,8 @@ def _check_complete(directory: Path, files: int, read: int) -> None:
 def _read(directory: Path) -> Iterator[tuple[_Part, list[PinnedFile]]]:
     """Yield the parts in order; parts that are in a merged one are left out."""
     names = [path.name for path in directory.glob("[0-9]*-[0-9]*")]
-    starts = sorted(tuple(map(int, name.split("-"))) for name in names)
-    newest = dict(starts)  # of several parts from one position the one that was merged most often
+    parts = sorted((int(name[:_DIGITS]), int(name[_DIGITS + 1 :])) for name in names)
+    newest = dict(parts)  # of several parts from one position the one that was merged most often
     at = 0
     for first, merges in newest.items():
         if first > at:

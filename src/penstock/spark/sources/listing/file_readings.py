@@ -109,7 +109,13 @@ class PinnedReading(FileReading):
     """Reads files that are known at the start."""
 
     def __init__(
-        self, source: int, caps: FileCaps, files: Mapping[str, tuple[int, int]], *, ends: bool
+        self,
+        source: int,
+        caps: FileCaps,
+        files: Mapping[str, tuple[int, int]],
+        *,
+        ends: bool,
+        order: list[str] | None = None,
     ) -> None:
         """Put the files in order.
 
@@ -118,10 +124,11 @@ class PinnedReading(FileReading):
             caps: How many files an epoch takes.
             files: URI to size and modification time in milliseconds.
             ends: Whether the source ends with this run.
+            order: The URIs in the order of reading; None is by modification time.
         """
         super().__init__(source, caps, ends=ends)
         self._facts = files
-        self._order = reading_order(files)
+        self._order = reading_order(files) if order is None else order
 
     def open(self, at: int) -> None:
         """Do nothing."""

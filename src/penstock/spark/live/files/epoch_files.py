@@ -1,0 +1,191 @@
+"""The files that the epochs of one live run read: what is checked about them, and how Spark reads them.
+
+| a file of an epoch | what happens |
+|---|---|
+| is gone when the epoch begins | an error that names it; put back, it is read |
+| has another size or time than when it got its position | an error that names it |
+| the same, and an earlier driver had planned it | its size must be the same: a copy that was put back has another time |
+| changes while it is read | an error that names it; nothing of the epoch is recorded |
+| has columns that would be lost | an error that names file and column (`file_columns`) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from penstock.connectors.column_positions import by_position
+from penstock.errors import SourceError
+from penstock.graph.endpoints import Source
+from penstock.spark.live.epochs.epoch_job import EpochJob, FileRows, Stage, arrow_schema_of
+from penstock.spark.live.epochs.epoch_stages import EpochStages
+from penstock.spark.live.planned_files import changed_file
+from penstock.spark.sources.file_columns import FileColumns, check_of
+from penstock.spark.sources.file_paths import plain
+from penstock.spark.sources.listing.file_listing import listed_now
+from penstock.spark.sources.listing.file_log import PinnedFile
+from penstock.spark.sources.listing.file_readings import FileReading
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.source_reads import in_tasks
+from penstock.spark.sources.source_row import FilesInLoop
+from penstock.spark.sources.table import files_of, row_of
+from penstock.spark.worker.level_zero_tasks import ColumnsTask
+from penstock.spark.worker.payload import Payload
+
+Facts = tuple[int, int]
+"""Size, and modification time in milliseconds."""
+
+_FIRST_BATCH_RECORDS = 1_000
+_LEAST_BATCH_RECORDS = 64
+_MOST_BATCH_RECORDS = 10_000
+_BATCH_BYTES = 2 << 20
+"""Bytes of files whose records are one Arrow batch. In memory they may be several times as large."""
+
+
+@dataclass(slots=True)
+class _Source:
+    """One source whose rows are in files.
+
+    Attributes:
+        part: Index of its part.
+        described: The part.
+        reading: How it is read.
+        how: Its row in the table of sources.
+        batch_records: Rows of an Arrow batch.
+        schema: Schema of its rows; None before the first epoch with files.
+        stage: Wrapped function of stage 0; None before.
+    """
+
+    part: int
+    described: Source
+    reading: FileReading
+    how: FilesInLoop
+    batch_records: int = _FIRST_BATCH_RECORDS
+    schema: StructType | None = None
+    stage: object = None
+
+
+class EpochFiles:
+    """The files of one live run."""
+
+    def __init__(
+        self,
+        reads: ReadContext,
+        readings: Sequence[FileReading],
+        stages: EpochStages,
+        spark: EpochJob,
+    ) -> None:
+        """Begin before the first epoch.
+
+        Args:
+            reads: Read context of the run.
+            readings: How its files are read.
+            stages: The stages of its epochs.
+            spark: Runs them.
+        """
+        self._reads = reads
+        self._stages = stages
+        self._spark = spark
+        self._payload = Payload.of(reads.program, reads.workers)
+        parts = {source: (part, described) for source, part, described in reads.parts()}
+        self._sources: dict[int, _Source] = {}
+        for reading in readings:
+            part, described = parts[reading.source]
+            how = row_of(described).in_loop
+            assert how is not None, "the engine was chosen for it"
+            self._sources[reading.source] = _Source(part, described, reading, how)
+        self._read: dict[str, Facts] = {}
+        self._bytes: dict[int, int] = {}
+
+    def rows(self, planned: Mapping[int, tuple[int, int]]) -> list[FileRows]:
+        """Return the rows of the files of an epoch, after checking the files.
+
+        Args:
+            planned: Source id to the first position, and that behind the last.
+
+        Raises:
+            SourceError: A file is missing, has changed, or has columns that would be lost.
+        """
+        self._read, self._bytes = {}, {}
+        return [self._rows(key, self._files(key, *span)) for key, span in planned.items()]
+
+    def check_again(self) -> None:
+        """Refuse an epoch whose files changed while it ran.
+
+        A file that has disappeared since was read before.
+
+        Raises:
+            SourceError: A file has changed; the error names it.
+        """
+        for uri, before in self._read.items():
+            now = listed_now(self._reads.session, plain(uri))
+            if now is not None and (after := (now[2], now[0])) != before:
+                raise changed_file(uri, "while it was read", before, after)
+
+    def note_read(self, records: Mapping[int, int]) -> None:
+        """Note how many records the sources had in the epoch whose files `rows` got last."""
+        for key, size in self._bytes.items():
+            fitting = _BATCH_BYTES * records.get(key, 0) // max(size, 1)
+            most = max(_LEAST_BATCH_RECORDS, min(fitting, _MOST_BATCH_RECORDS))
+            self._sources[key].batch_records = most
+
+    def _files(self, key: int, first: int, last: int) -> list[str]:
+        """Return the URIs of files, after comparing them with what was planned."""
+        reading = self._sources[key].reading
+        files = reading.files(first, last)
+        for position, file in enumerate(files, first):
+            self._read[file.uri] = self._compared(
+                key, file, is_pinned_here=reading.is_pinned_here(position)
+            )
+        self._bytes[key] = sum(file.size for file in files)
+        return [file.uri for file in files]
+
+    def _compared(self, key: int, file: PinnedFile, *, is_pinned_here: bool) -> Facts:
+        source = self._reads.plan.source(key)
+        name = plain(file.uri)
+        now = listed_now(self._reads.session, name)
+        if now is None:
+            raise SourceError(
+                f"{name} is gone: an epoch of {source.name!r} was planned with it, and it was not read",
+                hint="Bring the file back and start the same command again.",
+                origin=source.origin,
+            )
+        after, before = (now[2], now[0]), (file.size, file.time_ms)
+        if after[0] != before[0] or (is_pinned_here and after != before):
+            when = f"after an epoch of {source.name!r} was planned with it"
+            raise changed_file(file.uri, when, before, after)
+        return after
+
+    def _rows(self, key: int, uris: list[str]) -> FileRows:
+        source = self._sources[key]
+        if source.schema is None:
+            decide = source.how.schema
+            source.schema = decide(self._reads, key, source.part, source.described, uris)
+            source.stage = self._spark.wrap(self._stage(key, source, uris))
+        described = files_of(source.described)
+        if described is not None and not described.is_bounded and check_of(described) is not None:
+            origin = self._reads.plan.source(key).origin
+            FileColumns(self._reads.session, described, source.schema, origin).check(uris)
+        rows = partial(self._frame, key, source, uris)
+        return FileRows(rows, source.stage, source.batch_records)
+
+    def _frame(self, key: int, source: _Source, uris: list[str]) -> DataFrame:
+        frame: DataFrame = by_position(in_tasks(self._reads, key, self._named(source, uris)))
+        return frame
+
+    def _named(self, source: _Source, uris: list[str]) -> DataFrame:
+        """Return the rows of files, with the names of their columns."""
+        assert source.schema is not None, "it is decided before"
+        return source.how.rows(self._reads, source.described, source.schema, uris)
+
+    def _stage(self, key: int, source: _Source, uris: list[str]) -> Stage:
+        named = self._named(source, uris)
+        is_value = row_of(source.described).is_value(source.described)
+        names = None if is_value else tuple(named.columns)
+        attempt = self._reads.attempt
+        columns = ColumnsTask(self._payload, key, is_value, None, names, attempt)
+        return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))

@@ -1,0 +1,140 @@
+"""Reads files in a loop of epochs: Spark's batch reader gets the files of an epoch by their names.
+
+The columns are those of the first epoch with files. Spark derives columns from names of directories (`day=7`)
+for each epoch anew, so one epoch might have them and the next not, or with another type: all epochs are read
+with the schema of the first one. Files of directories with other partitions are read beside each other, because
+Spark leaves out files that are in none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial, reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from penstock.connectors.column_positions import chosen
+from penstock.connectors.files.file_source import FileSource
+from penstock.errors import DecodeError, StateError
+from penstock.spark.sources.file_options import reader_options
+from penstock.spark.sources.file_paths import (
+    base_path,
+    has_glob,
+    is_literal,
+    load_path,
+    local_path,
+    plain,
+)
+from penstock.spark.sources.file_reads import row_schema
+from penstock.spark.sources.listing.file_listing import list_files, listed_now
+from penstock.spark.sources.listing.file_log import FileLog
+from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, PinnedReading
+from penstock.spark.sources.pinned_files import declared_schema
+from penstock.spark.sources.read_context import ReadContext
+from penstock.spark.sources.source_row import LoopContext, file_log_directory
+from penstock.wire.atomic_file import read_verified, write_verified
+
+_LOCAL_PAUSE_SECONDS = 0.02
+_REMOTE_PAUSE_SECONDS = 1.0
+"""Least time between two listings; object stores charge for each."""
+
+_SCHEMA = "schema.json"
+
+
+def pinned_reading(context: LoopContext, part: FileSource) -> FileReading:
+    """Begin to read the pinned files."""
+    del part
+    files = context.pinned.files[context.source, context.part].files
+    return PinnedReading(context.source, context.caps, files, ends=context.ends)
+
+
+def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
+    """Begin to read the files of a path as they appear, but those that were read before the run."""
+    log = FileLog(file_log_directory(context.directory, context.source), context.fence)
+    for (source, _), read in context.earlier.items():
+        if source == context.source:
+            log.known.add(read.files)
+    is_local = local_path(part.path) is not None
+    return ListedReading(
+        context.source,
+        context.caps,
+        log,
+        partial(list_files, context.session, part),
+        partial(listed_now, context.session),
+        _LOCAL_PAUSE_SECONDS if is_local else _REMOTE_PAUSE_SECONDS,
+    )
+
+
+def pinned_schema(
+    context: ReadContext, source: int, part: int, described: FileSource, uris: Sequence[str]
+) -> StructType:
+    """Return the schema with which the files were pinned."""
+    del described, uris
+    return StructType.fromJson(json.loads(context.pinned.files[source, part].schema))
+
+
+def fixed_schema(
+    context: ReadContext, source: int, part: int, described: FileSource, uris: Sequence[str]
+) -> StructType:
+    """Return the schema that the run began with, which is decided and recorded if there is none.
+
+    Raises:
+        SourceError: It is unknown.
+        StateError: The record is damaged.
+        OSError: It cannot be recorded.
+    """
+    path = file_log_directory(context.directory, source) / _SCHEMA
+    if path.exists():
+        try:
+            return StructType.fromJson(read_verified(path))
+        except DecodeError as cause:
+            raise StateError(cause.problem, hint=cause.hint) from cause
+    schema = row_schema(context, source, part, described)
+    if declared_schema(described) is not None:
+        schema = _loaded(context, described, schema, uris).schema  # also the partitions
+    write_verified(path, schema.jsonValue(), context.fence)
+    return schema
+
+
+def rows_of_files(
+    context: ReadContext, described: FileSource, schema: StructType, uris: Sequence[str]
+) -> DataFrame:
+    """Return the rows of files, with the columns of a schema."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for uri in uris:
+        groups.setdefault(_partitions(described, uri), []).append(uri)
+    frames = [_loaded(context, described, schema, group) for group in groups.values()]
+    return reduce(
+        DataFrame.union,
+        [
+            frame if frame.schema.names == schema.names else chosen(frame, schema.names)
+            for frame in frames
+        ],
+    )
+
+
+def _loaded(
+    context: ReadContext, described: FileSource, schema: StructType, uris: Sequence[str]
+) -> DataFrame:
+    """Return what Spark reads, which may have more columns than the schema, in another order."""
+    options = _base_of(described, uris) | reader_options(described)
+    reader = context.session.read.format(described.format).options(**options).schema(schema)
+    return reader.load([load_path(uri) for uri in uris])
+
+
+def _base_of(described: FileSource, uris: Sequence[str]) -> dict[str, str]:
+    """Return the option with which names of directories give partition columns, as for history."""
+    if local_path(described.path) is not None:
+        return base_path(described.path) if is_literal(described.path) else {}
+    is_file = len(uris) == 1 and plain(uris[0]) == described.path.rstrip("/")
+    return {} if is_file or has_glob(described.path) else {"basePath": described.path}
+
+
+def _partitions(described: FileSource, uri: str) -> tuple[str, ...]:
+    """Return the names of the partition columns of a file."""
+    here = local_path(described.path)
+    root = described.path if here is None else f"file:{here}"
+    below = plain(uri).removeprefix(root).split("/")[:-1]
+    return tuple(name.partition("=")[0] for name in below if "=" in name)
