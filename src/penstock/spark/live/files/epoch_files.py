@@ -90,7 +90,6 @@ class EpochFiles:
         self._reads = reads
         self._stages = stages
         self._spark = spark
-        self._payload = Payload.of(reads.program, reads.workers)
         parts = {source: (part, described) for source, part, described in reads.parts()}
         self._sources: dict[int, _Source] = {}
         for reading in readings:
@@ -186,6 +185,6 @@ class EpochFiles:
         named = self._named(source, uris)
         is_value = row_of(source.described).is_value(source.described)
         names = None if is_value else tuple(named.columns)
-        attempt = self._reads.attempt
-        columns = ColumnsTask(self._payload, key, is_value, None, names, attempt)
+        payload = Payload.of(self._reads.program, self._reads.workers)
+        columns = ColumnsTask(payload, key, is_value, None, names, self._reads.attempt)
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))
