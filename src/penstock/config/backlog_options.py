@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.config.option import ConfigOption, Limit, one_of
-from penstock.config.parse import DURATION, INTEGER, Parser
+from penstock.config.parse import DURATION, INTEGER, NUMBER, Parser
 
 WATERMARK_LAG_THRESHOLD: ConfigOption[timedelta | None] = ConfigOption(
     key="pipeline.backlog.watermark-lag-threshold",
@@ -31,6 +31,19 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     check=one_of("all", "latest"),
 )
 
+BACKLOG_SHARE: ConfigOption[float] = ConfigOption(
+    key="execution.backlog.share",
+    parse=NUMBER,
+    default=0.5,
+    description=(
+        "Share of the records of a micro-batch that history gets while it is read in the same live run as live "
+        "input. The live input has the rest, so a greater share reads history sooner and makes live results "
+        "later. A micro-batch then has room for `execution.live.max-records-per-batch` records per source. What "
+        "live input leaves of its part stays free."
+    ),
+    check=Limit("must be more than 0 and less than 1", lambda value: 0 < value < 1),
+)
+
 CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     key="execution.live.catch-up-factor",
     parse=INTEGER,
@@ -49,5 +62,6 @@ CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
 BACKLOG_OPTIONS: tuple[ConfigOption[Any], ...] = (
     WATERMARK_LAG_THRESHOLD,
     BACKLOG_OUTPUT,
+    BACKLOG_SHARE,
     CATCH_UP_FACTOR,
 )

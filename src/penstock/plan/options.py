@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from penstock.config.backlog_options import BACKLOG_OUTPUT
+from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE
 from penstock.config.batch_options import BATCH_COMBINE
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
@@ -63,6 +63,7 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         latency_history=configuration.get(LATENCY_HISTORY_SIZE),
         sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
         backlog_lag_ms=backlog_lag_ms(configuration),
+        backlog_share=configuration.get(BACKLOG_SHARE),
         combines=configuration.get(BATCH_COMBINE),
         makes_uids=configuration.get(AUTO_UIDS),
         live_engine=LiveEngine(configuration.get(LIVE_ENGINE)),

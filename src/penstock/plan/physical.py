@@ -50,8 +50,9 @@ class PlanOptions:
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
         live_engine: `execution.live.engine`.
-        pipelines_apart: Parts of the job that share no operator have runs of their own; False is the
-            layout of jobs that an earlier version began.
+        pipelines_apart: Parts of the job that share no operator have runs of their own, and a live input does
+            not wait for history beside it; False is the layout of jobs that an earlier version began.
+        backlog_share: `execution.backlog.share`.
     """
 
     mode: RuntimeExecutionMode
@@ -81,6 +82,7 @@ class PlanOptions:
     makes_uids: bool = True
     live_engine: LiveEngine = LiveEngine.JOBS
     pipelines_apart: bool = True
+    backlog_share: float = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,8 @@ class Reading:
 
     Attributes:
         source: Id of the source.
-        parts: Indexes of the parts, in order; all are bounded, except the last one if it is alone.
+        parts: Indexes of the parts, in order; all but the last of the source are bounded. A batch run reads
+            them all, a live run each from the end of the one before.
         ends: Whether the run reaches the source's end of input.
     """
 
@@ -279,13 +282,14 @@ class PhysicalPlan:
     def backlog_sources(self, run: RunPlan) -> frozenset[int]:
         """Return the sources that process backlog while a run reads them (FLIP-309).
 
-        A source does while it has further parts. Results of the bounded region are always backlog
-        (FLIP-331 §5.3).
+        A source does while it has further parts; in a live run that reads several of them, at its begin.
+        Results of the bounded region are always backlog (FLIP-331 §5.3).
         """
+        at = 0 if run.kind is RunKind.LIVE else -1
         return frozenset(
             reading.source
             for reading in run.readings
-            if reading.parts[-1] < len(self.source(reading.source).parts) - 1
+            if reading.parts[at] < len(self.source(reading.source).parts) - 1
             or self.source(reading.source).parts[0].gives_results
         )
 

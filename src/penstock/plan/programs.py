@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from penstock.graph.endpoints import Source
 from penstock.plan.compat.code_digest import code_digest
@@ -28,7 +29,7 @@ def programs_of(
     max_frame_records: int,
     handed: HandOver,
     job_parameters: dict[str, str],
-    open_splits: Mapping[int, int] | None = None,
+    open_splits: Mapping[int, Sequence[int]] | None = None,
 ) -> tuple[LevelProgram, ...]:
     """Return one program per level.
 
@@ -40,11 +41,13 @@ def programs_of(
         max_frame_records: Records per frame.
         handed: Hand-over of the previous run.
         job_parameters: Global job parameters.
-        open_splits: Source id to the number of its splits with records left in a live run, after
+        open_splits: Source id to the number of splits with records left of each part in a live run, after
             pinning. Of other sources it takes all splits.
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
+    behind = {source for source, splits in (open_splits or {}).items() if _is_behind(splits)}
+    settings = replace(settings, backlog_sources=settings.backlog_sources - behind)
     region = with_folds(plan, run, region_of(plan, run))
     return tuple(
         _program(
@@ -59,6 +62,11 @@ def programs_of(
         )
         for level in region.levels
     )
+
+
+def _is_behind(splits: Sequence[int]) -> bool:
+    """Return whether a source of several parts has nothing left of those before the last."""
+    return len(splits) > 1 and not any(splits[:-1])
 
 
 def _settings(

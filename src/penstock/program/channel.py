@@ -40,12 +40,18 @@ class WatermarkGroup:
         idle_ms: Time without records after which a split is idle; None is never.
         may_grow: Whether splits are added. Those are numbered from `splits` on, and the group waits for
             none of them before its first watermark.
+        later: `splits` and `may_grow` of each further part that the source has in the same run.
     """
 
     group: int
     splits: int
     idle_ms: int | None = None
     may_grow: bool = False
+    later: tuple[tuple[int, bool], ...] = ()
+
+    def of_part(self, part: int) -> tuple[int, bool]:
+        """Return `splits` and `may_grow` of a part, counted from the first one of the run."""
+        return ((self.splits, self.may_grow), *self.later)[part]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +23,7 @@ from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
 from penstock.testing.live_input import LiveInput
 from penstock.testing.live_run import run_live
-from penstock.testing.logs import Logs
-from penstock.testing.readings import splits_of
+from penstock.testing.readings import Piece, splits_of
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
 
@@ -145,7 +145,7 @@ class _Job:
 
     def _run_one(self, run: RunPlan, stage: InProcessSinkStage) -> None:
         pieces = list(splits_of(self._plan, run))
-        programs = self._programs(run, Logs(self._plan, run, pieces).splits)
+        programs = self._programs(run, _splits_of_logs(self._plan, run, pieces))
         if run.kind is RunKind.BATCH:
             run_batch(self._plan, run, programs, self._schedule, stage, pieces)
             return
@@ -159,7 +159,9 @@ class _Job:
             first_batch=self._results.micro_batches,
         )
 
-    def _programs(self, run: RunPlan, splits: Mapping[int, int]) -> tuple[LevelProgram, ...]:
+    def _programs(
+        self, run: RunPlan, splits: Mapping[int, Sequence[int]]
+    ) -> tuple[LevelProgram, ...]:
         return programs_of(
             self._plan,
             run,
@@ -169,6 +171,19 @@ class _Job:
             job_parameters=self._parameters,
             open_splits=splits,
         )
+
+
+def _splits_of_logs(
+    plan: PhysicalPlan, run: RunPlan, pieces: Sequence[Piece]
+) -> dict[int, tuple[int, ...]]:
+    """Return source id to the number of splits of each part, of sources that look splits up."""
+    counts = Counter((piece.source_id, piece.part_number) for piece in pieces)
+    found = {}
+    for reading in run.readings:
+        parts = [plan.source(reading.source).parts[part].as_split for part in reading.parts]
+        if any(part is not None and part.is_log for part in parts):
+            found[reading.source] = tuple(counts[reading.source, part] for part in reading.parts)
+    return found
 
 
 def _without_stored_results(plan: PhysicalPlan, results: Results) -> Results:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from penstock.errors import SourceError
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -12,8 +12,23 @@ from penstock.testing.readings import Piece
 from penstock.testing.schedule import Schedule
 
 
+@dataclass(frozen=True, slots=True)
+class TakenInput:
+    """The input of a micro-batch.
+
+    Attributes:
+        pieces: The positions to read.
+        next_parts: Sources that go on with their next part behind it.
+        ending: Sources that end with it.
+    """
+
+    pieces: tuple[Piece, ...]
+    next_parts: tuple[int, ...]
+    ending: tuple[int, ...]
+
+
 class LiveInput:
-    """The remaining input, and the sources that have ended."""
+    """The remaining input, the parts that sources read, and the sources that have ended."""
 
     def __init__(
         self, plan: PhysicalPlan, run: RunPlan, pieces: Sequence[Piece], schedule: Schedule
@@ -37,6 +52,7 @@ class LiveInput:
         if self._waits:
             self._ends -= self._logs.unbounded
         self._ended: set[int] = set()
+        self._parts = {reading.source: list(reading.parts) for reading in run.readings}
         self._has_looked = not self._logs.unbounded
         if schedule.stop_after is None and any(piece.end is None for piece in self._left):
             raise SourceError(
@@ -48,20 +64,25 @@ class LiveInput:
     def are_done(self) -> bool:
         """Whether all input is read, and all ends are sent."""
         is_read = self._has_looked and not self._left and self._ended == self._ends
-        return is_read and not self._waits
+        in_last_part = all(len(parts) == 1 for parts in self._parts.values())
+        return is_read and in_last_part and not self._waits
 
-    def take(self, size: int) -> tuple[list[Piece], list[int]]:
-        """Return up to `size` positions of every split, and the sources that end now.
+    def take(self, size: int) -> TakenInput:
+        """Return up to `size` positions of every split of the current parts.
 
         A source ends in the micro-batch after its last record.
         """
         self._left = self._logs.grown(self._left, self._ended)
         self._has_looked = not self._left or not self._logs.unbounded
         open_sources = {piece.source_id for piece in self._left}
+        open_sources |= {source for source, parts in self._parts.items() if len(parts) > 1}
         ending = sorted(self._ends - self._ended - open_sources)
         self._ended.update(ending)
         taken, left = [], []
         for piece in self._left:
+            if piece.part_number != self._parts[piece.source_id][0]:
+                left.append(piece)
+                continue
             until = piece.start + size * piece.unit
             if piece.end is not None and until >= piece.end:
                 taken.append(piece)
@@ -70,8 +91,20 @@ class LiveInput:
             if size:
                 taken.append(replace(piece, end=until, finished=False))
         self._left = left
-        return taken, ending
+        return TakenInput(tuple(taken), tuple(self._begin_next_parts()), tuple(ending))
+
+    def _begin_next_parts(self) -> list[int]:
+        """Leave the parts of which nothing is left, and return their sources."""
+        left = {(piece.source_id, piece.part_number) for piece in self._left}
+        found = [
+            source
+            for source, parts in self._parts.items()
+            if len(parts) > 1 and (source, parts[0]) not in left
+        ]
+        for source in found:
+            self._parts[source].pop(0)
+        return found
 
     def confirm(self) -> None:
         """Tell logs what was committed."""
-        self._logs.confirm(self._left)
+        self._logs.confirm(self._left, {source: parts[0] for source, parts in self._parts.items()})

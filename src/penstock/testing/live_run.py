@@ -215,20 +215,23 @@ class _LevelZero:
         """Read the next micro-batch."""
         if batch.hand_over:
             return []
-        pieces, ending = sources.take(self._schedule.batch_size(batch.number))
+        taken = sources.take(self._schedule.batch_size(batch.number))
+        events = taken.next_parts or taken.ending
         rows: list[Row] = []
         for task in range(tasks):
             own = [
                 piece
-                for number, piece in enumerate(pieces)
+                for number, piece in enumerate(taken.pieces)
                 if number % (piece.tasks or tasks) == task
             ]
-            if not own and not (ending and task == 0):
+            if not own and not (events and task == 0):
                 continue
             level = self._of(batch.number % self._schedule.workers, task)
             for piece in own:
                 piece.feed(level, self._schedule.frame_records)
-            for source in ending if task == 0 else ():
+            for source in taken.next_parts if task == 0 else ():
+                level.begin_next_part(source)
+            for source in taken.ending if task == 0 else ():
                 level.end_source(source)
             level.end_batch()
             rows += level.take_output()

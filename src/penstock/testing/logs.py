@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -121,13 +121,8 @@ class Logs:
         return [
             next((log.measured(piece) for log in self._logs if log.owns(piece)), piece)
             for piece in pieces
-            if piece.source_id not in self.unbounded
+            if not any(log.owns(piece) for log in self._logs if not log.source.is_bounded)
         ]
-
-    @property
-    def splits(self) -> dict[int, int]:
-        """Source id to number of splits."""
-        return {log.source_id: len(log.until) for log in self._logs}
 
     def grown(self, left: list[Piece], ended: Collection[int]) -> list[Piece]:
         """Return the pieces that are left, with what was added to unbounded logs since.
@@ -145,14 +140,16 @@ class Logs:
                 left = others + log.grown(left)
         return left
 
-    def confirm(self, left: Sequence[Piece]) -> None:
+    def confirm(self, left: Sequence[Piece], reached: Mapping[int, int]) -> None:
         """Tell the logs what was read and committed. A failure fails the run, unlike on Spark.
 
         Args:
             left: What is left to be read.
+            reached: Source id to the index of the part that it reads.
 
         Raises:
             SourceError: A log failed.
         """
         for log in self._logs:
-            log.source.exact_confirm(log.positions(left))
+            if log.part_number <= reached[log.source_id]:
+                log.source.exact_confirm(log.positions(left))

@@ -59,7 +59,17 @@ class EndOfInput:
     group: int
 
 
-ControlElement = Watermark | WatermarkStatus | EndOfInput
+@dataclass(frozen=True, slots=True)
+class NextPart:
+    """A source has been read to the end of one of its parts, and goes on with the next.
+
+    It takes effect behind all other elements of its micro-batch: split numbers begin anew.
+    """
+
+    group: int
+
+
+ControlElement = Watermark | WatermarkStatus | EndOfInput | NextPart
 """Elements that change the watermark of a channel."""
 
 

@@ -3,7 +3,7 @@
 | mode | interval-during-backlog | runs of a pipeline |
 |---|---|---|
 | BATCH | any | one batch run over everything |
-| STREAMING | unset or > 0 | live runs only: one per part of a hybrid source |
+| STREAMING | unset or > 0 | live runs only, see `plan.phases.live_runs` |
 | STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
 
 A bounded region (`plan.phases.bounded_region`) is a pipeline of one batch run in STREAMING mode.
@@ -15,8 +15,9 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
-from penstock.plan.phases.bounded_region import RESULTS_RUN, end_of_stream_operators
+from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.edges import sources_of
+from penstock.plan.phases.live_runs import Runs, live_runs
 from penstock.plan.physical import (
     Decision,
     PhysicalPlan,
@@ -67,10 +68,7 @@ def choose_runs(plan: PhysicalPlan) -> PhysicalPlan:
     return plan
 
 
-_Runs = tuple[list[RunPlan], list[Decision]]
-
-
-def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> _Runs:
+def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> Runs:
     """Return the runs of a pipeline, and why."""
     first = len(plan.runs)
     sources = [plan.source(source) for source in pipeline.sources]
@@ -93,12 +91,12 @@ def _runs_of(plan: PhysicalPlan, pipeline: PipelinePlan) -> _Runs:
         )
     else:
         return _history_then_live(plan, first, results, left)
-    return _live_only(plan, first, results, left, reason)
+    return live_runs(plan, first, results, left, reason)
 
 
 def _history_then_live(
     plan: PhysicalPlan, first: int, results: list[SourcePlan], left: list[SourcePlan]
-) -> _Runs:
+) -> Runs:
     history = RunPlan(
         first,
         "history",
@@ -147,7 +145,7 @@ def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
     )
 
 
-def _bounded_region(plan: PhysicalPlan, first: int, sources: list[SourcePlan]) -> _Runs:
+def _bounded_region(plan: PhysicalPlan, first: int, sources: list[SourcePlan]) -> Runs:
     """Return the batch run of a bounded region."""
     run = RunPlan(
         first,
@@ -165,52 +163,6 @@ def _bounded_region(plan: PhysicalPlan, first: int, sources: list[SourcePlan]) -
     )
     reason = f"{operators} answers only at the end of its input, which has one"
     return [run], [Decision(f"run {first} (bounded)", "batch", reason)]
-
-
-def _live_only(
-    plan: PhysicalPlan,
-    first: int,
-    results: list[SourcePlan],
-    left: list[SourcePlan],
-    reason: str,
-) -> _Runs:
-    """Plan one live run per part, aligned at the end: a source with fewer parts starts later.
-
-    A run reads one part of a source only, because reading two at a time would lose the order per
-    key. The results of the bounded region, which are backlog, have a separate run before.
-    """
-    runs: list[RunPlan] = []
-    decisions: list[Decision] = []
-    if results:
-        kind = RunKind.BATCH if plan.options.backlog_as_batch else RunKind.LIVE
-        read = tuple(Reading(source.id, (0,), ends=True) for source in results)
-        runs.append(
-            RunPlan(first, RESULTS_RUN, kind, read, final_results_only=False, hands_over=True)
-        )
-        reason_first = "what reads the results has all of them before other records"
-        name = f"run {first} ({RESULTS_RUN})"
-        decisions.append(Decision(name, kind.name.lower(), reason_first))
-    count = max((len(source.parts) for source in left), default=1)
-    for index in range(count):
-        readings = []
-        for source in left:
-            part = index - (count - len(source.parts))
-            if part >= 0:
-                last = part == len(source.parts) - 1
-                ends = last and source.parts[-1].is_bounded
-                readings.append(Reading(source.id, (part,), ends=ends))
-        is_last = index == count - 1
-        run = RunPlan(
-            first + len(runs),
-            "live" if is_last else "history",
-            RunKind.LIVE,
-            tuple(readings),
-            final_results_only=False,
-            hands_over=not is_last,
-        )
-        runs.append(run)
-        decisions.append(Decision(f"run {run.index} ({run.name})", "live", reason))
-    return runs, decisions
 
 
 def _id(source: SourcePlan) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.program.run_settings import RunKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +38,9 @@ def tasks_reading(plan: PhysicalPlan, source: int) -> int | None:
 def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
     """Return the groups of a run, in order of reading.
 
-    Only split sources share tasks, because rows of files are no ranges of positions. The parts of a
-    hybrid source do not share tasks: they are read one after the other, and tasks are numbered in
-    order of reading.
+    Only split sources share tasks, because rows of files are no ranges of positions. In a batch run the
+    parts of a hybrid source do not share tasks: they are read one after the other, and tasks are
+    numbered in order of reading. In a live run the same tasks read one part, later the next.
     """
     shared: dict[int, list[tuple[int, int]]] = {}
     groups: list[tuple[list[tuple[int, int]], int | None]] = []
@@ -48,7 +49,8 @@ def task_groups(plan: PhysicalPlan, run: RunPlan) -> tuple[TaskGroup, ...]:
         for part in reading.parts:
             member = (reading.source, part)
             is_split = plan.source(reading.source).parts[part].as_split is not None
-            if tasks is None or not is_split or len(reading.parts) > 1:
+            are_apart = run.kind is RunKind.BATCH and len(reading.parts) > 1
+            if tasks is None or not is_split or are_apart:
                 groups.append(([member], tasks))
             elif tasks in shared:
                 shared[tasks].append(member)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from penstock.graph.endpoints import Source
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import ChannelSpec, WatermarkGroup
@@ -17,7 +18,7 @@ def watermark_groups(
     run: RunPlan,
     channel: ChannelSpec,
     parallelism: int,
-    open_splits: Mapping[int, int] | None,
+    open_splits: Mapping[int, Sequence[int]] | None,
 ) -> tuple[WatermarkGroup, ...]:
     """Return the groups a channel waits for: its sources, or the subtasks of its level.
 
@@ -36,17 +37,29 @@ def watermark_groups(
     parts = {reading.source: reading.parts for reading in run.readings}
     groups = []
     for source_id in channel.sources:
-        splits, may_grow = 0, False
+        splits = [(0, False)]
         if run.kind is RunKind.LIVE and source_id in parts:
-            part = plan.source(source_id).parts[parts[source_id][0]]
-            may_grow = part.as_split is not None and part.as_split.is_log and not part.is_bounded
-            if open_splits is not None and source_id in open_splits:
-                splits = open_splits[source_id]
-            elif part.as_split is not None:
-                splits = len(part.as_split.exact_start(plan.options.parallelism).ranges)
+            read = [plan.source(source_id).parts[part] for part in parts[source_id]]
+            opened = (open_splits or {}).get(source_id)
+            splits = [
+                (_splits(plan, part) if opened is None else opened[number], _may_grow(part))
+                for number, part in enumerate(read)
+            ]
         idle_ms = _idle_ms(plan, source_id, channel.id)
-        groups.append(WatermarkGroup(source_id, splits, idle_ms, may_grow))
+        (count, may_grow), *later = splits
+        groups.append(WatermarkGroup(source_id, count, idle_ms, may_grow, tuple(later)))
     return tuple(groups)
+
+
+def _may_grow(part: Source) -> bool:
+    return part.as_split is not None and part.as_split.is_log and not part.is_bounded
+
+
+def _splits(plan: PhysicalPlan, part: Source) -> int:
+    """Return the number of splits of a part that is not pinned; 0 if it is not fixed."""
+    if part.as_split is None:
+        return 0
+    return len(part.as_split.exact_start(plan.options.parallelism).ranges)
 
 
 def _idle_ms(plan: PhysicalPlan, source: int, channel: int) -> int | None:

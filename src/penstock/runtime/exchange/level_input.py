@@ -12,7 +12,7 @@ from penstock.errors import StateError
 from penstock.program.level import LevelProgram
 from penstock.program.partitioning import StreamPartitioner
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
-from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement
+from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement, NextPart
 from penstock.wire.frame import (
     FrameHeader,
     FrameKind,
@@ -98,14 +98,16 @@ class LevelInput:
         return self._latency
 
     def control(self) -> list[tuple[int, ControlElement]]:
-        """Return (channel, element) pairs in order of writing."""
+        """Return (channel, element) pairs in order of writing, those about the next part at the end."""
         self._control.sort(key=_header)
-        return [
+        found = [
             (header.channel, element)
             for header, frame in self._control
             for element in load_payload(frame)
             if type(element) is not BacklogStatus
         ]
+        found.sort(key=lambda pair: type(pair[1]) is NextPart)  # stable: tasks have no order
+        return found
 
     def statuses(self) -> list[tuple[int, BacklogStatus]]:
         """Return the backlog statuses of subtasks as (channel, status), in order."""

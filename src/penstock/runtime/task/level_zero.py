@@ -25,7 +25,13 @@ from penstock.runtime.task.report import Report, encode_report
 from penstock.runtime.task.shared_function import with_shared_functions
 from penstock.state.level_state import NO_STATE
 from penstock.state.schema.evolution import wall_clock_ms
-from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput
+from penstock.wire.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
+    ControlElement,
+    EndOfInput,
+    NextPart,
+)
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
 from penstock.wire.row_columns import rows_of
 
@@ -190,9 +196,16 @@ class LevelZero:
         It opens no functions, because the task need not read the source.
         """
         self._marks[source] = MIN_TIMESTAMP
+        self._tell(source, EndOfInput(source))
+
+    def begin_next_part(self, source: int) -> None:
+        """Tell every receiver that `source` goes on with its next part, behind this micro-batch."""
+        self._tell(source, NextPart(source))
+
+    def _tell(self, source: int, element: ControlElement) -> None:
         for writer in self._chain(source, opens=False).fed:
             if not writer.is_to_sink:
-                writer.send_control((EndOfInput(source),))
+                writer.send_control((element,))
 
     def signal(self, levels: int, word: bytes) -> None:
         """Send a signal to every subtask of every later level."""

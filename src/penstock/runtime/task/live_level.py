@@ -32,7 +32,7 @@ from penstock.state.log.blob import key_group_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.wire.canonical.key_groups import KeyGroups
-from penstock.wire.elements import MAX_WATERMARK, BacklogStatus, ControlElement
+from penstock.wire.elements import MAX_WATERMARK, BacklogStatus, ControlElement, NextPart
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload
 
 
@@ -154,6 +154,8 @@ class LiveLevel:
         self._feed(arrived)
         for channel, element in elements:
             self._watermarks.accept(channel, element)
+            if self._backlog is not None and isinstance(element, NextPart):
+                self._backlog.begin_part(channel, element.group, self._watermarks)
         if ends:
             self._watermarks.detect_idleness()
         if ends and self._backlog is not None:

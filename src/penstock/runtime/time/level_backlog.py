@@ -3,8 +3,8 @@
 For channels of level 0 the receiver derives it from the following facts, so it is neither sent nor
 stored:
 
-    the run reads a part of the source before its last one,            in backlog
-    or results of the bounded region                                   until the end of the run
+    the run reads a part of the source before its last one,            in backlog until the last part
+    or results of the bounded region                                   or the end of the run
     the watermark lags more than the threshold                         until it once does not
     otherwise                                                          not in backlog
 
@@ -69,13 +69,20 @@ class LevelBacklog:
         for channel, groups in self._statuses.items():
             if channel not in watermarks.from_sources:
                 continue
+            behind = watermarks.behind_history(channel)
             for source, (mark, idle) in watermarks.of_groups(channel).items():
+                in_parts = source in self._settings.backlog_sources and source not in behind
                 if mark == MAX_WATERMARK or groups[source] is False:
                     groups[source] = False
-                elif source not in self._settings.backlog_sources and threshold is not None:
+                elif not in_parts and threshold is not None:
                     known = mark != MIN_TIMESTAMP
                     lags = known and now_ms - mark > threshold and not idle
                     groups[source] = lags if known or idle else groups[source]
+
+    def begin_part(self, channel: int, source: int, watermarks: LevelWatermarks) -> None:
+        """Note that a source goes on with its next part; behind its history it may lag, or is live."""
+        if source in watermarks.behind_history(channel):
+            self._statuses[channel][source] = self._without_parts(source)
 
     def end(self) -> None:
         """End the backlog of all sources, at the end of the run that reads history."""
@@ -93,7 +100,9 @@ class LevelBacklog:
     def _at_first(self, group: int, spec: ChannelSpec) -> bool | None:
         if spec.source_level > 0:
             return None
-        if group in self._settings.backlog_sources:
-            return True
+        return True if group in self._settings.backlog_sources else self._without_parts(group)
+
+    def _without_parts(self, source: int) -> bool | None:
+        """Return the first status of a source that reads its last part; None depends on its watermark."""
         lag_counts = self._settings.kind is RunKind.LIVE and self._settings.backlog_lag_ms
-        return None if lag_counts and group in self._settings.timed_sources else False
+        return None if lag_counts and source in self._settings.timed_sources else False

@@ -63,6 +63,10 @@ class LevelWatermarks:
         """Return the watermark of each group of a channel, and whether it is idle."""
         return self._channels[channel].of_groups()
 
+    def behind_history(self, channel: int) -> set[int]:
+        """Return the sources of a channel that had parts in this run, and are in the last of them."""
+        return self._channels[channel].behind_history()
+
     def ended_inputs(self) -> list[tuple[int, int]]:
         """Return the (operator, input) pairs that have ended."""
         return sorted(

@@ -11,6 +11,9 @@ The watermark does not wait for idle splits and groups. A split is idle if its s
 had no records for the idle time of its group. If all are idle, the greatest of their watermarks counts,
 as in Flink, and the next level does not wait for them either. The receiver measures idle time with its
 own clock, at the end of a micro-batch.
+
+A source may go from one part to the next. Its group then keeps its watermark, as at a hand-over, and
+waits for the splits of the new part.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from penstock.wire.elements import (
     MIN_TIMESTAMP,
     ControlElement,
     EndOfInput,
+    NextPart,
     Watermark,
     WatermarkStatus,
 )
@@ -62,6 +66,7 @@ class _Progress:
         idle: Idle splits.
         spoke_at: Split to the time of its last element, in epoch milliseconds; only if the group
             has an idle time.
+        part: Part of the source, counted from the first one of the run.
     """
 
     handed: int
@@ -70,16 +75,36 @@ class _Progress:
     finished: set[int] = field(default_factory=set)
     idle: set[int] = field(default_factory=set)
     spoke_at: dict[int, int] = field(default_factory=dict)
+    part: int = 0
 
 
 class _Group:
     """One group of a channel."""
 
     def __init__(self, spec: WatermarkGroup, handed: int) -> None:
-        self._expected = spec.splits
+        self._spec = spec
         self._idle_ms = spec.idle_ms
-        self._may_grow = spec.may_grow
-        self.progress = _Progress(handed)
+        self._go_on(_Progress(handed))
+
+    def _go_on(self, progress: _Progress) -> None:
+        self.progress = progress
+        self._expected, self._may_grow = self._spec.of_part(progress.part)
+
+    def restore(self, remembered: tuple[Any, ...]) -> None:
+        """Restore the tuple of a `_Progress`; earlier versions had no part."""
+        handed, floor, active, finished, idle, spoke_at, *part = remembered
+        self._go_on(
+            _Progress(handed, floor, dict(active), set(finished), set(idle), dict(spoke_at), *part)
+        )
+
+    def begin_part(self) -> None:
+        """Go on with the next part of the source, from the watermark of the one that has ended."""
+        self._go_on(_Progress(self.watermark()[0], part=self.progress.part + 1))
+
+    @property
+    def is_behind_history(self) -> bool:
+        """Whether the source had parts in this run, and is in the last of them."""
+        return 0 < len(self._spec.later) == self.progress.part
 
     def accept(self, element: Watermark | WatermarkStatus, now_ms: int) -> None:
         progress = self.progress
@@ -178,6 +203,8 @@ class ChannelWatermarks:
         """Receive one control element; `current` may increase, and never decreases."""
         if isinstance(element, EndOfInput):
             self._ended.add(element.group)
+        elif isinstance(element, NextPart):
+            self._groups[element.group].begin_part()
         else:
             self._groups[element.group].accept(element, self.now_ms)
         self._update()
@@ -203,6 +230,10 @@ class ChannelWatermarks:
         """Return the watermark of each group, and whether it is idle."""
         return {group: self._of(group) for group in self._groups}
 
+    def behind_history(self) -> set[int]:
+        """Return the groups whose source had parts in this run, and is in the last of them."""
+        return {group for group, known in self._groups.items() if known.is_behind_history}
+
     def remember(self) -> Any:
         """Return the value that `restore` needs, of plain picklable types."""
         return (
@@ -215,12 +246,8 @@ class ChannelWatermarks:
         """Restore the result of `remember`."""
         groups, self._ended, self.current = memory
         for group, progress in groups.items():
-            if group not in self._groups:
-                continue  # the channel no longer has this subtask
-            handed, floor, active, finished, idle, spoke_at = progress
-            self._groups[group].progress = _Progress(
-                handed, floor, dict(active), set(finished), set(idle), dict(spoke_at)
-            )
+            if group in self._groups:  # else the channel no longer has this subtask
+                self._groups[group].restore(progress)
         self._update()
 
     def _of(self, group: int) -> tuple[int, bool]:

@@ -20,8 +20,11 @@ from penstock.metrics.listener import ConfirmFailed, JobEvents
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.sources.read_context import Pinned
 
-Positions = Mapping[int, Mapping[str, int]]
-"""Source id to the id of each split and the position that was read to."""
+Part = tuple[int, int]
+"""Source id, and index of the part."""
+
+Positions = Mapping[Part, Mapping[str, int]]
+"""Part of a source to the id of each split and the position that was read to."""
 
 _RETRY_SECONDS = 1.0
 _LAST_TRIES = 3
@@ -36,24 +39,24 @@ class Confirmations:
     def __init__(
         self,
         events: JobEvents,
-        logs: Mapping[int, tuple[str, LogSource]],
+        logs: Mapping[Part, tuple[str, LogSource]],
         check: Callable[[], None],
     ) -> None:
         """Begin without a thread.
 
         Args:
             events: Tell what failed.
-            logs: Source id to the name of the source, and the log.
+            logs: Part of a source to the name of the source, and the log.
             check: Called while the last confirmation lasts; raises if the job was cancelled.
         """
         self._events = events
-        self._logs = {source: named for source, named in logs.items() if named[1].is_confirmed}
+        self._logs = {part: named for part, named in logs.items() if named[1].is_confirmed}
         self._check = check
         self._changed = threading.Condition()
-        self._wanted: dict[int, dict[str, int]] = {}
+        self._wanted: dict[Part, dict[str, int]] = {}
         self._thread: threading.Thread | None = None
         self._is_closing = False
-        self._told: dict[int, str] = {}
+        self._told: dict[Part, str] = {}
 
     def __enter__(self) -> Self:
         """Return the object itself."""
@@ -77,7 +80,7 @@ class Confirmations:
 
     def note(self, positions: Positions) -> None:
         """Confirm positions soon; those of earlier calls that are not confirmed yet are superseded."""
-        wanted = {source: dict(positions[source]) for source in self._logs if source in positions}
+        wanted = {part: dict(positions[part]) for part in self._logs if part in positions}
         if not wanted:
             return
         with self._changed:
@@ -104,27 +107,30 @@ class Confirmations:
             with self._changed:
                 self._wanted = left | self._wanted
 
-    def _confirm(self, wanted: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+    def _confirm(self, wanted: dict[Part, dict[str, int]]) -> dict[Part, dict[str, int]]:
         """Call the logs; return what could not be confirmed. The same failure is told once."""
         left = {}
-        for source, positions in wanted.items():
-            name, log = self._logs[source]
+        for part, positions in sorted(wanted.items()):
+            name, log = self._logs[part]
             try:
                 log.exact_confirm(positions)
             except PenstockError as cause:
-                left[source] = positions
-                if self._told.get(source) != cause.problem:
-                    self._told[source] = cause.problem
+                left[part] = positions
+                if self._told.get(part) != cause.problem:
+                    self._told[part] = cause.problem
                     self._events.publish(ConfirmFailed(name, cause.problem))
             else:
-                self._told.pop(source, None)
+                self._told.pop(part, None)
         return left
 
 
-def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[int, tuple[str, LogSource]]:
-    """Return source id to the name and the log, of the logs that a run reads."""
+def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[Part, tuple[str, LogSource]]:
+    """Return the name of the source and the log, of the logs that a run reads."""
     return {
-        source: (plan.source(source).name, cast("LogSource", plan.source(source).parts[part]))
+        (source, part): (
+            plan.source(source).name,
+            cast("LogSource", plan.source(source).parts[part]),
+        )
         for source, part in pinned.names
     }
 
@@ -132,7 +138,7 @@ def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[int, tuple[str, LogSou
 def ends_read(pinned: Pinned) -> Positions:
     """Return the positions of a batch run at its end."""
     return {
-        key[0]: {
+        key: {
             name: start if end is None else end
             for name, (start, end) in zip(names, pinned.splits[key], strict=True)
         }

@@ -8,14 +8,13 @@ indistinguishable ones is always an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from penstock.errors import CallSite, SavepointMismatchError
 from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
-from penstock.plan.physical import PhysicalPlan, PipelinePlan, Reading, RunPlan
+from penstock.plan.physical import PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restored import Files, Restored
 from penstock.spark.sources.pinned_files import PinnedFiles
@@ -235,7 +234,7 @@ def _run_that_goes_on(
     fitting = [
         run
         for run in runs
-        if run.kind is RunKind.LIVE and all(_fits(run.readings, s, r) for s, r in records.items())
+        if run.kind is RunKind.LIVE and all(_fits(run, s, r) for s, r in records.items())
     ]
     if not fitting:
         described = ", ".join(f"{run.name} ({run.kind.name.lower()})" for run in runs)
@@ -267,9 +266,16 @@ def _behind_history(plan: PhysicalPlan, source: int, run: RunPlan) -> SavepointM
     )
 
 
-def _fits(readings: Iterable[Reading], source: int, record: SourceRecord) -> bool:
-    parts = [reading.parts[0] for reading in readings if reading.source == source]
-    return parts == ([] if record.part is None else [record.part])
+def _fits(run: RunPlan, source: int, record: SourceRecord) -> bool:
+    """Return whether a live run can begin where a source was.
+
+    A source without a part waited for the history of another one, or has given results. A run that
+    reads history beside live input reads the former from its beginning.
+    """
+    parts = next((reading.parts for reading in run.readings if reading.source == source), ())
+    if record.part is None:
+        return not parts or any(len(reading.parts) > 1 for reading in run.readings)
+    return record.part in parts
 
 
 def _cannot_go_on(plan: PhysicalPlan, source: int, record: SourceRecord) -> SavepointMismatchError:

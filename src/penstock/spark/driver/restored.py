@@ -43,6 +43,10 @@ class Restored:
     skips: frozenset[int] = frozenset()
     names: dict[tuple[int, int], Names] = field(default_factory=dict)
 
+    def has_passed(self, source: int, part: int) -> bool:
+        """Return whether a source goes on in a later part, so that nothing is left of this one."""
+        return any(of == source and at > part for of, at in self.splits)
+
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
         return {

@@ -222,6 +222,10 @@ class JobContext:
                 if restored is not None and goes_on and key in restored.splits | restored.left:
                     left, named = restored.left.get(key), restored.names.get(key)
                     made = PinnedPart(restored.splits.get(key), left, named)
+                elif restored is not None and goes_on and restored.has_passed(*key):
+                    part_read = source.parts[part].as_split
+                    is_log = part_read is not None and part_read.is_log
+                    made = PinnedPart([], names=() if is_log else None)
                 else:
                     patiently = partial(until_cancelled, check=self.check_cancelled)
                     parallelism = self.plan.options.parallelism

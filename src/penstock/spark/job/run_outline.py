@@ -7,7 +7,7 @@ The outline is made of the plan when the run starts, and recorded in the checkpo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from penstock.runtime.task.report import Report
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamReading
+from penstock.spark.sources.split_reads import parts_reached
 from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
@@ -38,13 +39,14 @@ class SourceOutline:
         uid: Stable identity.
         name: For people.
         kinds: Kinds of its parts.
-        part: The part that this run reads, None if it reads none.
+        part: The part that this run reads, the first one if it reads several; None if it reads none.
         kind: Name of a `StreamKind`, None without part.
         first_stream: Index of its first stream among the offsets of a micro-batch; the positions
             stream is 0.
         streams: Number of its streams.
         first_source: Index of its first stream among reports of progress and logs of files, where a
             stream that is united with itself counts once. None is `first_stream`.
+        later: Part to the name of its `StreamKind`, of further parts that this run reads.
     """
 
     id: int
@@ -56,6 +58,7 @@ class SourceOutline:
     first_stream: int = 0
     streams: int = 0
     first_source: int | None = None
+    later: dict[int, str] = field(default_factory=dict)
 
     @property
     def log(self) -> int:
@@ -115,7 +118,13 @@ class RunOutline:
             | {
                 "operators": tuple(OperatorRecord(**each) for each in recorded["operators"]),
                 "sources": tuple(
-                    SourceOutline(**each | {"kinds": tuple(each["kinds"])})
+                    SourceOutline(
+                        **each
+                        | {
+                            "kinds": tuple(each["kinds"]),
+                            "later": {int(p): k for p, k in each.get("later", {}).items()},
+                        }
+                    )
                     for each in recorded["sources"]
                 ),
                 "channels": {
@@ -172,7 +181,6 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
     """Return the outline of a live run."""
     uids = source_uids(plan)
     unnamed = {node.id for node in plan.graph.nodes if node.uid is None}
-    parts = {reading.source: reading.parts[0] for reading in run.readings}
     sources: dict[int, SourceOutline] = {
         source.id: SourceOutline(
             source.id, uids[source.id], source.name, tuple(part.kind for part in source.parts)
@@ -181,7 +189,8 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
     }
     streams = 1
     distinct: list[Any] = ["positions"]
-    for source_id, part in parts.items():
+    for reading in run.readings:
+        source_id, (part, *later) = reading.source, reading.parts
         described = plan.source(source_id).parts[part]
         row = row_of(described)
         found = row.streams(described)
@@ -199,6 +208,7 @@ def outline_of(plan: PhysicalPlan, run: RunPlan, job_id: str, job_name: str) -> 
             streams if count else 0,
             count,
             first_source if count else 0,
+            {each: row_of(plan.source(source_id).parts[each]).kind.name for each in later},
         )
         streams += count
     return RunOutline(
@@ -243,13 +253,16 @@ def source_records(
         StateError: Spark's checkpoint has an unknown format.
     """
     records = []
+    reached = parts_reached(offsets[0])
     for source in outline.sources:
+        part = reached.get(source.id, source.part)
+        kind = source.kind if part is None else source.later.get(part, source.kind)
         read = {part: files for (owner, part), files in earlier.items() if owner == source.id}
         position: dict[str, Any] = {}
-        if source.part is not None and source.kind is not None:
+        if part is not None and kind is not None:
             reading = StreamReading(
                 source.id,
-                source.part,
+                part,
                 source.first_stream,
                 source.streams,
                 source.log,
@@ -257,16 +270,16 @@ def source_records(
                 run_directory,
                 offsets,
             )
-            position, now = row_named(source.kind).position(reading)
+            position, now = row_named(kind).position(reading)
             if now:
-                before = read.get(source.part, PinnedFiles({}, ""))
-                read[source.part] = PinnedFiles(before.files | now, before.schema)
+                before = read.get(part, PinnedFiles({}, ""))
+                read[part] = PinnedFiles(before.files | now, before.schema)
         records.append(
             SourceRecord(
                 source.uid,
                 source.name,
                 source.kinds,
-                source.part,
+                part,
                 position,
                 {str(part): files.to_json() for part, files in sorted(read.items())},
             )

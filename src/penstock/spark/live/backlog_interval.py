@@ -2,7 +2,8 @@
 
 A source of the run processes backlog
 
-    as long as the run reads it       if it has further parts, or gives results of the bounded region
+    as long as it has further parts   a run of the loop may read several of them
+    as long as the run reads it       if it gives results of the bounded region
     until its watermark is close      if `pipeline.backlog.watermark-lag-threshold` is set, and the least
                                       watermark of its splits in a micro-batch was further behind the clock
 
@@ -20,7 +21,11 @@ from penstock.wire.elements import MIN_TIMESTAMP
 
 
 class BacklogInterval:
-    """The checkpoint interval in force in one live run."""
+    """The checkpoint interval in force in one live run.
+
+    Attributes:
+        has_parts_left: Whether a source of the run has further parts, or gives results.
+    """
 
     def __init__(self, configuration: Configuration, plan: PhysicalPlan, run: RunPlan) -> None:
         """Begin before the first micro-batch; a source whose lag is unknown is not in backlog."""
@@ -29,7 +34,7 @@ class BacklogInterval:
             for backlog in (True, False)
         }
         self._threshold_ms = backlog_lag_ms(configuration)
-        self._has_parts_left = bool(plan.backlog_sources(run))
+        self.has_parts_left = bool(plan.backlog_sources(run))
         read = {reading.source for reading in run.readings}
         self._undecided = read & timed_sources(plan)
         self._lagging: set[int] = set()
@@ -37,7 +42,7 @@ class BacklogInterval:
     @property
     def is_backlog(self) -> bool:
         """Whether a source of the run processes backlog."""
-        return self._has_parts_left or bool(self._lagging)
+        return self.has_parts_left or bool(self._lagging)
 
     @property
     def seconds(self) -> float:

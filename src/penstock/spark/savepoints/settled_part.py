@@ -98,15 +98,20 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
 def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:
     """Return watermarks and memory of every subtask, from the heads of their logs."""
     report = Report()
-    grown = pinned.unbounded_logs()
+    growing = pinned.growing()
     senders = {
-        source: WatermarkGroup(source, splits, may_grow=source in grown)
+        source: WatermarkGroup(
+            source,
+            splits[0],
+            may_grow=growing[source][0],
+            later=tuple(zip(splits[1:], growing[source][1:], strict=True)),
+        )
         for source, splits in pinned.open_splits().items()
     }
     for head in heads:
         if not head.meta:
             continue
-        channels, memory = pickle.loads(head.meta)
+        channels, memory, *_ = pickle.loads(head.meta)  # the rest is about backlog
         marks = {
             channel: _by_group(outline, channel, remembered, senders)
             for channel, remembered in channels.items()

@@ -14,8 +14,12 @@ end             the source has ended
 start           the run begins: call every subtask of every level
 handover        the run ends: every subtask writes its state
 tick            time has passed: call every subtask
+next            the source goes on with its next part (loop of epochs only)
 savepoint:<id>  a savepoint is requested: every subtask writes its state
 """
 
 RANGES_DDL = f"{POSITIONS_DDL}, name STRING"
-"""The same rows with the id of the split, if the source names its splits."""
+"""The same rows with the id of the split, if the source names its splits.
+
+Rows of a loop also have `part`, the part of the source, if the run reads several.
+"""

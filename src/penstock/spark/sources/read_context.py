@@ -55,16 +55,21 @@ class Pinned:
             names={_key(k): tuple(v) for k, v in recorded.get("names", {}).items()},
         )
 
-    def unbounded_logs(self) -> set[int]:
-        """Return the ids of the sources whose splits have ids and no ends."""
-        return {key[0] for key in self.names if any(end is None for _, end in self.splits[key])}
+    def growing(self) -> dict[int, tuple[bool, ...]]:
+        """Return source id to whether splits are added to each part, in order: it has ids and no ends."""
+        found: dict[int, tuple[bool, ...]] = {}
+        for key, splits in self.splits.items():
+            grows = key in self.names and any(end is None for _, end in splits)
+            found[key[0]] = (*found.get(key[0], ()), grows)
+        return found
 
-    def open_splits(self) -> dict[int, int]:
-        """Return source id to the number of its splits with records left."""
-        return {
-            source: sum(start != end for start, end in splits)
-            for (source, _), splits in self.splits.items()
-        }
+    def open_splits(self) -> dict[int, tuple[int, ...]]:
+        """Return source id to the number of splits with records left of each part, in order."""
+        found: dict[int, tuple[int, ...]] = {}
+        for (source, _), splits in self.splits.items():
+            opened = sum(start != end for start, end in splits)
+            found[source] = (*found.get(source, ()), opened)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,8 @@ class SplitReading:
             all records are there; None for sources that do not say so.
         names: Ids of `splits`; None if splits are known by their numbers.
         tail: What is known of a source whose splits and heads are looked up; None for others.
+        part: Index of the part of the source.
+        is_history: Whether further parts follow.
     """
 
     source: int
@@ -75,6 +77,13 @@ class SplitReading:
     head: Callable[[int, int], int | None] | None = field(default=None, compare=False)
     names: tuple[str, ...] | None = None
     tail: Tail | None = field(default=None, compare=False)
+    part: int = 0
+    is_history: bool = False
+
+    @property
+    def begin(self) -> tuple[int, ...]:
+        """The first position of every split."""
+        return tuple(start for start, _ in self.splits)
 
     def readable(self, at: Sequence[int], names: Sequence[str] | None = None) -> Readable:
         """Return what can be read now.
@@ -178,30 +187,63 @@ class Budgets:
 
     A source with a rate saves an allowance while time passes, up to one micro-batch.
 
+    While history of one source is read beside live input of others, a micro-batch has the usual number of
+    records per source, and history has a share of all. None of them takes more, however much is pending, and
+    what live input leaves of its part stays free: the next live record waits for all that is read before it.
+
     Attributes:
         max_records: Usual number of records of a source and micro-batch.
         catch_up_factor: How often the usual number fits in one while much input is pending.
+        history_share: The share of history beside live input, in (0, 1).
     """
 
     max_records: int
     catch_up_factor: int = 1
+    history_share: float = 0.5
     _allowance: dict[int, float] = field(default_factory=dict)
 
-    def of(self, reading: SplitReading, at: Sequence[int], elapsed_seconds: float) -> int:
+    def shares(self, readings: Sequence[SplitReading]) -> dict[int, int]:
+        """Return source id to the most records beside each other; empty unless history is beside live input.
+
+        Args:
+            readings: What the sources read now, without those that have ended.
+        """
+        history = [each for each in readings if each.is_history]
+        live = [each for each in readings if not each.is_history]
+        if not history or not live:
+            return {}
+        all_records = len(readings) * self.max_records
+        of_history = round(all_records * self.history_share)
+        return {
+            each.source: max(records // len(group), 1)
+            for group, records in ((history, of_history), (live, all_records - of_history))
+            for each in group
+        }
+
+    def of(
+        self,
+        reading: SplitReading,
+        at: Sequence[int],
+        elapsed_seconds: float,
+        share: int | None = None,
+    ) -> int:
         """Return the budget of a source.
 
         Args:
             reading: The source.
             at: Next position of every split.
             elapsed_seconds: Time since the last call for it.
+            share: The most records beside other sources; None is the usual number.
         """
         rate = reading.records_per_second
         if rate is None:
             left = reading.records_left(at)
-            return taken_at_once(left or 0, self.max_records, self.catch_up_factor)
+            usual = taken_at_once(left or 0, self.max_records, self.catch_up_factor)
+            return usual if share is None else share
         saved = self._allowance.get(reading.source, 0.0) + elapsed_seconds * rate
         self._allowance[reading.source] = min(saved, float(max(self.max_records, 1)))
-        return int(self._allowance[reading.source])
+        allowed = int(self._allowance[reading.source])
+        return allowed if share is None else min(allowed, share)
 
     def spend(self, reading: SplitReading, records: int) -> None:
         """Take records that a micro-batch reads off the allowance of a source."""

@@ -24,6 +24,9 @@ from penstock.spark.sources.source_row import (
 NAMES = "names"
 """Key of the ids of splits in the offset of an epoch."""
 
+PARTS = "parts"
+"""Key of the parts that sources have reached, in the offset of an epoch whose run reads several of them."""
+
 
 def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
     """Return the splits of a source.
@@ -84,8 +87,18 @@ def offset_of(positions: Mapping[str, Any]) -> str:
     Args:
         positions: What a record has of the sources; see `EpochPositions.to_json`.
     """
-    names = positions.get(NAMES, {})
-    return json.dumps({**positions["at"], **({NAMES: names} if names else {})})
+    more = {name: positions[name] for name in (NAMES, PARTS) if positions.get(name)}
+    return json.dumps({**positions["at"], **more})
+
+
+def parts_reached(offset: str | None) -> dict[int, int]:
+    """Return source id to the index of the part, of sources that have left their first part of a run.
+
+    Args:
+        offset: Of the positions stream, or of an epoch.
+    """
+    parts = {} if offset is None else json.loads(offset).get(PARTS, {})
+    return {int(source): part for source, part in parts.items()}
 
 
 def position_of_log(reading: StreamReading) -> Position:

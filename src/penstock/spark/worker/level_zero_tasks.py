@@ -167,7 +167,8 @@ class PositionsTask:
     """Feeds sources that are read by positions, and sends control events to every subtask.
 
     Attributes:
-        payload: Payload of (level-0 program, {source id: part}, number of levels).
+        payload: Payload of (level-0 program, parts, number of levels). Parts have the source id as their key; in
+            a run that reads several of a source, source id and index.
         times: See `ColumnsTask`.
         attempt: See `ColumnsTask`.
     """
@@ -206,9 +207,13 @@ class PositionsTask:
         level, (_, parts, levels) = cached.level, cached.unpacked
         for row in rows:
             if row["event"] == "range":
-                yield from self._read(level, parts[row["source"]], row)
+                part = row.get("part")
+                key = row["source"] if part is None else (row["source"], part)
+                yield from self._read(level, parts[key], row)
             elif row["event"] == "end":
                 level.end_source(row["source"])
+            elif row["event"] == "next":
+                level.begin_next_part(row["source"])
             else:
                 level.signal(levels, row["event"].encode())
             yield level.take_output()

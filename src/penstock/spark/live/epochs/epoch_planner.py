@@ -4,6 +4,7 @@ An epoch that was not recorded never happened. So nothing is written before it r
 the planner may plan another one. Control events go with the records they follow:
 
     end of a source     in the epoch of its last records
+    end of a part       in the epoch of its last records; the next part is read from the next epoch on
     hand-over           in the epoch of the last records of the run; after a savepoint in progress
     savepoint           with the records of its epoch; a drain ends all sources in it
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.spark.live.epochs.epoch_work import EpochWork
@@ -30,23 +31,26 @@ class EpochPositions:
     """The positions of a live run at the end of an epoch.
 
     Attributes:
-        at: Source id to the next position of every split. Files are one split, and positions their numbers.
+        at: Source id to the next position of every split of the part that it reads. Files are one split, and
+            positions their numbers.
         ended: Sources whose end was delivered.
         is_handed_over: Whether the state was handed over.
         names: Source id to the ids of its splits, of sources that name them; in order of discovery.
+        parts: Source id to the index of the part that it reads, of sources that have left their first.
     """
 
     at: Mapping[int, tuple[int, ...]]
     ended: frozenset[int] = frozenset()
     is_handed_over: bool = False
     names: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    parts: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def before(
         cls, readings: Sequence[SplitReading], files: Sequence[FileReading] = ()
     ) -> EpochPositions:
-        """Return the positions before the first epoch."""
-        at = {each.source: tuple(start for start, _ in each.splits) for each in readings}
+        """Return the positions before the first epoch, given the first part of each source."""
+        at = {each.source: each.begin for each in readings}
         at |= {each.source: (0,) for each in files}
         names = {each.source: each.names for each in readings if each.names is not None}
         return cls(at, names=names)
@@ -54,11 +58,13 @@ class EpochPositions:
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
         names = {str(source): list(names) for source, names in self.names.items()}
+        parts = {str(source): part for source, part in self.parts.items()}
         return {
             "at": {str(source): list(at) for source, at in self.at.items()},
             "ended": sorted(self.ended),
             "handed_over": self.is_handed_over,
             **({"names": names} if names else {}),
+            **({"parts": parts} if parts else {}),
         }
 
     @classmethod
@@ -68,14 +74,8 @@ class EpochPositions:
             {int(source): tuple(each) for source, each in recorded.get(name, {}).items()}
             for name in ("at", "names")
         )
-        return cls(at, frozenset(recorded["ended"]), recorded["handed_over"], names)
-
-    def by_name(self) -> dict[int, dict[str, int]]:
-        """Return source id to the next position of every split, of sources that name their splits."""
-        return {
-            source: dict(zip(names, self.at[source], strict=True))
-            for source, names in self.names.items()
-        }
+        parts = {int(source): part for source, part in recorded.get("parts", {}).items()}
+        return cls(at, frozenset(recorded["ended"]), recorded["handed_over"], names, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class EpochPlanner:
     """Plans the epochs of one live run.
 
     Attributes:
-        readings: The sources that the run reads, but those of files.
+        readings: What the run reads, but files: of each source its parts, in order.
         hands_over: Whether a next run takes over the state.
         budgets: Limits of the records of an epoch.
         max_tasks: Greatest number of tasks of level 0.
@@ -139,12 +139,20 @@ class EpochPlanner:
     work: EpochWork = field(default_factory=EpochWork)
     files: tuple[FileReading, ...] = ()
     now_seconds: Callable[[], float] = time.monotonic
+    _parts: dict[int, list[SplitReading]] = field(init=False)
     _last_call: float = field(init=False)
     _steps: list[_Step] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Start the clock of the rates."""
         self._last_call = self.now_seconds()
+        self._parts = {}
+        for reading in self.readings:
+            self._parts.setdefault(reading.source, []).append(reading)
+
+    def begin(self) -> EpochPositions:
+        """Return the positions before the first epoch."""
+        return EpochPositions.before([first for first, *_ in self._parts.values()], self.files)
 
     def next(
         self,
@@ -166,36 +174,50 @@ class EpochPlanner:
         """
         rows: list[tuple[int, Row]] = []
         steps = self._steps = self._take(at, is_first=is_first)
-        after = {step.reading.source: tuple(step.end) for step in steps}
-        files = self._take_files(at)
-        after |= {source: (last,) for source, (_, last) in files.items()}
+        read = self._take_files(at)
         for step in steps:
             rows += self._ranges(step)
         records = sum(step.records for step in steps)
         if self.work.has_one_reader(records):
             rows = [(0, row) for _, row in rows]
-        complete = {each.source for each in self.readings if each.is_at_end(after[each.source])}
-        complete |= {each.source for each in self.files if each.is_at_end(*after[each.source])}
+        at_end = [step.reading for step in steps if step.reading.is_at_end(step.end)]
+        begun = [each for each in map(self._behind, at_end) if each is not None]
+        rows += [(0, _control("next", each.source)) for each in begun]
+        complete = {each.source for each in at_end} - {each.source for each in begun}
+        complete |= {each.source for each in self.files if each.is_at_end(read[each.source][1])}
         sources = self._sources
         ending = {each.source for each in sources if drains or each.ends}
         ends = ending - at.ended if drains else (ending & complete) - at.ended
         rows += [(0, _control("end", source)) for source in sorted(ends)]
-        is_complete = len(complete) == len(sources)
+        is_complete = len(complete) == len({each.source for each in sources})
         hands_over = self.hands_over and is_complete and savepoint is None
         event = HANDOVER if hands_over and not at.is_handed_over else savepoint
         if event is not None:
             rows.append((0, _control(event)))
         if is_first or is_due:
             rows.append((0, _control("start" if is_first else "tick")))
-        files = {source: span for source, span in files.items() if span[0] < span[1]}
+        files = {source: span for source, span in read.items() if span[0] < span[1]}
         if not rows and not files:
             return None
-        names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
-        made = EpochPositions(after, at.ended | ends, hands_over, names)
+        made = _after(at, steps, begun)
+        positions = {**made.at, **{source: (last,) for source, (_, last) in read.items()}}
+        made = replace(made, at=positions, ended=at.ended | ends, is_handed_over=hands_over)
         # Snapshots and the first epoch, which seeds logs, are work that no earlier epoch tells.
         is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
         return PlannedEpoch(self._tasks(rows), made, event, is_single_task, files)
+
+    def _now(self, at: EpochPositions) -> list[SplitReading]:
+        """Return the part that each source reads."""
+        return [
+            next(each for each in parts if each.part == at.parts.get(source, parts[0].part))
+            for source, parts in self._parts.items()
+        ]
+
+    def _behind(self, reading: SplitReading) -> SplitReading | None:
+        """Return the part of a source behind another one, None if that is the last of the run."""
+        later = (each for each in self._parts[reading.source] if each.part > reading.part)
+        return next(later, None)
 
     @property
     def may_block(self) -> bool:
@@ -223,11 +245,35 @@ class EpochPlanner:
             return at.is_handed_over
         return at.ended >= {each.source for each in self._sources}
 
+    def is_in_backlog(self, at: EpochPositions) -> bool:
+        """Return whether a source has further parts behind the one that it reads; files are not known to."""
+        return any(each.is_history for each in self._now(at))
+
+    def by_name(self, at: EpochPositions) -> dict[tuple[int, int], dict[str, int]]:
+        """Return the next position of every split by its id, of parts that have been begun.
+
+        Args:
+            at: Positions of this run.
+
+        Returns:
+            (source id, part) to id to position, of parts whose splits have ids.
+        """
+        found = {}
+        for now in self._now(at):
+            for each in self._parts[now.source]:
+                if each.names is None or each.part > now.part:
+                    continue
+                names, reached = each.names, tuple(stop or 0 for _, stop in each.splits)
+                if each is now:
+                    names, reached = at.names[now.source], at.at[now.source]
+                found[now.source, each.part] = dict(zip(names, reached, strict=True))
+        return found
+
     def seconds_to_next(self, at: EpochPositions) -> float | None:
         """Return the time until a source has records; None if nobody knows, or none will have any."""
         waits = [
             max(look, self.budgets.seconds_to_next(each))
-            for each in self.readings
+            for each in self._now(at)
             for look in [each.seconds_to_look(at.at[each.source])]
             if look is not None
         ]
@@ -237,7 +283,12 @@ class EpochPlanner:
 
     def records_left(self, at: EpochPositions) -> int | None:
         """Return the pending records of all sources that know them, None if there is none."""
-        known = [each.records_left(at.at[each.source]) for each in self.readings]
+        now = {each.source: each.part for each in self._now(at)}
+        left = (each for each in self.readings if each.part >= now[each.source])
+        known = [
+            each.records_left(at.at[each.source] if each.part == now[each.source] else each.begin)
+            for each in left
+        ]
         found = [records for records in known if records is not None]
         return sum(found) if found else None
 
@@ -263,9 +314,11 @@ class EpochPlanner:
         now = self.now_seconds()
         elapsed, self._last_call = now - self._last_call, now
         steps = []
-        for reading in self.readings:
+        readings = self._now(at)
+        shares = self.budgets.shares([each for each in readings if each.source not in at.ended])
+        for reading in readings:
             seen = reading.readable(at.at[reading.source], at.names.get(reading.source))
-            budget = self.budgets.of(reading, seen.at, elapsed)
+            budget = self.budgets.of(reading, seen.at, elapsed, shares.get(reading.source))
             if is_first and self.first_records:
                 budget = min(budget, self.first_records)
             end, records = reading.advance(seen, budget)
@@ -288,8 +341,10 @@ class EpochPlanner:
     def _ranges(self, step: _Step) -> list[tuple[int, Row]]:
         """Return the ranges of a source, each with the number of its task."""
         tasks = step.reading.tasks or self.max_tasks
+        several = len(self._parts[step.reading.source]) > 1
+        part = {"part": step.reading.part} if several else {}
         return [
-            (split % tasks, _range(step, split, first, last))
+            (split % tasks, _range(step, split, first, last) | part)
             for split, (first, last) in enumerate(zip(step.begin, step.end, strict=True))
             if last > first
         ]
@@ -300,6 +355,27 @@ class EpochPlanner:
             tasks.setdefault(task, []).append(row)
         count = max(tasks, default=0) + 1  # a task keeps its number, and with it its functions
         return tuple(tuple(tasks.get(task, ())) for task in range(count))
+
+
+def _after(
+    at: EpochPositions, steps: Sequence[_Step], begun: Sequence[SplitReading]
+) -> EpochPositions:
+    """Return the positions at the end of an epoch.
+
+    Args:
+        at: Those before it.
+        steps: What it reads.
+        begun: The parts that are read from the next epoch on.
+    """
+    after = {step.reading.source: tuple(step.end) for step in steps}
+    names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
+    for each in begun:
+        after[each.source] = each.begin
+        names.pop(each.source, None)
+        if each.names is not None:
+            names[each.source] = each.names
+    parts = {**at.parts, **{each.source: each.part for each in begun}}
+    return EpochPositions(after, names=names, parts=parts)
 
 
 def _range(step: _Step, split: int, first: int, last: int) -> Row:

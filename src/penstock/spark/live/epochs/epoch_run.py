@@ -99,12 +99,12 @@ class EpochRun:
         started = time.monotonic()
         job, run = self._job, self._run
         pinned = job.pin(run)
-        planner = self._planner(pinned)
+        planner = self._planner = self._made_planner(pinned)
         newest = self._journal.open()
         with self._confirmations(pinned) as self._confirmed:
             if newest is None:
-                positions = EpochPositions.before(planner.readings, planner.files)
-                self._confirmed.note(positions.by_name())
+                positions = planner.begin()
+                self._note(positions)
             else:
                 positions = newest.positions
                 self._take_over(newest)
@@ -302,7 +302,7 @@ class EpochRun:
 
     def _finish(self, recorded: RecordedEpoch) -> None:
         """Do what follows the commit of an epoch, once or again."""
-        self._confirmed.note(recorded.positions.by_name())
+        self._note(recorded.positions)
         if recorded.event == HANDOVER:
             staged = recorded.staged
             hand_over = describe_hand_over(staged.report, staged.state_files)
@@ -315,19 +315,24 @@ class EpochRun:
         except OSError as cause:
             raise self._unwritable(cause) from cause
 
+    def _note(self, positions: EpochPositions) -> None:
+        """Note how far the run has read, for logs and for the checkpoint interval."""
+        self._confirmed.note(self._planner.by_name(positions))
+        self._interval.has_parts_left = self._planner.is_in_backlog(positions)
+
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""
         wanted = [due for due in self.report.next_calls.values() if due is not None]
         return min(wanted) / 1000 - time.time() if wanted else None
 
-    def _planner(self, pinned: Pinned) -> EpochPlanner:
+    def _made_planner(self, pinned: Pinned) -> EpochPlanner:
         job, run = self._job, self._run
         most = job.configuration.get(MAX_RECORDS_PER_BATCH)
         factor = catch_up_factor(job.configuration, MAX_RECORDS_PER_BATCH)
         return EpochPlanner(
             split_readings(job.plan, run, pinned),
             run.hands_over,
-            Budgets(most, factor),
+            Budgets(most, factor, job.plan.options.backlog_share),
             job.plan.options.parallelism,
             self._first_state.first_records(),
             self._work,

@@ -59,7 +59,9 @@ class EpochStages:
         self._levels = [program.level for program in programs[1:]]
         assert reads.attempt is not None, "it is a live run"
         subtask_of_route = {route: subtask for subtask, route in enumerate(self._routes)}
-        parts = {source: described.as_split for source, _, described in reads.parts()}
+        parts = {}
+        for source, part, described in reads.parts():
+            parts[source, part] = parts[source] = described.as_split
         payload = Payload.of((programs[0], parts, len(programs)), job.workers)
         stages: list[StartTask | LevelTask] = [StartTask(payload, reads.attempt, subtask_of_route)]
         backend = job.configuration.get(STATE_BACKEND)

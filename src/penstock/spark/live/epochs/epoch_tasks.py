@@ -94,7 +94,7 @@ class StartTask:
     """Runs level 0.
 
     Attributes:
-        payload: Payload of (level-0 program, {source id: part}, number of levels).
+        payload: That of a `PositionsTask`.
         attempt: Attempt of the run.
         subtask_of_route: Route to subtask.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from penstock.graph.log_source import LogSource
@@ -13,8 +14,13 @@ from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.split_advance import SplitReading
 
 
+def _history(plan: PhysicalPlan, source: int) -> Sequence[int]:
+    """Return the parts of a source that are backlog: all but the last, unless it is the only one."""
+    return range(max(len(plan.source(source).parts) - 1, 1))
+
+
 def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[SplitReading, ...]:
-    """Return the readings of all pinned splits.
+    """Return the readings of all pinned splits, of each source in order of its parts.
 
     Args:
         plan: The job.
@@ -23,7 +29,9 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
     """
     ending = {reading.source for reading in run.readings if reading.ends}
     readings = []
+    backlog = plan.backlog_sources(run)
     for (source, part), splits in pinned.splits.items():
+        history = _history(plan, source) if source in backlog else ()
         described = plan.source(source).parts[part].as_split
         assert described is not None, "it has splits"
         names = pinned.names.get((source, part))
@@ -42,6 +50,8 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
                 head,
                 names,
                 tail,
+                part,
+                part in history,
             )
         )
     return tuple(readings)

@@ -1,0 +1,164 @@
+"""The live runs of a pipeline without a batch run over its history (FLIP-327 §2.3).
+
+| sources | runs |
+|---|---|
+| one, of several parts | one per part: a run hands its state over to the next |
+| several, all read by positions | one: each source goes from part to part by itself |
+| several, and one that the loop cannot read by positions | one per part, aligned at the end |
+
+In the second row history never holds back what is live: both are read in the same epochs, and each has its
+share of their records. A query of Spark reads all its streams to their heads in every micro-batch, so it
+cannot begin a part where another ends. That is why the third row keeps one run per part.
+"""
+
+from __future__ import annotations
+
+from penstock.config.backlog_options import BACKLOG_SHARE
+from penstock.config.options import INTERVAL_DURING_BACKLOG
+from penstock.plan.phases.bounded_region import RESULTS_RUN
+from penstock.plan.phases.live_engine import not_by_positions
+from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan, SourcePlan
+from penstock.program.run_settings import RunKind
+
+Runs = tuple[list[RunPlan], list[Decision]]
+"""Runs of a pipeline, and why."""
+
+
+def live_runs(
+    plan: PhysicalPlan,
+    first: int,
+    results: list[SourcePlan],
+    left: list[SourcePlan],
+    reason: str,
+) -> Runs:
+    """Return the live runs of a pipeline, behind a run for the results of a bounded region.
+
+    Args:
+        plan: The job.
+        first: Index of the first run.
+        results: Sources that read results. They are backlog, and have a run before the others.
+        left: The other sources.
+        reason: Why there is no batch run, as a clause.
+    """
+    runs: list[RunPlan] = []
+    decisions: list[Decision] = []
+    if results:
+        kind = RunKind.BATCH if plan.options.backlog_as_batch else RunKind.LIVE
+        read = tuple(Reading(source.id, (0,), ends=True) for source in results)
+        runs.append(
+            RunPlan(first, RESULTS_RUN, kind, read, final_results_only=False, hands_over=True)
+        )
+        reason_first = "what reads the results has all of them before other records"
+        name = f"run {first} ({RESULTS_RUN})"
+        decisions.append(Decision(name, kind.name.lower(), reason_first))
+    at = first + len(runs)
+    if not plan.options.pipelines_apart or not _have_history_and_company(left):
+        made = _one_per_part(at, left, reason)
+    else:
+        obstacle = _obstacle(plan, left)
+        made = (
+            _side_by_side(plan, at, left, reason)
+            if obstacle is None
+            else _one_after_another(at, left, reason, obstacle)
+        )
+    return runs + made[0], decisions + made[1]
+
+
+def _have_history_and_company(sources: list[SourcePlan]) -> bool:
+    return len(sources) > 1 and any(len(source.parts) > 1 for source in sources)
+
+
+def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
+    """Return why sources cannot be read from part to part in one run, None if they can."""
+    found = (not_by_positions(plan, source, part) for source in sources for part in source.parts)
+    return next((reason for reason in found if reason is not None), None)
+
+
+def _side_by_side(plan: PhysicalPlan, first: int, left: list[SourcePlan], reason: str) -> Runs:
+    """Return the run that reads history and live input in the same epochs."""
+    readings = tuple(
+        Reading(source.id, tuple(range(len(source.parts))), ends=source.parts[-1].is_bounded)
+        for source in left
+    )
+    run = RunPlan(first, "live", RunKind.LIVE, readings, final_results_only=False, hands_over=False)
+    share = f"{plan.options.backlog_share:g}"
+    subject = f"run {first} (live)"
+    return [run], [
+        Decision(subject, "live", reason),
+        Decision(
+            f"history in {subject}",
+            "in the epochs of the live input",
+            f"history of {_names(_with_history(left))} and live input meet, so neither waits for the "
+            f"other: history has {share} of the records of an epoch while it lasts "
+            f"({BACKLOG_SHARE.key}); {_what_makes_it_batch(plan, left)}",
+        ),
+    ]
+
+
+def _one_after_another(first: int, left: list[SourcePlan], reason: str, obstacle: str) -> Runs:
+    """Return one run per part, and say that what is live waits for history."""
+    runs, decisions = _one_per_part(first, left, reason)
+    last = f"run {runs[-1].index} (live)"
+    return runs, [
+        *decisions,
+        Decision(
+            f"live input of {last}",
+            "behind the history",
+            f"history of {_names(_with_history(left))} can be read beside live input only if all of "
+            f"them are read by positions, and {obstacle}",
+        ),
+    ]
+
+
+def _one_per_part(first: int, left: list[SourcePlan], reason: str) -> Runs:
+    """Return one live run per part, aligned at the end: a source with fewer parts starts later.
+
+    A run reads one part of a source only, because reading two at a time would lose the order per
+    key.
+    """
+    runs: list[RunPlan] = []
+    decisions: list[Decision] = []
+    count = max((len(source.parts) for source in left), default=1)
+    for index in range(count):
+        readings = []
+        for source in left:
+            part = index - (count - len(source.parts))
+            if part >= 0:
+                last = part == len(source.parts) - 1
+                ends = last and source.parts[-1].is_bounded
+                readings.append(Reading(source.id, (part,), ends=ends))
+        is_last = index == count - 1
+        run = RunPlan(
+            first + len(runs),
+            "live" if is_last else "history",
+            RunKind.LIVE,
+            tuple(readings),
+            final_results_only=False,
+            hands_over=not is_last,
+        )
+        runs.append(run)
+        decisions.append(Decision(f"run {run.index} ({run.name})", "live", reason))
+    return runs, decisions
+
+
+def _what_makes_it_batch(plan: PhysicalPlan, left: list[SourcePlan]) -> str:
+    """Return in a clause what the user can do to have history read as a batch run."""
+    wanted = []
+    if not plan.options.backlog_as_batch:
+        wanted.append(f"{INTERVAL_DURING_BACKLOG.key} of 0")
+    without = [source for source in left if len(source.parts) == 1]
+    if without:
+        wanted.append(f"a backlog of {_names(without)}, such as HybridSource.until_head(…)")
+    return (
+        f"a batch run needs {' and '.join(wanted)}"
+        if wanted
+        else ("a batch run would read the results of the bounded region in order of time with it")
+    )
+
+
+def _with_history(sources: list[SourcePlan]) -> list[SourcePlan]:
+    return [source for source in sources if len(source.parts) > 1]
+
+
+def _names(sources: list[SourcePlan]) -> str:
+    return ", ".join(repr(source.name) for source in sources)
