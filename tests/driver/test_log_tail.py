@@ -150,7 +150,7 @@ def test_new_splits_are_behind_the_others_and_stay_there() -> None:
     last, records = found[-1]
     assert records == [("k", 4, 4)]
     assert last.names == {7: ("m", "a", "z")}
-    assert last.by_name() == {7: {"m": 1, "a": 5, "z": 0}}
+    assert planner.by_name(last) == {(7, 0): {"m": 1, "a": 5, "z": 0}}
     again = planner_of(log, clock)
     assert again.next(last) is None
     assert log.world.known[-1] == {"m": 1, "a": 5, "z": 0}
@@ -184,7 +184,7 @@ def test_a_bounded_log_ends_where_its_heads_were() -> None:
     assert planned is not None
     assert read(log, planned) == [("k", 0, 0)]
     assert planner.is_complete(planned.after)
-    assert planned.after.by_name() == {7: {"a": 1, "b": 0}}
+    assert planner.by_name(planned.after) == {(7, 0): {"a": 1, "b": 0}}
 
 
 def test_a_log_without_splits_is_not_at_its_end() -> None:
@@ -251,14 +251,14 @@ def no_check() -> None:
 
 
 def confirmations(log: WorldLog, check: Callable[[], None] = no_check) -> Confirmations:
-    return Confirmations(JobEvents("id", "job"), {7: ("orders", log)}, check)
+    return Confirmations(JobEvents("id", "job"), {(7, 0): ("orders", log)}, check)
 
 
 def test_the_newest_positions_are_confirmed_before_the_run_ends() -> None:
     log = WorldLog.of({"a": {}})
     with confirmations(log) as confirmed:
         for at in range(50):
-            confirmed.note({7: {"a": at}})
+            confirmed.note({(7, 0): {"a": at}})
     assert log.world.confirmed[-1] == {"a": 49}
     assert log.world.confirmed == sorted(log.world.confirmed, key=lambda each: each["a"])
 
@@ -276,7 +276,7 @@ def test_what_cannot_be_confirmed_is_told_once_and_tried_again(failures: int, ca
     log.world.heads["fails"] = failures
     told = Told()
     with also_listening(told), confirmations(log) as confirmed:
-        confirmed.note({7: {"a": 3}})
+        confirmed.note({(7, 0): {"a": 3}})
     assert calls <= len(log.world.confirmed) <= calls + 1
     assert told.problems == ["orders: world failed on confirm: ConnectionError: no answer"]
 
@@ -293,9 +293,9 @@ def test_a_run_that_failed_confirms_nothing_more() -> None:
 
     def fail() -> None:
         with confirmations(slow) as confirmed:
-            confirmed.note({7: {"a": 1}})
+            confirmed.note({(7, 0): {"a": 1}})
             time.sleep(0.05)
-            confirmed.note({7: {"a": 2}})
+            confirmed.note({(7, 0): {"a": 2}})
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -321,7 +321,7 @@ def test_a_log_that_never_answers_does_not_keep_a_job_from_being_cancelled() -> 
 
     log = Stuck(WorldLog.of({"a": {}}).world_name)
     with pytest.raises(JobCancelledError), confirmations(log, cancelled) as confirmed:
-        confirmed.note({7: {"a": 1}})
+        confirmed.note({(7, 0): {"a": 1}})
     stuck.set()
 
 
@@ -335,4 +335,4 @@ def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:
 
 def test_a_batch_run_confirms_its_ends() -> None:
     pinned = Pinned(splits={(7, 0): [(0, 5), (2, 9)]}, names={(7, 0): ("a", "b")})
-    assert ends_read(pinned) == {7: {"a": 5, "b": 9}}
+    assert ends_read(pinned) == {(7, 0): {"a": 5, "b": 9}}

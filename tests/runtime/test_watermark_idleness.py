@@ -178,7 +178,7 @@ class TwoSources:
             max_frame_records=100,
             handed=HandOver(),
             job_parameters={},
-            open_splits=dict.fromkeys(self.sources, 1),
+            open_splits=dict.fromkeys(self.sources, (1,)),
         )
         self.zero = programs[0]
         self.now_ms = 0

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.time.watermarks import ChannelWatermarks
-from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP, EndOfInput, Watermark
+from penstock.wire.elements import (
+    MAX_WATERMARK,
+    MIN_TIMESTAMP,
+    EndOfInput,
+    NextPart,
+    Watermark,
+)
 
 
 def channel(*groups, initial=None):
@@ -115,3 +121,49 @@ def test_memory_is_not_shared_with_the_live_object(said):
         marks.accept(element)
     marks.restore(memory)
     assert marks.remember() == channel(*groups).remember()
+
+
+def of_parts(*splits, initial=None):
+    """Return a channel of one source with parts of so many splits."""
+    first, *later = splits
+    group = WatermarkGroup(0, first, later=tuple((count, False) for count in later))
+    return ChannelWatermarks([group], initial or {})
+
+
+def test_the_next_part_keeps_the_watermark_and_waits_for_its_own_splits():
+    marks = of_parts(2, 2)
+    say(marks, 0, 0, 10, finished=True)
+    assert say(marks, 0, 1, 4, finished=True) == 10
+    assert marks.behind_history() == set()
+    marks.accept(NextPart(0))
+    assert marks.behind_history() == {0}
+    assert marks.of_groups() == {0: (10, False)}
+    say(marks, 0, 0, 99)
+    assert marks.current == 10
+    assert say(marks, 0, 1, 12) == 12
+    assert say(marks, 0, 1, 98) == 98
+
+
+def test_an_earlier_part_is_not_behind_history():
+    marks = of_parts(1, 1, 1)
+    marks.accept(NextPart(0))
+    assert marks.behind_history() == set()
+    marks.accept(NextPart(0))
+    assert marks.behind_history() == {0}
+
+
+def test_the_part_is_remembered_and_an_earlier_version_remembered_none():
+    marks = of_parts(1, 3)
+    say(marks, 0, 0, 10, finished=True)
+    marks.accept(NextPart(0))
+    again = of_parts(1, 3)
+    again.restore(marks.remember())
+    assert (again.current, again.behind_history()) == (10, {0})
+    say(again, 0, 0, 20)
+    say(again, 0, 1, 20)
+    assert again.current == 10
+    assert say(again, 0, 2, 20) == 20
+    groups, ended, current = marks.remember()
+    old = of_parts(1, 3)
+    old.restore(({group: progress[:-1] for group, progress in groups.items()}, ended, current))
+    assert (old.current, old.behind_history()) == (10, set())

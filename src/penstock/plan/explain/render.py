@@ -11,6 +11,7 @@ from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.channel import SINK_LEVEL, ChannelSpec, ChannelTime
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.partitioning import StreamPartitioner
+from penstock.program.run_settings import RunKind
 
 
 def render_text(plan: PhysicalPlan) -> str:
@@ -102,7 +103,7 @@ def _runs(plan: PhysicalPlan) -> Iterator[str]:
 def _run(plan: PhysicalPlan, run: RunPlan) -> str:
     reads = "; ".join(
         f"{plan.source(r.source).name} ("
-        + ", ".join(plan.source(r.source).parts[part].describe() for part in r.parts)
+        + _between(run).join(plan.source(r.source).parts[part].describe() for part in r.parts)
         + ")"
         for r in run.readings
     )
@@ -116,6 +117,10 @@ def _run(plan: PhysicalPlan, run: RunPlan) -> str:
         names = [op.name for level in region_of(plan, run).levels for op in level.operators]
         operators = f", runs {', '.join(names)}"
     return f"{run.index} {run.name} ({run.kind.name.lower()}): reads {reads}{operators}, {end}"
+
+
+def _between(run: RunPlan) -> str:
+    return ", then " if run.kind is RunKind.LIVE else ", "
 
 
 def _operator(plan: PhysicalPlan, op: OperatorSpec) -> str:

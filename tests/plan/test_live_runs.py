@@ -1,0 +1,182 @@
+"""The live runs of a pipeline: history beside live input in one run where the loop can read all of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.config.backlog_options import BACKLOG_SHARE
+from penstock.config.live_options import LIVE_ENGINE
+from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.datastream import WatermarkStrategy
+from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.errors import ConfigError
+from penstock.plan.explain.render import render_text
+from penstock.plan.planner import as_one_sequence
+from tests.plan.test_blocking import ENDLESS, totals
+from tests.runtime.jobs import MIXED, STREAMING, environment, history_then_live
+
+NO_TIME = WatermarkStrategy.no_watermarks()
+HYBRID = history_then_live([("a", 1, 1)], [("a", 2, 1)])
+LONG = HybridSource.builder(CollectionSource.of([])).add_source(HYBRID.parts[0]).add_source(ENDLESS)
+FILES = HybridSource.builder(FileSource("in", "text")).add_source(ENDLESS).build()
+
+
+def plan_of(*sources, settings=STREAMING, with_results=False):
+    """Return the plan of a job in which all sources meet."""
+    env = environment(settings)
+    names = "abc"
+    streams = [
+        env.from_source(source, NO_TIME, name) for source, name in zip(sources, names, strict=False)
+    ]
+    if with_results:
+        streams.append(totals(env.from_collection([("a", 1, 1)])))
+    first, *others = streams
+    first.union(*others).map(lambda record: record).sink_to(DiscardingSink())
+    return env.plan()
+
+
+def runs_of(plan):
+    names = {source.id: source.name for source in plan.sources}
+    return [
+        (
+            run.name,
+            run.kind.name,
+            {names[reading.source]: reading.parts for reading in run.readings},
+            run.hands_over,
+        )
+        for run in plan.runs
+    ]
+
+
+def decisions(plan, word):
+    return [
+        (decision.subject, decision.choice, decision.reason)
+        for decision in plan.decisions
+        if word in decision.subject
+    ]
+
+
+@pytest.mark.parametrize("settings", [STREAMING, MIXED], ids=["streaming", "mixed"])
+def test_history_and_live_input_that_meet_are_one_run(settings):
+    plan = plan_of(HYBRID, ENDLESS, settings=settings)
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
+    (run,) = plan.runs
+    assert [plan.source(source).name for source in plan.backlog_sources(run)] == ["a"]
+    assert [reading.ends for reading in run.readings] == [True, False]
+
+
+def test_two_sources_with_history_are_one_run_unless_both_are_read_as_a_batch():
+    plan = plan_of(LONG.build(), HYBRID)
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1, 2), "b": (0, 1)}, False)]
+    assert [run[:3] for run in runs_of(plan_of(LONG.build(), HYBRID, settings=MIXED))] == [
+        ("history", "BATCH", {"a": (0, 1), "b": (0,)}),
+        ("live", "LIVE", {"a": (2,), "b": (1,)}),
+    ]
+
+
+def test_a_source_alone_has_a_run_per_part():
+    assert runs_of(plan_of(LONG.build())) == [
+        ("history", "LIVE", {"a": (0,)}, True),
+        ("history", "LIVE", {"a": (1,)}, True),
+        ("live", "LIVE", {"a": (2,)}, False),
+    ]
+
+
+def test_sources_without_history_are_one_run_as_ever():
+    plan = plan_of(ENDLESS, CollectionSource.of([]))
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0,), "b": (0,)}, False)]
+    assert decisions(plan, "history") == []
+
+
+@pytest.mark.parametrize("settings", [STREAMING, MIXED], ids=["streaming", "mixed"])
+def test_results_come_before_history_and_live_input(settings):
+    plan = plan_of(HYBRID, ENDLESS, settings=settings, with_results=True)
+    kind = "LIVE" if settings is STREAMING else "BATCH"
+    assert [(name, kind) for name, kind, _, _ in runs_of(plan)] == [
+        ("bounded", "BATCH"),
+        ("results", kind),
+        ("live", "LIVE"),
+    ]
+    assert runs_of(plan)[-1][2] == {"a": (0, 1), "b": (0,)}
+
+
+@pytest.mark.parametrize(
+    ("source", "settings", "why"),
+    [
+        (FILES, {}, "source 'a' is read by Spark's file stream"),
+        (HYBRID, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
+    ],
+)
+def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why(
+    source, settings, why
+):
+    plan = plan_of(source, ENDLESS, settings=STREAMING | settings)
+    assert [run[:3] for run in runs_of(plan)] == [
+        ("history", "LIVE", {"a": (0,)}),
+        ("live", "LIVE", {"a": (1,), "b": (0,)}),
+    ]
+    assert decisions(plan, "live input") == [
+        (
+            "live input of run 1 (live)",
+            "behind the history",
+            (
+                "history of 'a' can be read beside live input only if all of them are read by positions, "
+                f"and {why}"
+            ),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sources", "settings", "needs"),
+    [
+        (
+            (HYBRID, ENDLESS),
+            STREAMING,
+            (
+                "a batch run needs execution.checkpointing.interval-during-backlog of 0 and a backlog of 'b', "
+                "such as HybridSource.until_head(…)"
+            ),
+        ),
+        (
+            (HYBRID, ENDLESS),
+            MIXED,
+            "a batch run needs a backlog of 'b', such as HybridSource.until_head(…)",
+        ),
+        (
+            (HYBRID, HYBRID),
+            STREAMING,
+            "a batch run needs execution.checkpointing.interval-during-backlog of 0",
+        ),
+    ],
+)
+def test_the_plan_says_what_would_make_it_a_batch_run(sources, settings, needs):
+    plan = plan_of(*sources, settings=settings | {BACKLOG_SHARE.key: "0.25"})
+    ((subject, choice, reason),) = decisions(plan, "history in")
+    assert (subject, choice) == ("history in run 0 (live)", "in the epochs of the live input")
+    assert "history has 0.25 of the records of an epoch while it lasts" in reason
+    assert reason.endswith(needs)
+    assert "reads a (a collection of 1, then a collection of 1)" in render_text(plan)
+
+
+def test_the_plan_says_why_history_beside_results_is_no_batch_run():
+    plan = plan_of(HYBRID, HYBRID, settings=MIXED, with_results=True)
+    ((_, _, reason),) = decisions(plan, "history in")
+    assert reason.endswith(
+        "a batch run would read the results of the bounded region in order of time with it"
+    )
+
+
+def test_a_job_that_an_earlier_version_began_keeps_a_run_per_part():
+    before = as_one_sequence(plan_of(HYBRID, ENDLESS))
+    assert [run[:3] for run in runs_of(before)] == [
+        ("history", "LIVE", {"a": (0,)}),
+        ("live", "LIVE", {"a": (1,), "b": (0,)}),
+    ]
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-0.5", "half"])
+def test_a_share_is_a_number_between_0_and_1(share):
+    with pytest.raises(ConfigError, match=r"execution\.backlog\.share"):
+        plan_of(ENDLESS, settings=STREAMING | {BACKLOG_SHARE.key: share})
