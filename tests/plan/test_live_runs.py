@@ -19,7 +19,8 @@ from tests.runtime.jobs import MIXED, STREAMING, environment, history_then_live
 NO_TIME = WatermarkStrategy.no_watermarks()
 HYBRID = history_then_live([("a", 1, 1)], [("a", 2, 1)])
 LONG = HybridSource.builder(CollectionSource.of([])).add_source(HYBRID.parts[0]).add_source(ENDLESS)
-FILES = HybridSource.builder(FileSource("in", "text")).add_source(ENDLESS).build()
+TEXT = FileSource("in", "text")
+FILES = HybridSource.builder(TEXT).add_source(TEXT.monitor_continuously()).build()
 
 
 def plan_of(*sources, settings=STREAMING, with_results=False):

@@ -48,7 +48,8 @@ def run_batch(
         pieces = list(splits_of(plan, run))
     *_, rows = level_outputs(plan, run, programs, schedule, pieces=pieces, now_ms=now_ms)
     sinks.commit([frame for _, frame in rows])
-    Logs(plan, run, pieces).confirm([])
+    reached = {reading.source: reading.parts[-1] for reading in run.readings}
+    Logs(plan, run, pieces).confirm([], reached)
 
 
 def level_outputs(
