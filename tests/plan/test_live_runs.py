@@ -32,8 +32,8 @@ def plan_of(*sources, settings=STREAMING, with_results=False):
     ]
     if with_results:
         streams.append(totals(env.from_collection([("a", 1, 1)])))
-    first, *others = streams
-    first.union(*others).map(lambda record: record).sink_to(DiscardingSink())
+    first, *others = (stream.map(lambda record: record) for stream in streams)
+    (first.union(*others) if others else first).sink_to(DiscardingSink())
     return env.plan()
 
 

@@ -368,7 +368,8 @@ def _after(
         begun: The parts that are read from the next epoch on.
     """
     after = {step.reading.source: tuple(step.end) for step in steps}
-    names = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
+    named = {step.reading.source: tuple(step.names) for step in steps if step.names is not None}
+    names = {**at.names, **named}
     for each in begun:
         after[each.source] = each.begin
         names.pop(each.source, None)
