@@ -14,7 +14,7 @@ from penstock.errors import JobCancelledError, JobFencedError, PenstockError
 from penstock.failpoint import failpoint
 from penstock.graph.backlog_end import Cut
 from penstock.metrics.listener import JobEnded, JobEvents, Restarting, Resumed
-from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
+from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.dependencies import (

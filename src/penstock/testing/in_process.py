@@ -13,7 +13,7 @@ from penstock.config.job_parameters import job_parameters
 from penstock.connectors.blocking_result import ResultSink, with_stored_result
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.backlog_cuts import decide_cuts, with_cuts
+from penstock.plan.phases.backlog import decide_cuts, with_cuts
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.programs import programs_of

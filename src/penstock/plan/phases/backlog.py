@@ -1,13 +1,23 @@
-"""Settings of backlog for live runs: its checkpoint interval, and the lag of watermarks (FLIP-328)."""
+"""Backlog in a plan: its settings for live runs (FLIP-309, FLIP-328), and where it ends.
+
+At which positions the backlog of a source ends is decided once per job. A source may grow. If each of its
+two parts called `splits` when it is read, positions that were added in between would be in neither part,
+or in both.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from penstock.config.backlog_options import CATCH_UP_FACTOR, WATERMARK_LAG_THRESHOLD
 from penstock.config.configuration import Configuration
 from penstock.config.option import ConfigOption
 from penstock.config.options import CHECKPOINT_INTERVAL, INTERVAL_DURING_BACKLOG
+from penstock.errors import SourceError
+from penstock.graph.backlog_end import Cut, as_split_part
+from penstock.graph.endpoints import Source
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import TIMESTAMPS
@@ -56,3 +66,41 @@ def timed_sources(plan: PhysicalPlan) -> frozenset[int]:
         != (None, None)
     )
     return frozenset(source for node in makers for source in sources_of(plan.graph, node))
+
+
+def decide_cuts(plan: PhysicalPlan) -> dict[int, tuple[Cut, ...]]:
+    """Return source id to splits and cuts, for sources whose backlog has an end.
+
+    Raises:
+        SourceError: A source cannot be cut there; the error names its line.
+    """
+    found: dict[int, tuple[Cut, ...]] = {}
+    for source in plan.sources:
+        part = as_split_part(source.parts[0])
+        if part is not None:
+            try:
+                found[source.id] = part.end.cuts(part.source, plan.options.parallelism)
+            except SourceError as error:
+                if error.origin is not None:
+                    raise
+                raise SourceError(error.problem, hint=error.hint, origin=source.origin) from error
+    return found
+
+
+def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> PhysicalPlan:
+    """Return the plan with decided cuts."""
+    sources = tuple(
+        replace(
+            source,
+            parts=tuple(_decided(part, tuple(cuts[source.id])) for part in source.parts),
+        )
+        if source.id in cuts
+        else source
+        for source in plan.sources
+    )
+    return replace(plan, sources=sources)
+
+
+def _decided(part: Source, cuts: tuple[Cut, ...]) -> Source:
+    cut = as_split_part(part)
+    return part if cut is None else replace(cut, decided=cuts)

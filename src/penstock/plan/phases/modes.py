@@ -3,7 +3,7 @@
 | mode | interval-during-backlog | runs of a pipeline |
 |---|---|---|
 | BATCH | any | one batch run over everything |
-| STREAMING | unset or > 0 | live runs only, see `plan.live_runs` |
+| STREAMING | unset or > 0 | live runs only, see `plan.phases.live_runs` |
 | STREAMING | 0 ("mixed") | a batch run over the backlog, then a live run |
 
 A bounded region (`plan.phases.bounded_region`) is a pipeline of one batch run in STREAMING mode.
@@ -15,9 +15,9 @@ from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import UnboundedBatchError
-from penstock.plan.live_runs import Runs, live_runs
 from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.edges import sources_of
+from penstock.plan.phases.live_runs import Runs, live_runs
 from penstock.plan.physical import (
     Decision,
     PhysicalPlan,

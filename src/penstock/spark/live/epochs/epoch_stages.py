@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from penstock.config.options import STATE_BACKEND
+from penstock.graph.source import PositionedSource
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
 from penstock.spark.driver.run_context import JobContext
@@ -59,9 +60,9 @@ class EpochStages:
         self._levels = [program.level for program in programs[1:]]
         assert reads.attempt is not None, "it is a live run"
         subtask_of_route = {route: subtask for subtask, route in enumerate(self._routes)}
-        parts = {}
-        for source, part, described in reads.parts():
-            parts[source, part] = parts[source] = described.as_split
+        parts: dict[int | tuple[int, int], PositionedSource | None] = {}
+        for source, number, part in reads.parts():
+            parts[source, number] = parts[source] = part.as_split
         payload = Payload.of((programs[0], parts, len(programs)), job.workers)
         stages: list[StartTask | LevelTask] = [StartTask(payload, reads.attempt, subtask_of_route)]
         backend = job.configuration.get(STATE_BACKEND)
