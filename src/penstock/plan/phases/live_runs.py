@@ -14,11 +14,11 @@ cannot begin a part where another ends. That is why the third row keeps one run 
 from __future__ import annotations
 
 from penstock.config.backlog_options import BACKLOG_SHARE
+from penstock.config.live_options import LIVE_ENGINE
 from penstock.config.options import INTERVAL_DURING_BACKLOG
 from penstock.plan.phases.bounded_region import RESULTS_RUN
-from penstock.plan.phases.live_engine import not_by_positions
 from penstock.plan.physical import Decision, PhysicalPlan, Reading, RunPlan, SourcePlan
-from penstock.program.run_settings import RunKind
+from penstock.program.run_settings import LiveEngine, RunKind
 
 Runs = tuple[list[RunPlan], list[Decision]]
 """Runs of a pipeline, and why."""
@@ -69,9 +69,17 @@ def _have_history_and_company(sources: list[SourcePlan]) -> bool:
 
 
 def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
-    """Return why sources cannot be read from part to part in one run, None if they can."""
-    found = (not_by_positions(plan, source, part) for source in sources for part in source.parts)
-    return next((reason for reason in found if reason is not None), None)
+    """Return why sources cannot be read from part to part in one run, None if they can.
+
+    The planner of epochs goes from part to part of sources that are read by positions.
+    """
+    if plan.options.live_engine is LiveEngine.QUERY:
+        return f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
+    for source in sources:
+        for part in source.parts:
+            if part.as_split is None:
+                return f"source {source.name!r} is read by {part.streamed_by}"
+    return None
 
 
 def _side_by_side(plan: PhysicalPlan, first: int, left: list[SourcePlan], reason: str) -> Runs:
