@@ -74,6 +74,8 @@ class ChannelSpec:
         time: The elements of time that it sends.
         target_name: Name of the target operator or sink, for messages.
         fold: The sender's part in the fold of the reader, in a run; None sends plain records.
+        has_results: Whether its records are results of a bounded region, which a batch run gives its reader
+            before records of other channels.
     """
 
     id: int
@@ -91,6 +93,7 @@ class ChannelSpec:
     target_name: str = ""
     fold: ChannelFold | None = None
     senders: int | None = None
+    has_results: bool = False
 
     @property
     def is_local(self) -> bool:

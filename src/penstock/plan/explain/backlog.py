@@ -16,14 +16,26 @@ _GROUPED = "grouped by key", "its input has a key: each state is read and writte
 
 
 def explain_backlog(plan: PhysicalPlan) -> PhysicalPlan:
-    """Say how operators with a key read history, and other bounded input of a STREAMING job."""
-    if plan.mode is not RuntimeExecutionMode.STREAMING:
-        return plan
+    """Say how operators with a key read history and other bounded input, and who reads results first."""
     decisions = list(plan.decisions)
+    if plan.mode is not RuntimeExecutionMode.STREAMING:
+        decisions += [made for made in _results_first(plan) if made not in decisions]
+        return replace(plan, decisions=tuple(decisions))
     for run in plan.runs:
         if run.kind is RunKind.BATCH:
             decisions += [made for made in _of_run(plan, run) if made not in decisions]
     return replace(plan, decisions=tuple(decisions))
+
+
+def _results_first(plan: PhysicalPlan) -> list[Decision]:
+    readers = {spec.target_name: None for spec in plan.channels if spec.has_results}
+    reason = "another source feeds it too, and results come first in every mode"
+    return [
+        Decision(
+            f"results of the bounded region to {name!r}", "before other records of a key", reason
+        )
+        for name in readers
+    ]
 
 
 def _of_run(plan: PhysicalPlan, run: RunPlan) -> list[Decision]:

@@ -60,6 +60,14 @@ def region_sources(graph: LogicalGraph) -> frozenset[int]:
     return frozenset(source for node in operators for source in sources_of(graph, node))
 
 
+def region_nodes(graph: LogicalGraph) -> frozenset[int]:
+    """Return the nodes that only the sources of the bounded region feed; none if it is the whole job."""
+    region = region_sources(graph)
+    if not region or len(region) == len(graph.of_kind(SOURCE)):
+        return frozenset()
+    return frozenset(node.id for node in graph.nodes if region.issuperset(sources_of(graph, node)))
+
+
 def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     """Cut the graph of a job in STREAMING mode after its bounded region. An early phase."""
     graph = plan.graph
@@ -69,10 +77,9 @@ def cut_after_region(plan: PhysicalPlan) -> PhysicalPlan:
     is_batch = asked is RuntimeExecutionMode.BATCH or (
         automatic and all(node.source is not None and node.source.is_bounded for node in sources)
     )
-    region = frozenset[int]() if is_batch else region_sources(graph)
-    if not region or len(region) == len(sources):
+    inside = frozenset[int]() if is_batch else region_nodes(graph)
+    if not inside:
         return plan
-    inside = {node.id for node in graph.nodes if region.issuperset(sources_of(graph, node))}
     made = _Cut(graph, inside).run()
     operators = ", ".join(repr(node.name) for node in end_of_stream_operators(graph))
     decisions = tuple(
@@ -97,7 +104,7 @@ class _Cut:
     """
 
     old: LogicalGraph
-    inside: set[int]
+    inside: frozenset[int]
     cut_behind: list[str] = field(default_factory=list)
     _nodes: list[Node] = field(default_factory=list)
     _sinks: list[Node] = field(default_factory=list)

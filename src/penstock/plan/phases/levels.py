@@ -25,9 +25,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import GraphError
 from penstock.graph.logical import Chaining, LogicalGraph, Node, Watermarking
 from penstock.plan.phases.attributes import attributes_of
+from penstock.plan.phases.bounded_region import region_nodes
 from penstock.plan.phases.edges import Edge, key_selectors, physical_inputs, sources_of
 from penstock.plan.phases.task_groups import share_tasks, tasks_reading
 from penstock.plan.physical import LevelPlan, PhysicalPlan
@@ -64,6 +66,8 @@ class _Assignment:
         self._plan = plan
         self._graph = plan.graph
         self._uids = _uids(plan.graph)
+        is_batch = plan.mode is RuntimeExecutionMode.BATCH
+        self._region = region_nodes(plan.graph) if is_batch else frozenset[int]()
         self._edges = {
             node.id: physical_inputs(self._graph, node)
             for node in self._graph.nodes
@@ -222,7 +226,17 @@ class _Assignment:
             partition_function=partitioning.function if custom else None,  # type: ignore[union-attr]
             target_name=node.name,
             senders=self._senders(edge.producer),
+            has_results=self._has_results(edge, node),
         )
+
+    def _has_results(self, edge: Edge, node: Node) -> bool:
+        """Return whether an edge leads out of the bounded region of a BATCH job, to an order that matters.
+
+        In other modes the job is cut there. Windows and joins order what they hold by themselves.
+        """
+        leads_out = edge.producer.id in self._region and node.id not in self._region
+        has_order = node.window is None and node.interval is None
+        return leads_out and has_order and edge.key_selector is not None
 
     def _to_sink(self, edge: Edge, sink: int) -> ChannelSpec:
         asked = edge.partitioning

@@ -12,6 +12,7 @@ from penstock.errors import StateError
 from penstock.program.level import LevelProgram
 from penstock.program.partitioning import StreamPartitioner
 from penstock.runtime.exchange.group_order import KeyedRows, rows_of_columns
+from penstock.runtime.exchange.results_first import ResultsFirst
 from penstock.wire.elements import MIN_TIMESTAMP, BacklogStatus, ControlElement, NextPart
 from penstock.wire.frame import (
     FrameHeader,
@@ -54,6 +55,7 @@ class LevelInput:
             for spec in program.inputs
         }
         self._settings = program.settings
+        self._results = {spec.id for spec in program.inputs if spec.has_results}
         self._selectors = {self._targets[spec.id]: spec.key_selector for spec in program.inputs}
         self._passing: list[bytes] = []
         self._latency: list[tuple[int, bytes]] = []
@@ -172,9 +174,25 @@ class LevelInput:
         targets = sorted(target for target in self._records if target[0] == operator)
         return [(target[2], *self._records_of(target)) for target in targets]
 
+    def are_results(self, header: FrameHeader) -> bool:
+        """Return whether the records of a frame are results, which come before others."""
+        return header.channel in self._results
+
     def _records_of(self, target: InputTarget) -> tuple[list[Any], list[int] | None]:
         frames = self._records.pop(target)
         frames.sort(key=_header)
+        if not self._results:
+            return self._decoded(target, frames)
+        frames.sort(key=lambda item: not self.are_results(item[0]))  # stable
+        values, stamps = self._decoded(target, frames)
+        results = sum(header.count for header, _ in frames if self.are_results(header))
+        if results and type(values) is not KeyedRows:  # what is folded has no order
+            values = ResultsFirst(values, results)
+        return values, stamps
+
+    def _decoded(
+        self, target: InputTarget, frames: list[tuple[FrameHeader, bytes]]
+    ) -> tuple[list[Any], list[int] | None]:
         if all(header.has_columns for header, _ in frames):
             parts = [decode_columns(header, frame) for header, frame in frames]
             if all(part.schema == parts[0].schema for part in parts):

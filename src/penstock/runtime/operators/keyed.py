@@ -2,7 +2,7 @@
 
 The runtime passes all records of a key group (batch run) or micro-batch (live run) together. They are
 grouped per key in order of arrival; in a batch run, records with timestamps are then sorted by them,
-as in Flink. Each key is processed once, from its first record to its last, and in a batch run its
+as in Flink, behind results of a bounded region. Each key is processed once, from its first record to its last, and in a batch run its
 timers follow.
 
 If the records of a key do not fit in memory (batch run), an operator that supports it gets them in
@@ -19,6 +19,7 @@ from typing import Any
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.selected_field import getter_of, got
 from penstock.runtime.exchange.group_order import KeyedRows
+from penstock.runtime.exchange.results_first import results_among
 from penstock.runtime.exchange.selected_keys import by_value
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.side_outputs import send_sides, sides_of, split_tagged
@@ -311,14 +312,16 @@ class KeyedOperator(Operator):
 def in_order_of_time(
     keys: list[Any], values: list[Any], timestamps: list[int]
 ) -> tuple[list[Any], list[Any], list[int]]:
-    """Return records sorted by timestamp; the sort is stable.
+    """Return records sorted by timestamp, behind results; the sort is stable.
 
     It sorts all keys together, not key by key: the records of several tasks are a few ascending
     runs, which Python's sort merges quickly.
     """
-    if all(map(le, timestamps, islice(timestamps, 1, None))):
+    results = results_among(values)
+    if all(map(le, islice(timestamps, results, None), islice(timestamps, results + 1, None))):
         return keys, values, timestamps
-    order = sorted(range(len(timestamps)), key=timestamps.__getitem__)
+    others = sorted(range(results, len(timestamps)), key=timestamps.__getitem__)
+    order = [*range(results), *others]
     return (
         list(map(keys.__getitem__, order)),
         list(map(values.__getitem__, order)),

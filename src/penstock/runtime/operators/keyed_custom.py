@@ -26,6 +26,7 @@ from penstock.runtime.operators.custom import (
     refuse_result,
 )
 from penstock.runtime.operators.keyed_two_inputs import Entry, KeyedTwoInputOperator
+from penstock.runtime.operators.two_inputs import results_apart
 from penstock.runtime.time.timers import InternalTimerService
 from penstock.types.list_key import immutable_key, selected_key
 from penstock.types.time_domain import TimeDomain
@@ -99,9 +100,10 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         if not self.spec.sorts_itself or self._final_watermark is None:
             super().inputs_complete()
             return
-        for key, entry in self._with_keys(self.take_waiting()):
-            self.keys.key, self.keys.group = key, self._group_of(key)
-            self._process_entries(key, [entry])
+        for waiting in results_apart(self.take_waiting()):
+            for key, entry in self.with_keys(waiting):
+                self.keys.key, self.keys.group = key, self._group_of(key)
+                self.process_entries(key, [entry])
         self.flush()
 
     @property
@@ -238,12 +240,13 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         self._context.domain = TimeDomain.EVENT_TIME
         self._timers.watermark = MIN_TIMESTAMP
 
-    def _in_order(self, entries: list[Entry]) -> None:
+    def in_order(self, entries: list[Entry]) -> None:
+        """Order the records of a key, unless the operator does it itself."""
         if not self.spec.sorts_itself:
-            super()._in_order(entries)
+            super().in_order(entries)
 
-    def _process_entries(self, key: Any, entries: list[Entry]) -> None:
-        self._in_order(entries)
+    def process_entries(self, key: Any, entries: list[Entry]) -> None:
+        """Pass records of a key to the operator, one by one."""
         if not self.context.is_live:
             self._seen.add(self._groups[key])
         context, calls = self._context, self._inputs.elements

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.program.operator_spec import OperatorSpec
+from penstock.runtime.exchange.results_first import results_among
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import KeyedScope, OperatorContext
 from penstock.runtime.operators.base import Collect
@@ -12,6 +13,20 @@ from penstock.runtime.operators.keyed import KeyedOperator
 
 Batch = tuple[list[Any], list[int] | None]
 """(values, timestamps)."""
+
+
+def results_apart(waiting: list[list[Batch]]) -> tuple[list[list[Batch]], list[list[Batch]]]:
+    """Return the results of a bounded region, which come first, and the other records, by input."""
+    if not any(results_among(values) for batches in waiting for values, _ in batches):
+        return [[] for _ in waiting], waiting
+    results: list[list[Batch]] = [[] for _ in waiting]
+    others: list[list[Batch]] = [[] for _ in waiting]
+    for number, batches in enumerate(waiting):
+        for values, stamps in batches:
+            end = results_among(values)
+            results[number].append((values[:end], None if stamps is None else stamps[:end]))
+            others[number].append((values[end:], None if stamps is None else stamps[end:]))
+    return results, others
 
 
 class BuffersInputs(KeyedOperator):

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice, repeat
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 from penstock.runtime.exchange.level_input import Batch
+from penstock.runtime.exchange.results_first import ResultsFirst, results_among
 from penstock.runtime.spill.spill_store import SpillStore
-from penstock.runtime.task.spilling.sorted_runs import OPERATOR, PLACE, RunWriter
+from penstock.runtime.task.spilling.sorted_runs import OPERATOR, PLACE, REST, RunWriter
 from penstock.wire.elements import MIN_TIMESTAMP
 from penstock.wire.frame import decode_pairs, read_header
 
@@ -101,7 +102,7 @@ class KeyPortions:
             if edge is None or any(block.keys[0] < edge for block in self._held):
                 yield Portion(_by_input(self._before(edge)), in_parts=False)
             elif self._writer.operator.takes_keys_in_parts:
-                yield Portion(self._parts(edge), in_parts=True)
+                yield Portion(_read_back(self._parts(edge)), in_parts=True)
             else:
                 yield Portion(_by_input(self._parts(edge)), in_parts=False)
 
@@ -186,12 +187,33 @@ class KeyPortions:
                 yield number, list(map(values.__getitem__, part)), stamps
 
 
+def _read_back(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yield batches with the input that they are of; results with their time, and marked as such."""
+    for number, values, stamps in batches:
+        if number >= REST:
+            yield number - REST, values, stamps
+            continue
+        results = [value for value, _ in values]
+        times = [MIN_TIMESTAMP if time is None else time for _, time in values]
+        has_time = any(time is not None for _, time in values)
+        yield number, ResultsFirst(results, len(results)), times if has_time else None
+
+
 def _by_input(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Yield one batch per input of those given, which are in order of input."""
-    for number, some in groupby(batches, key=itemgetter(0)):
-        values: list[Any] = []
-        stamps: list[int] = []
-        for _, of_batch, times in some:
-            values += of_batch
-            stamps += times or ()
-        yield number, values, stamps or None
+    """Yield one batch per input of those given, the results in it first."""
+    by_input: dict[int, list[Batch]] = {}
+    for batch in _read_back(batches):
+        by_input.setdefault(batch[0], []).append(batch)
+    for number in sorted(by_input):
+        some = by_input.pop(number)  # nothing else refers to the records
+        values = list(chain.from_iterable(of_batch for _, of_batch, _ in some))
+        results = sum(results_among(of_batch) for _, of_batch, _ in some)
+        stamps = None
+        if any(times is not None for _, _, times in some):
+            stamps = [
+                time
+                for _, of_batch, times in some
+                for time in times or repeat(MIN_TIMESTAMP, len(of_batch))
+            ]
+        del some
+        yield number, ResultsFirst(values, results) if results else values, stamps

@@ -9,10 +9,12 @@ order of their begins; they end where they like, beyond the begins of others:
     in order     a a a b │ a b c c │ b c d e │ c c d g │ f │ g h
 
     address      u32 operator | u8 length of key | key | u64 time | u16 input | u32 run | u32 block
+    input        that of the records; of all but results of a bounded region it is `REST` more
     block        frame of records with keys, each of these: u8 length of key | key
 
 Integers are big-endian. Keys are as `penstock.wire.canonical.key_bytes` has them, times count from Long.MIN and
-are 0 where parts are not wanted by time. Equal ones stay as they arrived, by run and block.
+are 0 where parts are not wanted by time. Equal ones stay as they arrived, by run and block. Results come first
+whatever their time: it is in their record, a pair.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import struct
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from penstock.runtime.operators.keyed import KeyedOperator
@@ -30,6 +33,9 @@ from penstock.wire.canonical.key_bytes import encode_key
 from penstock.wire.elements import MIN_TIMESTAMP
 from penstock.wire.frame import FrameHeader, FrameKind, decode_records, encode_segments
 from penstock.wire.record_segments import pack_segment
+
+REST = 1 << 15
+"""What is added to the input of records that are no results, so that they come behind those."""
 
 BLOCK_RECORDS = 1024
 """Records per block, at most."""
@@ -96,14 +102,27 @@ class RunWriter:
     def _bytes_each(self) -> int:
         return self._record_bytes + record_overhead(stamped=bool(self.stamped)) + _KEY_BYTES
 
-    def add(self, number: int, header: FrameHeader, frame: bytes) -> None:
+    def add(
+        self, number: int, header: FrameHeader, frame: bytes, *, are_results: bool = False
+    ) -> None:
         """Take one frame of input `number`.
+
+        Args:
+            number: The input.
+            header: Header of the frame.
+            frame: The frame.
+            are_results: Whether its records are results of a bounded region.
 
         Raises:
             SpillError: It cannot be written.
             PenstockError: The key selector failed.
         """
         values, stamps = decode_records(header, frame)
+        if are_results:
+            times = repeat(None) if stamps is None else stamps
+            values, stamps = list(zip(values, times, strict=False)), None
+        else:
+            number += REST
         waiting = self._waiting.setdefault(number, _RunBuffer())
         if stamps is not None:
             self.stamped.add(number)
@@ -163,7 +182,9 @@ class RunWriter:
             yield prefix + keys[some[0]] + place, frame
 
     def _keys_of(self, number: int, values: list[Any]) -> list[bytes]:
-        keys = self.operator.keys_of(number, values)
+        if number < REST:
+            values = [value for value, _ in values]
+        keys = self.operator.keys_of(number % REST, values)
         encoded = {key: _sized(encode_key(key)) for key in set(keys)}
         return list(map(encoded.__getitem__, keys))
 

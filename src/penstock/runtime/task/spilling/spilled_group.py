@@ -53,7 +53,7 @@ class SpilledGroup:
                 writer = RunWriter(operator, self._store, self._memory_bytes)
                 self._writers[number] = writer
             for header, frame in frames:
-                writer.add(of_input, header, frame)
+                writer.add(of_input, header, frame, are_results=arrived.are_results(header))
                 buffered = sum(writer.buffered_bytes for writer in self._writers.values())
                 if 2 * buffered >= self._memory_bytes:
                     self._write_runs()
