@@ -65,6 +65,7 @@ FACTS = {
     "gives_timestamps": "log-part recorded result",
     "has_declared_form": "cache collection dataframe files hybrid part recorded result sequence",
     "is_internal": "cache result",
+    "known_records": "collection sequence",
     "makes_records_anew": "cache dataframe files iterator result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",

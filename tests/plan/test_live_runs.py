@@ -9,7 +9,7 @@ from penstock.config.live_options import LIVE_ENGINE
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import WatermarkStrategy
-from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource
 from penstock.errors import ConfigError
 from penstock.plan.explain.render import render_text
 from penstock.plan.planner import as_one_sequence
@@ -181,3 +181,40 @@ def test_a_job_that_an_earlier_version_began_keeps_a_run_per_part():
 def test_a_share_is_a_number_between_0_and_1(share):
     with pytest.raises(ConfigError, match=r"execution\.backlog\.share"):
         plan_of(ENDLESS, settings=STREAMING | {BACKLOG_SHARE.key: share})
+
+
+def numbers(count):
+    return DataGeneratorSource(lambda i: ("a", i, 1), count=count)
+
+
+@pytest.mark.parametrize(
+    ("parts", "advises"),
+    [
+        ([(99_999,)], True),
+        ([(100_000,)], False),
+        ([(90_000, 9_999)], True),
+        ([(90_000,), (9_999,)], True),
+        ([(90_000,), (10_000,)], False),
+    ],
+)
+def test_the_plan_says_when_history_is_too_small_for_a_batch_run(parts, advises):
+    sources = []
+    for counts in parts:
+        builder = HybridSource.builder(numbers(counts[0]))
+        for count in counts[1:]:
+            builder = builder.add_source(numbers(count))
+        sources.append(builder.add_source(ENDLESS).build())
+    found = [
+        (choice, reason.split(",")[0])
+        for _, choice, reason in decisions(plan_of(*sources, settings=MIXED), "run 0 (history)")
+        if choice != "batch"
+    ]
+    total = sum(sum(counts) for counts in parts)
+    assert found == (
+        [("slower than a live run", f"it has {total:,} records".split(",")[0])] * advises
+    )
+
+
+def test_history_of_unknown_size_may_be_large():
+    found = decisions(plan_of(FILES, settings=MIXED), "run 0 (history)")
+    assert [choice for _, choice, _ in found] == ["batch"]

@@ -75,6 +75,11 @@ class Source(ABC):
         return False
 
     @property
+    def known_records(self) -> int | None:
+        """The number of its records if that is known without asking it, else None."""
+        return None
+
+    @property
     def record_function(self) -> Callable[..., Any] | None:
         """The user's function that makes the records; its attributes say whether it stores them."""
         return None

@@ -69,6 +69,11 @@ class CollectionSource(SplitSource):
         """Whether the source ends; a collection does."""
         return True
 
+    @property
+    def known_records(self) -> int:
+        """The number of its records."""
+        return len(self.values)
+
     def get_produced_type(self) -> TypeInformation:
         """Return the declared type."""
         return self.type_info

@@ -68,6 +68,11 @@ class DataGeneratorSource(SplitSource):
         return self.count is not None
 
     @property
+    def known_records(self) -> int | None:
+        """The count, if one was given."""
+        return self.count
+
+    @property
     def record_function(self) -> Callable[[int], Any]:
         """The generator."""
         return self.generator

@@ -55,6 +55,11 @@ class NumberSequenceSource(SplitSource):
         """Whether the source ends; a sequence does."""
         return True
 
+    @property
+    def known_records(self) -> int:
+        """The number of its records."""
+        return self.end - self.start + 1
+
     def get_produced_type(self) -> TypeInformation:
         """Return LONG."""
         return Types.LONG()

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.options import INTERVAL_DURING_BACKLOG
 from penstock.errors import UnboundedBatchError
 from penstock.plan.phases.bounded_region import end_of_stream_operators
 from penstock.plan.phases.edges import sources_of
@@ -27,6 +28,9 @@ from penstock.plan.physical import (
     SourcePlan,
 )
 from penstock.program.run_settings import RunKind
+
+_SMALL_HISTORY = 100_000
+"""Records below which a batch run is slower than a live run: measured, see `docs/tuning.md`."""
 
 
 def choose_mode(plan: PhysicalPlan) -> PhysicalPlan:
@@ -119,6 +123,7 @@ def _history_then_live(
         hands_over=False,
     )
     return [history, live], [
+        *_small_history(history, left),
         Decision(
             f"run {first} (history)",
             "batch",
@@ -128,6 +133,19 @@ def _history_then_live(
             f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
         ),
     ]
+
+
+def _small_history(run: RunPlan, left: list[SourcePlan]) -> list[Decision]:
+    """Return the advice to read little history in a live run, if all of it is known to be little."""
+    counts = [part.known_records for source in left for part in source.parts[:-1]]
+    known = [count for count in counts if count is not None]
+    if not left or len(known) < len(counts) or sum(known) >= _SMALL_HISTORY:
+        return []
+    reason = (
+        f"it has {sum(known):,} records, and to start a batch run takes longer than it saves below "
+        f"about {_SMALL_HISTORY:,}; without {INTERVAL_DURING_BACKLOG.key} a live run reads them"
+    )
+    return [Decision(f"run {run.index} ({run.name})", "slower than a live run", reason)]
 
 
 def _batch_only(plan: PhysicalPlan) -> PhysicalPlan:
