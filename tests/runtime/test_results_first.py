@@ -171,3 +171,14 @@ def test_the_plan_says_so_and_other_channels_are_as_they_were():
     env = environment(BATCH)
     totals(env.from_collection([("a", 1, 1)])).key_by(key).sum(2).sink_to(DiscardingSink())
     assert not any(spec.has_results for spec in env.plan().channels)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_a_fold_begins_with_the_results(mode):
+    env = environment(mode, 1)
+    results = totals(env.from_collection([("a", 1, 1), ("a", 1, 2)]))
+    no_time = WatermarkStrategy.no_watermarks()
+    live = env.from_source(CollectionSource.of([("a", 1, 7), ("a", 1, 8)]), no_time, "live")
+    joined = live.union(results).map(lambda r: (r[0], str(r[2]))).key_by(key)
+    joined.reduce(lambda x, y: (x[0], f"{x[1]} {y[1]}")).sink_to(DiscardingSink()).name("out")
+    assert run_in_process(env).of("out")[-1] == ("a", "3 7 8")

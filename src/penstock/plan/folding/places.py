@@ -47,7 +47,8 @@ class Folding:
         emit: When it emits results.
         fold: Its fold; None if it stores all records.
         fed: Its input channels.
-        is_timed: Whether its records may have timestamps.
+        is_timed: Whether its records have another order than that of arrival: they may have timestamps,
+            or results of a bounded region are among them.
         ends: Whether the run reads all its sources to the end.
         combines: `execution.batch.combine`.
         promises: Laws of the function, promised or proven.
@@ -101,7 +102,8 @@ def folding_of(
         emit,
         fold,
         fed,
-        is_timed=not all(channel.id in untimed for channel in fed),
+        # Results come before earlier records of other channels, which only a whole key group can give.
+        is_timed=not all(channel.id in untimed and not channel.has_results for channel in fed),
         ends=not run.hands_over and all(ended.issuperset(channel.sources) for channel in fed),
         combines=plan.options.combines,
         promises=_promises(node, op) if fold is not None else NO_PROMISES,
