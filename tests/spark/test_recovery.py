@@ -20,6 +20,7 @@ from penstock.errors import PenstockError, SavepointMismatchError
 from penstock.plan.compat.identity import channel_ends, source_uids, with_numbers
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.planner import as_one_sequence
 from penstock.plan.programs import programs_of
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
@@ -162,7 +163,34 @@ def test_a_job_with_history_goes_on_in_the_run_that_was_running(backlog):
 def test_a_new_source_with_history_is_refused_behind_the_history():
     taken = savepoint_of(plan_of({"s": hybrid()}), (hybrid_record(),))
     with pytest.raises(SavepointMismatchError, match=r"'t'.*history"):
-        match(plan_of({"s": hybrid(), "t": hybrid()}), taken)
+        match(plan_of({"s": hybrid(), "t": hybrid()}, backlog="0"), taken)
+
+
+def test_history_of_a_new_source_is_read_beside_the_live_input_of_others():
+    taken = savepoint_of(plan_of({"s": hybrid()}), (hybrid_record(),))
+    plan = plan_of({"s": hybrid(), "t": hybrid()})
+    restored = match(plan, taken)
+    assert (restored.goes_on, restored.skips) == ((0,), frozenset())
+    ids = {uid: source for source, uid in source_uids(plan).items()}
+    assert restored.splits == {(ids["s-1"], 1): [(5, None)]}
+    passed = {(uid, part) for uid in ids for part in (0, 1) if restored.has_passed(ids[uid], part)}
+    assert passed == {("s-1", 0)}
+
+
+@pytest.mark.parametrize("part", [0, 1])
+def test_a_source_that_waited_for_the_history_of_another_begins_beside_it(part):
+    parts = (replace(hybrid_record(), part=part), record("t-1", generator_kind(), None, {}))
+    plan = plan_of({"s": hybrid(), "t": ENDLESS})
+    assert match(plan, savepoint_of(plan, parts)).goes_on == (0,)
+
+
+def test_a_position_in_history_beside_live_input_fits_no_run_of_one_part():
+    plan = plan_of({"s": hybrid(), "t": ENDLESS})
+    parts = (replace(hybrid_record(), part=0), record("t-1", generator_kind()))
+    taken = savepoint_of(plan, parts)
+    assert match(plan, taken).goes_on == (0,)
+    with pytest.raises(SavepointMismatchError, match="no live run"):
+        match(as_one_sequence(plan), taken)
 
 
 def test_a_batch_job_cannot_go_on():
