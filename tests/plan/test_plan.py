@@ -20,7 +20,7 @@ from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.hand_over import HandOver
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
-from penstock.plan.planner import PHASES
+from penstock.plan.planner import PHASES, as_one_sequence
 from penstock.plan.programs import programs_of
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.partitioning import StreamPartitioner
@@ -97,7 +97,8 @@ SWITCH = [("history", RunKind.BATCH, False, True), ("live", RunKind.LIVE, False,
         ([HISTORY_THEN_LIVE], "STREAMING", "0", SWITCH),
         ([HISTORY_THEN_LIVE], "AUTOMATIC", "0", SWITCH),
         ([HISTORY_THEN_LIVE, HISTORY_THEN_BOUNDED], "STREAMING", "0", SWITCH),
-        ([HISTORY_THEN_LIVE, BOUNDED], "STREAMING", "0", TWO_LIVE),
+        ([HISTORY_THEN_LIVE, BOUNDED], "STREAMING", "0", ONE_LIVE),
+        ([HISTORY_THEN_LIVE, HISTORY_THEN_BOUNDED], "STREAMING", None, ONE_LIVE),
         ([THREE_PARTS], "STREAMING", "0", SWITCH),
         ([THREE_PARTS], "STREAMING", None, [TWO_LIVE[0], *TWO_LIVE]),
     ],
@@ -121,8 +122,8 @@ def test_runs_read_every_part_once_in_order_and_end_each_source_once(sources, mo
         assert [r.ends for r in readings] == [False] * (len(readings) - 1) + [True]
 
 
-def test_a_source_without_history_joins_in_the_last_run():
-    plan = plan_of(THREE_PARTS, BOUNDED)
+def test_a_source_without_history_joins_in_the_last_run_of_an_earlier_version():
+    plan = as_one_sequence(plan_of(THREE_PARTS, BOUNDED))
     assert [[r.source for r in run.readings] for run in plan.runs] == [[0], [0], [0, 1]]
 
 
