@@ -179,6 +179,8 @@ def test_a_fold_begins_with_the_results(mode):
     results = totals(env.from_collection([("a", 1, 1), ("a", 1, 2)]))
     no_time = WatermarkStrategy.no_watermarks()
     live = env.from_source(CollectionSource.of([("a", 1, 7), ("a", 1, 8)]), no_time, "live")
-    joined = live.union(results).map(lambda r: (r[0], str(r[2]))).key_by(key)
-    joined.reduce(lambda x, y: (x[0], f"{x[1]} {y[1]}")).sink_to(DiscardingSink()).name("out")
+    texts = [stream.map(lambda r: (r[0], str(r[2]))) for stream in (live, results)]
+    texts[0].union(texts[1]).key_by(key).reduce(lambda x, y: (x[0], f"{x[1]} {y[1]}")).sink_to(
+        DiscardingSink()
+    ).name("out")
     assert run_in_process(env).of("out")[-1] == ("a", "3 7 8")

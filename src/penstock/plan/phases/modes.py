@@ -123,7 +123,6 @@ def _history_then_live(
         hands_over=False,
     )
     return [history, live], [
-        *_small_history(history, left),
         Decision(
             f"run {first} (history)",
             "batch",
@@ -132,6 +131,7 @@ def _history_then_live(
         Decision(
             f"run {first + 1} (live)", "live", "it follows the backlog and starts with its state"
         ),
+        *_small_history(history, left),
     ]
 
 
