@@ -125,7 +125,7 @@ def build(mode, reader, bounded, live, parallelism=2, *, timed=True, memory=None
 
 
 def expected(bounded, live):
-    sums = defaultdict(int)
+    sums: dict[str, int] = defaultdict(int)
     for name, _, value in bounded:
         sums[name] += value
     return [(*record, sums.get(record[0])) for record in live]
