@@ -84,6 +84,11 @@ def test_a_source_alone_has_a_run_per_part():
     ]
 
 
+def test_live_files_are_read_beside_history():
+    plan = plan_of(HYBRID, TEXT.monitor_continuously())
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
+
+
 def test_sources_without_history_are_one_run_as_ever():
     plan = plan_of(ENDLESS, CollectionSource.of([]))
     assert runs_of(plan) == [("live", "LIVE", {"a": (0,), "b": (0,)}, False)]
@@ -105,7 +110,7 @@ def test_results_come_before_history_and_live_input(settings):
 @pytest.mark.parametrize(
     ("source", "settings", "why"),
     [
-        (FILES, {}, "source 'a' is read by Spark's file stream"),
+        (FILES, {}, f"source 'a' is read by {TEXT.read_in_epochs_by}"),
         (HYBRID, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
     ],
 )
@@ -122,7 +127,7 @@ def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why
             "live input of run 1 (live)",
             "behind the history",
             (
-                "history of 'a' can be read beside live input only if all of them are read by positions, "
+                "history of 'a' can be read beside live input only if all parts are read by positions, "
                 f"and {why}"
             ),
         )

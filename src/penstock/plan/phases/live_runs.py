@@ -3,12 +3,13 @@
 | sources | runs |
 |---|---|
 | one, of several parts | one per part: a run hands its state over to the next |
-| several, all read by positions | one: each source goes from part to part by itself |
-| several, and one that the loop cannot read by positions | one per part, aligned at the end |
+| several, whose parts are read by positions | one: each source goes from part to part by itself |
+| several, and history of files, or a source that the loop cannot read | one per part, aligned at the end |
 
 In the second row history never holds back what is live: both are read in the same epochs, and each has its
 share of their records. A query of Spark reads all its streams to their heads in every micro-batch, so it
-cannot begin a part where another ends. That is why the third row keeps one run per part.
+cannot begin a part where another ends; and the loop does not go from files to another part yet. That is why
+the third row keeps one run per part.
 """
 
 from __future__ import annotations
@@ -71,14 +72,16 @@ def _have_history_and_company(sources: list[SourcePlan]) -> bool:
 def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
     """Return why sources cannot be read from part to part in one run, None if they can.
 
-    The planner of epochs goes from part to part of sources that are read by positions.
+    The planner of epochs goes from part to part of sources that are read by positions. Files have some too,
+    so live files may be beside them.
     """
     if plan.options.live_engine is LiveEngine.QUERY:
         return f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
     for source in sources:
         for part in source.parts:
-            if part.as_split is None:
-                return f"source {source.name!r} is read by {part.streamed_by}"
+            reader = part.read_in_epochs_by
+            if part.as_split is None and (reader is None or len(source.parts) > 1):
+                return f"source {source.name!r} is read by {reader or part.streamed_by}"
     return None
 
 
@@ -112,8 +115,8 @@ def _one_after_another(first: int, left: list[SourcePlan], reason: str, obstacle
         Decision(
             f"live input of {last}",
             "behind the history",
-            f"history of {_names(_with_history(left))} can be read beside live input only if all of "
-            f"them are read by positions, and {obstacle}",
+            f"history of {_names(_with_history(left))} can be read beside live input only if all "
+            f"parts are read by positions, and {obstacle}",
         ),
     ]
 

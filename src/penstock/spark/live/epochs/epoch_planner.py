@@ -315,7 +315,10 @@ class EpochPlanner:
         elapsed, self._last_call = now - self._last_call, now
         steps = []
         readings = self._now(at)
-        shares = self.budgets.shares([each for each in readings if each.source not in at.ended])
+        shares = self.budgets.shares(
+            [each for each in readings if each.source not in at.ended],
+            beside_files=any(each.source not in at.ended for each in self.files),
+        )
         for reading in readings:
             seen = reading.readable(at.at[reading.source], at.names.get(reading.source))
             budget = self.budgets.of(reading, seen.at, elapsed, shares.get(reading.source))

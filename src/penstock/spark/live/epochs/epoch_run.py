@@ -318,7 +318,9 @@ class EpochRun:
     def _note(self, positions: EpochPositions) -> None:
         """Note how far the run has read, for logs and for the checkpoint interval."""
         self._confirmed.note(self._planner.by_name(positions))
-        self._interval.has_parts_left = self._planner.is_in_backlog(positions)
+        read = {each.source for each in self._planner.files}
+        in_files = bool(read & self._job.plan.backlog_sources(self._run))
+        self._interval.has_parts_left = in_files or self._planner.is_in_backlog(positions)
 
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""
