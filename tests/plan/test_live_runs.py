@@ -222,4 +222,6 @@ def test_the_plan_says_when_history_is_too_small_for_a_batch_run(parts, advises)
 
 def test_history_of_unknown_size_may_be_large():
     found = decisions(plan_of(FILES, settings=MIXED), "run 0 (history)")
-    assert [choice for _, choice, _ in found] == ["batch"]
+    choices = [choice for _, choice, _ in found]
+    assert "batch" in choices
+    assert "slower than a live run" not in choices
