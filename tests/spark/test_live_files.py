@@ -102,6 +102,19 @@ def test_partitions_have_the_columns_of_the_first_epoch(
     ]
 
 
+@pytest.mark.parametrize("mode", ["batch", "streaming"])
+def test_bounded_files_beside_directories_of_partitions_are_read(
+    environment: Environment, tmp_path: Path, mode: str
+) -> None:
+    """Spark lists them, and leaves them out when it reads."""
+    for number, directory in enumerate(["day=7", "", "day=8"]):
+        write(tmp_path / "in" / directory, f"w{number}")
+    row = Types.ROW_NAMED(["word", "day"], [Types.STRING(), Types.LONG()])
+    rows = environment(mode).from_source(FileSource.json(tmp_path / "in", row), NO_TIME, "rows")
+    found = rows.map(lambda row: (row.word, row.day)).execute_and_collect()
+    assert sorted(found) == [("w0", 7), ("w1", None), ("w2", 8)]
+
+
 STEPS = [
     "file-log-written:1:raise",
     "file-log-durable:2:raise",

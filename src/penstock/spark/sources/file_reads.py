@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
@@ -28,6 +28,7 @@ from penstock.spark.sources.file_paths import (
     stream_path,
 )
 from penstock.spark.sources.listing.file_readings import reading_order
+from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.pinned_files import PinnedFiles, declared_schema, pin_files, reader
 from penstock.spark.sources.read_context import SOURCE_OPTION, ReadContext
 from penstock.spark.sources.source_row import (
@@ -66,8 +67,12 @@ def pinned_rows(context: ReadContext, source: int, part: int, described: FileSou
     if not pinned.files:
         return context.session.createDataFrame([], schema)
     options = base_path(described.path) | reader_options(described)
-    made = context.session.read.format(described.format).options(**options)
-    return made.schema(schema).load([load_path(uri) for uri in sorted(pinned.files)])
+    made = context.session.read.format(described.format).options(**options).schema(schema)
+
+    def load(uris: Sequence[str]) -> DataFrame:
+        return made.load([load_path(uri) for uri in uris])
+
+    return rows_by_partitions(load, described, schema, sorted(pinned.files))
 
 
 def streamed_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:

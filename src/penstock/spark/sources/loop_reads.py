@@ -2,20 +2,18 @@
 
 The columns are those of the first epoch with files. Spark derives columns from names of directories (`day=7`)
 for each epoch anew, so one epoch might have them and the next not, or with another type: all epochs are read
-with the schema of the first one. Files of directories with other partitions are read beside each other, because
-Spark leaves out files that are in none.
+with the schema of the first one.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import DecodeError, StateError
 from penstock.spark.sources.file_options import reader_options
@@ -31,6 +29,7 @@ from penstock.spark.sources.file_reads import row_schema
 from penstock.spark.sources.listing.file_listing import list_files, listed_now
 from penstock.spark.sources.listing.file_log import FileLog
 from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, PinnedReading
+from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, file_log_directory
@@ -102,17 +101,7 @@ def rows_of_files(
     context: ReadContext, described: FileSource, schema: StructType, uris: Sequence[str]
 ) -> DataFrame:
     """Return the rows of files, with the columns of a schema."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for uri in uris:
-        groups.setdefault(_partitions(described, uri), []).append(uri)
-    frames = [_loaded(context, described, schema, group) for group in groups.values()]
-    return reduce(
-        DataFrame.union,
-        [
-            frame if frame.schema.names == schema.names else chosen(frame, schema.names)
-            for frame in frames
-        ],
-    )
+    return rows_by_partitions(partial(_loaded, context, described, schema), described, schema, uris)
 
 
 def _loaded(
@@ -130,11 +119,3 @@ def _base_of(described: FileSource, uris: Sequence[str]) -> dict[str, str]:
         return base_path(described.path) if is_literal(described.path) else {}
     is_file = len(uris) == 1 and plain(uris[0]) == described.path.rstrip("/")
     return {} if is_file or has_glob(described.path) else {"basePath": described.path}
-
-
-def _partitions(described: FileSource, uri: str) -> tuple[str, ...]:
-    """Return the names of the partition columns of a file."""
-    here = local_path(described.path)
-    root = described.path if here is None else f"file:{here}"
-    below = plain(uri).removeprefix(root).split("/")[:-1]
-    return tuple(name.partition("=")[0] for name in below if "=" in name)
