@@ -57,12 +57,16 @@ def started(
 
 def test_all_pipelines_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     together = threading.Barrier(3, timeout=10)
+    met: list[threading.Thread] = []
 
     def meets(_: Part) -> None:
         together.wait()
+        met.append(threading.current_thread())
 
     made, _ = started(monkeypatch, meets, meets, meets)
     made.execute()
+    assert len(set(met)) == 3
+    assert not any(thread.is_alive() for thread in met), "the job has waited for all"
 
 
 def test_the_first_failure_stops_the_others_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,9 +113,8 @@ class BacklogEnd:
         return f"position {', '.join(map(str, self.positions or ()))}"
 
 
-@dataclass(frozen=True, slots=True)
-class SplitSourcePart(SplitSource):
-    """The part of a source before the end of its backlog, or the part from there on.
+class SourcePart(PositionedSource):
+    """What both kinds of parts have in common: they are their source, up to its end or from there on.
 
     Attributes:
         source: The source.
@@ -124,12 +123,10 @@ class SplitSourcePart(SplitSource):
         decided: Splits and cuts that are decided for the job, equal in both parts; None before.
     """
 
-    source: SplitSource
+    source: PositionedSource
     end: BacklogEnd
     is_backlog: bool
-    decided: tuple[Cut, ...] | None = None
-
-    kind: ClassVar[str] = "part"
+    decided: tuple[Cut, ...] | None
 
     @property
     def records_per_second(self) -> int | None:  # type: ignore[override]
@@ -147,15 +144,6 @@ class SplitSourcePart(SplitSource):
         return self.source.gives_timestamps
 
     @property
-    def has_head(self) -> bool:
-        """Whether the source says how many records there are now; all of its backlog are there."""
-        return not self.is_backlog and self.source.has_head
-
-    def head(self, split: int) -> int | None:
-        """Return the head of the source."""
-        return self.source.head(split)
-
-    @property
     def is_bounded(self) -> bool:
         """Whether the part ends; backlog always does."""
         return self.is_backlog or self.source.is_bounded
@@ -163,6 +151,32 @@ class SplitSourcePart(SplitSource):
     def get_produced_type(self) -> TypeInformation:
         """Return the type of the source."""
         return self.source.get_produced_type()
+
+    def describe(self) -> str:
+        """Return the source and its end, e.g. `numbers up to position 7`."""
+        how = "up to" if self.is_backlog else "from"
+        return f"{self.source.describe()} {how} {self.end.describe()}"
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSourcePart(SourcePart, SplitSource):
+    """The part of a source before the end of its backlog, or the part from there on."""
+
+    source: SplitSource
+    end: BacklogEnd
+    is_backlog: bool
+    decided: tuple[Cut, ...] | None = None
+
+    kind: ClassVar[str] = "part"
+
+    @property
+    def has_head(self) -> bool:
+        """Whether the source says how many records there are now; all of its backlog are there."""
+        return not self.is_backlog and self.source.has_head
+
+    def head(self, split: int) -> int | None:
+        """Return the head of the source."""
+        return self.source.head(split)
 
     def splits(self, parallelism: int) -> Sequence[tuple[int, int | None]]:
         """Return the positions of this part."""
@@ -179,23 +193,12 @@ class SplitSourcePart(SplitSource):
         """Return the records of a range, and their timestamps if the source knows them."""
         return self.source.read_timestamped(split, start, end)
 
-    def describe(self) -> str:
-        """Return the source and its end, e.g. `numbers up to position 7`."""
-        how = "up to" if self.is_backlog else "from"
-        return f"{self.source.describe()} {how} {self.end.describe()}"
-
 
 @dataclass(frozen=True, slots=True)
-class LogSourcePart(LogSource):
+class LogSourcePart(SourcePart, LogSource):
     """The part of a log before the end of its backlog, or the part from there on.
 
     Splits that appear later are in the second part, from their start.
-
-    Attributes:
-        source: The log.
-        end: End of its backlog.
-        is_backlog: Whether it is the part before the end.
-        decided: Splits and cuts that are decided for the job, equal in both parts; None before.
     """
 
     source: LogSource
@@ -204,16 +207,6 @@ class LogSourcePart(LogSource):
     decided: tuple[Cut, ...] | None = None
 
     kind: ClassVar[str] = "log-part"
-
-    @property
-    def records_per_second(self) -> int | None:  # type: ignore[override]
-        """The rate limit of the source in live runs."""
-        return self.source.records_per_second
-
-    @property
-    def has_declared_form(self) -> bool:  # type: ignore[override]
-        """Whether records have the declared form already."""
-        return self.source.has_declared_form
 
     @property
     def is_dense(self) -> bool:  # type: ignore[override]
@@ -231,11 +224,6 @@ class LogSourcePart(LogSource):
         return self.source.discovery_seconds
 
     @property
-    def gives_timestamps(self) -> bool:
-        """Whether records may have timestamps before any strategy assigns them."""
-        return self.source.gives_timestamps
-
-    @property
     def is_divisible(self) -> bool:
         """Whether tasks may read ranges of one split at the same time."""
         return self.source.is_divisible
@@ -249,15 +237,6 @@ class LogSourcePart(LogSource):
     def is_confirmed(self) -> bool:
         """Whether the source is told of commits."""
         return self.source.is_confirmed
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the part ends; backlog always does."""
-        return self.is_backlog or self.source.is_bounded
-
-    def get_produced_type(self) -> TypeInformation:
-        """Return the type of the source."""
-        return self.source.get_produced_type()
 
     def _at_start(self) -> tuple[LogSplit, ...]:
         """Return the positions of this part, the end of a bounded one as its head."""
@@ -283,11 +262,6 @@ class LogSourcePart(LogSource):
     def confirm(self, positions: Mapping[str, int]) -> None:
         """Tell the source what the job will not read again."""
         self.source.confirm(positions)
-
-    def describe(self) -> str:
-        """Return the source and its end, e.g. `orders up to position 7`."""
-        how = "up to" if self.is_backlog else "from"
-        return f"{self.source.describe()} {how} {self.end.describe()}"
 
 
 def as_split_part(source: Source) -> SplitSourcePart | LogSourcePart | None:

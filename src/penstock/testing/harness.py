@@ -119,18 +119,13 @@ class OperatorHarness(HarnessReadings):
         """
         build, types = builder_of(operator, key_selector, broadcast_states)
         types = [*input_types, *types[len(input_types) :]]
-        settings = Configuration(configuration)
-        settings.set(PARALLELISM, parallelism)
         if backend not in _BACKENDS:
             raise ArgumentError.here(
                 f"a harness cannot have backend={backend!r}", hint="Use 'hashmap' or 'lmdb'."
             )
-        if snapshot is not None:
-            settings.set(MAX_PARALLELISM, snapshot.max_parallelism)
-        if processing_time is None:
-            processing_time = 0 if snapshot is None else snapshot.processing_time
-        program = program_of(build, types, side_outputs, settings)
-        run = HarnessRun(program, backend=backend, now_ms=processing_time, snapshot=snapshot)
+        program = program_of(build, types, side_outputs, _job(configuration, parallelism, snapshot))
+        now_ms = _first_time(snapshot) if processing_time is None else processing_time
+        run = HarnessRun(program, backend=backend, now_ms=now_ms, snapshot=snapshot)
         return OperatorHarness(program, run)
 
     def push(self, value: Any, timestamp: int | None = None, *, input: int = 0) -> list[Any]:  # noqa: A002 - the name in all other methods
@@ -374,3 +369,18 @@ class OperatorHarness(HarnessReadings):
                 hint="Push to an input that exists and has not ended; the first one is 0.",
             )
         return source
+
+
+def _job(
+    configuration: Configuration | None, parallelism: int, snapshot: HarnessSnapshot | None
+) -> Configuration:
+    """Return the settings of the job: as many key groups as the snapshot has."""
+    settings = Configuration(configuration)
+    settings.set(PARALLELISM, parallelism)
+    if snapshot is not None:
+        settings.set(MAX_PARALLELISM, snapshot.max_parallelism)
+    return settings
+
+
+def _first_time(snapshot: HarnessSnapshot | None) -> int:
+    return 0 if snapshot is None else snapshot.processing_time
