@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.kafka_broker import Broker, broker
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer, neither in
 # the code under test nor in making examples. They are few: what was answered yesterday is answered
@@ -28,3 +32,10 @@ settings.load_profile("explore" if "PENSTOCK_EXPLORE" in os.environ else "pensto
 # that interrupt a job would wait for nothing.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A Kafka broker for all tests of the process."""
+    with broker(tmp_path_factory.mktemp("broker")) as found:
+        yield found

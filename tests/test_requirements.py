@@ -20,9 +20,15 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 DECLARED = {
     "runtime": PROJECT["project"]["dependencies"],
     "demo": EXTRAS["demo"],
+    "kafka": EXTRAS["kafka"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
-INCLUDES = {"runtime": [], "demo": ["runtime"], "dev": ["runtime", "demo"]}
+INCLUDES = {
+    "runtime": [],
+    "demo": ["runtime"],
+    "kafka": ["runtime"],
+    "dev": ["runtime", "demo", "kafka"],
+}
 
 
 def entries(name):

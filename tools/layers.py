@@ -102,6 +102,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"os_errors", "python", "rows"}),
+        "kafka": frozenset({"delivery", "os_errors", "pickled_file", "rows"}),
     },
     "plan": {
         "physical": frozenset(),
@@ -172,6 +173,7 @@ CROWDED: frozenset[str] = frozenset()
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
     "lmdb": frozenset({"runtime", "state"}),
+    "confluent_kafka": frozenset({"connectors"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),

@@ -135,7 +135,7 @@ def test_csv_columns_are_the_type_of_the_rows() -> None:
     assert len(schema) == 2
 
 
-@pytest.mark.parametrize("module", sorted(INSTEAD))
+@pytest.mark.parametrize("module", sorted(INSTEAD.keys() - {"kafka"}))
 def test_connectors_that_are_missing_say_what_to_use(module: str) -> None:
     inside = module if module.startswith("formats.") else f"connectors.{module}"
     found = importlib.import_module(f"penstock.datastream.{inside}")

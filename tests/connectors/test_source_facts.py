@@ -13,11 +13,16 @@ import penstock
 from penstock.connectors.blocking_result import ResultSource
 from penstock.connectors.cache import CacheSource
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.kafka.deserializing import ValueDeserializer
+from penstock.connectors.kafka.kafka_source import KafkaSource
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.topics import KafkaTopics
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.rows.serialization import SimpleStringSchema
 from penstock.connectors.spark_source import SparkSource
 from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
 from penstock.graph.endpoints import LogSource, Source, SplitSource
@@ -52,6 +57,7 @@ EXAMPLES: list[Source] = [
     FileSource("in", "text"),
     HybridSource((NUMBERS, NUMBERS)),
     IteratorSource(lambda *_: ()),
+    KafkaSource(KafkaTopics(("t",)), KafkaProperties(), ValueDeserializer(SimpleStringSchema())),
     NUMBERS,
     RecordedSource.of([1], [7], INT),
     ResultSource("0", "totals", INT),
@@ -60,13 +66,13 @@ EXAMPLES: list[Source] = [
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
 ]
 FACTS = {
-    "as_split": "cache collection generator iterator log-part part recorded result sequence",
+    "as_split": "cache collection generator iterator kafka log-part part recorded result sequence",
     "gives_results": "result",
-    "gives_timestamps": "log-part recorded result",
-    "has_declared_form": "cache collection dataframe files hybrid part recorded result sequence",
+    "gives_timestamps": "kafka log-part recorded result",
+    "has_declared_form": "cache collection dataframe files hybrid kafka part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
-    "makes_records_anew": "cache dataframe files iterator result sequence",
+    "makes_records_anew": "cache dataframe files iterator kafka result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",

@@ -42,8 +42,9 @@ _HIDDEN = "******"
 _SECRET_WORDS = (
     *("password", "secret", "token", "credential", "access.key", "access-key", "accesskey"),
     *("account.key", "apikey", "api-key", "service-key", "auth-params", "basic-auth", "jaas"),
+    *("passphrase", "key.pem", "oauthbearer.config", "oauthbearer.extensions"),
 )
-"""Parts of the names of keys whose values are hidden; those of Flink and Spark."""
+"""Parts of the names of keys whose values are hidden; those of Flink, Spark and Kafka's clients."""
 
 
 class _Found(NamedTuple):

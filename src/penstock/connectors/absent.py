@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from penstock.errors import MissingConnectorError
 
@@ -12,7 +12,7 @@ _SPARK = (
 )
 
 INSTEAD: dict[str, str] = {
-    "kafka": _SPARK.format(format="kafka"),
+    "kafka": "Use KafkaSource and KafkaSink, from penstock.datastream.connectors.kafka.",
     "dynamic_kafka": _SPARK.format(format="kafka"),
     "kinesis": _SPARK.format(format="kinesis"),
     "pulsar": _SPARK.format(format="pulsar"),
@@ -27,7 +27,7 @@ INSTEAD: dict[str, str] = {
 """Module of PyFlink to its alternative."""
 
 _OLD_NAMES = """\
-kafka FlinkKafkaConsumer FlinkKafkaProducer KafkaRecordDeserializationSchema KafkaSource Semantic
+kafka FlinkKafkaConsumer FlinkKafkaProducer KafkaRecordDeserializationSchema Semantic
 dynamic_kafka DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
 dynamic_kafka KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService
 dynamic_kafka StreamPatternSubscriber
@@ -42,12 +42,17 @@ OLD_PLACES: dict[str, str] = {
 """Name in `pyflink.datastream.connectors`, which old programs import, to its module."""
 
 
-def absent(module: str) -> Callable[[str], object]:
-    """Return the `__getattr__` of a module whose PyFlink names are all missing."""
+def absent(module: str, names: Collection[str] | None = None) -> Callable[[str], object]:
+    """Return the `__getattr__` of a module that lacks names of PyFlink.
+
+    Args:
+        module: The module.
+        names: What it lacks; None is everything.
+    """
 
     def refuse(name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
+        if name.startswith("__") or (names is not None and name not in names):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
         raise MissingConnectorError(
             f"{name} of pyflink's {module} wraps a Java class, which Penstock does not have",
             hint=INSTEAD[module],

@@ -1,5 +1,26 @@
-"""PyFlink's `kafka` connector is missing; importing a name raises an error with the alternative."""
+"""The names of `pyflink.datastream.connectors.kafka`, and what there is beyond them."""
 
-from penstock.connectors.absent import absent
+from penstock.connectors.absent import OLD_PLACES, absent
+from penstock.connectors.kafka.kafka_source import KafkaSource
+from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
+from penstock.connectors.kafka.offsets import KafkaOffsetResetStrategy, KafkaOffsetsInitializer
+from penstock.connectors.kafka.values import (
+    KafkaMalformedRecords,
+    KafkaRecord,
+    KafkaTopicPartition,
+)
+from penstock.datastream.kafka_dead_letters import KafkaDeadLetter, KafkaDeadLetters
 
-__getattr__ = absent("kafka")
+__all__ = [
+    "KafkaDeadLetter",
+    "KafkaDeadLetters",
+    "KafkaMalformedRecords",
+    "KafkaOffsetResetStrategy",
+    "KafkaOffsetsInitializer",
+    "KafkaRecord",
+    "KafkaSource",
+    "KafkaSourceBuilder",
+    "KafkaTopicPartition",
+]
+
+__getattr__ = absent("kafka", [name for name, module in OLD_PLACES.items() if module == "kafka"])

@@ -1,0 +1,139 @@
+"""The client library, which is imported when a client is made, and its failures as ours.
+
+`confluent-kafka` wraps librdkafka, which has threads of its own. A process that was forked has its memory and
+not its threads: such a copy of a client is never used, and never freed either, because that waits for the threads.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.errors import CallSite, MissingConnectorError, PenstockError
+
+T = TypeVar("T")
+
+_LIBRARY = "confluent_kafka"
+_PAUSE_SECONDS = 0.1
+_TRANSIENT = (
+    *("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_WAIT_COORD"),
+    *("_RESOLVE", "_LEADER", "_RETRY", "_DESTROY_BROKER", "LEADER_NOT_AVAILABLE"),
+    *("NOT_LEADER_FOR_PARTITION", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"),
+    *("COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"),
+    *("NETWORK_EXCEPTION", "NOT_CONTROLLER", "UNSTABLE_OFFSET_COMMIT", "OFFSET_NOT_AVAILABLE"),
+    *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS"),
+)
+"""Names of errors that may pass: a broker that starts, moves or cannot be reached."""
+
+_abandoned: list[Any] = []
+
+
+def check_installed(what: str) -> None:
+    """Check that the library can be imported, without importing it.
+
+    Args:
+        what: What needs it.
+
+    Raises:
+        MissingConnectorError: It cannot.
+    """
+    if find_spec(_LIBRARY) is None:
+        raise MissingConnectorError.here(
+            f"{what} needs the package confluent-kafka, which is not installed",
+            hint="Install it here and for the workers: pip install 'penstock[kafka]'.",
+        )
+
+
+def library() -> Any:
+    """Return the module `confluent_kafka`.
+
+    Raises:
+        MissingConnectorError: It is not installed.
+    """
+    check_installed("a Kafka client")
+    return import_module(_LIBRARY)
+
+
+def error_code(name: str) -> int:
+    """Return the number of an error of Kafka by its name."""
+    code: int = getattr(library().KafkaError, name)
+    return code
+
+
+def is_transient(error: Any) -> bool:
+    """Return whether an error of Kafka may pass without anybody doing something."""
+    return not error.fatal() and (error.retriable() or error.name() in _TRANSIENT)
+
+
+@contextmanager
+def kafka_errors(
+    made: type[PenstockError],
+    properties: KafkaProperties,
+    doing: str,
+    origin: CallSite | None = None,
+) -> Iterator[None]:
+    """Turn an error of Kafka in the block into one of ours, without secrets.
+
+    Args:
+        made: The class of the error.
+        properties: Of the client.
+        doing: What fails, e.g. `find the partitions of orders`.
+        origin: The user's line.
+
+    Raises:
+        PenstockError: The block raised an error of Kafka.
+    """
+    try:
+        yield
+    except library().KafkaException as cause:
+        raise made(
+            f"cannot {doing} at {properties.servers}: "
+            f"{properties.masked(words_of_kafka(cause.args[0]))}",
+            hint="Check the servers and the properties of the connector, and that the brokers are up. "
+            "The job goes on where it was.",
+            origin=origin,
+        ) from None  # the cause may have a secret in its text, and a traceback would show it
+
+
+def words_of_kafka(error: Any) -> str:
+    """Return the text of an error of Kafka with its name."""
+    name = getattr(error, "name", None)
+    return f"{name()}: {error.str()}" if callable(name) else str(error)
+
+
+def patiently(call: Callable[[], T], seconds: float) -> T:
+    """Return what a call returns; repeat it while it fails for what may pass.
+
+    Args:
+        call: A call of the library.
+        seconds: For how long.
+
+    Raises:
+        KafkaException: It failed for another reason, or for too long.
+    """
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except library().KafkaException as cause:
+            if not is_transient(cause.args[0]) or time.monotonic() >= until:
+                raise
+        time.sleep(_PAUSE_SECONDS)
+
+
+class OfThisProcess(dict[Any, Any]):
+    """A table of clients, which is empty in a process that was forked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        os.register_at_fork(after_in_child=self._abandon)
+
+    def _abandon(self) -> None:
+        _abandoned.extend(self.values())
+        self.clear()

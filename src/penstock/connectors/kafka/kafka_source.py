@@ -1,0 +1,150 @@
+"""The Kafka source: a log whose splits are partitions, and whose positions are offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from penstock.connectors.kafka.bounds import splits_at_start, splits_now
+from penstock.connectors.kafka.client import kafka_errors
+from penstock.connectors.kafka.deserializing import MessageDeserializer, deserialized
+from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
+from penstock.connectors.kafka.offsets import KafkaOffsetsInitializer
+from penstock.connectors.kafka.properties import COMMITS_OFFSETS, GROUP, KafkaProperties
+from penstock.connectors.kafka.readers import take_range
+from penstock.connectors.kafka.topics import KafkaTopics, view_of
+from penstock.connectors.kafka.values import KafkaMalformedRecords, KafkaTopicPartition
+from penstock.errors import SourceError
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.types.information import TypeInformation
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSource(LogSource):
+    """Reads topics of Apache Kafka; records have Kafka's timestamps.
+
+    Build one with `KafkaSource.builder()`. Partitions that are added, and topics of a pattern, are found while
+    the job runs. A record is read once, in history and live. Only what is committed in Kafka is read,
+    unless the property `isolation.level` says otherwise.
+
+    Attributes:
+        topics: What is read.
+        properties: Of the clients.
+        starting: Where each partition begins.
+        stopping: Where each partition ends; None never ends.
+        deserializer: Makes values of messages.
+        malformed: What is done about records that it refuses.
+        records_per_second: Limit of the rate of a live run; None reads as fast as it can.
+
+    Example:
+        >>> from penstock.connectors.rows.serialization import SimpleStringSchema
+        >>> source = (
+        ...     KafkaSource.builder()
+        ...     .set_bootstrap_servers("localhost:9092")
+        ...     .set_topics("orders")
+        ...     .set_starting_offsets(KafkaOffsetsInitializer.earliest())
+        ...     .set_value_only_deserializer(SimpleStringSchema())
+        ...     .build()
+        ... )
+        >>> source.describe()
+        'kafka topic orders'
+    """
+
+    topics: KafkaTopics
+    properties: KafkaProperties
+    deserializer: MessageDeserializer
+    starting: KafkaOffsetsInitializer = field(default_factory=KafkaOffsetsInitializer.earliest)
+    stopping: KafkaOffsetsInitializer | None = None
+    malformed: KafkaMalformedRecords = KafkaMalformedRecords.FAIL
+    records_per_second: int | None = None
+
+    kind: ClassVar[str] = "kafka"
+
+    @staticmethod
+    def builder() -> KafkaSourceBuilder[KafkaSource]:
+        """Return a builder."""
+        return KafkaSourceBuilder(KafkaSource)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it ends."""
+        return self.stopping is not None
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether tasks may read ranges of one partition at the same time."""
+        return True
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether offsets are committed for the consumer group."""
+        wanted = self.properties.get(COMMITS_OFFSETS, "true") == "true"
+        return wanted and self.properties.get(GROUP) is not None
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether values have the declared form already."""
+        return self.deserializer.is_ours
+
+    @property
+    def makes_records_anew(self) -> bool:  # type: ignore[override]
+        """Whether values are new every time."""
+        return self.deserializer.is_ours
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return that of the deserializer."""
+        return self.deserializer.get_produced_type()
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return the partitions with their offsets; see `LogSource.discover`."""
+        with self._errors(f"find the partitions of {self.describe()}"):
+            view = view_of(self.properties, self.topics)
+            if known:
+                return splits_now(view, anew=False)
+            return splits_at_start(view, self.starting, self.stopping, self.describe())
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return records of a range; see `LogSource.read`."""
+        partition = KafkaTopicPartition.of_text(split)
+        with self._errors(f"read partition {split}"):
+            messages, following = take_range(self.properties, partition, start, end)
+        values, times = deserialized(messages, self.deserializer, self.malformed)
+        return LogBatch(values, following, times)
+
+    def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
+        """Return the first offset of a range whose record is not before a time, else its end.
+
+        Args:
+            split: The partition.
+            timestamp_ms: In epoch milliseconds.
+            start: First offset.
+            end: Offset behind the last.
+        """
+        with self._errors(f"find offsets of partition {split}"):
+            view = view_of(self.properties, self.topics)
+            found = view.at_time(KafkaTopicPartition.of_text(split), max(timestamp_ms, 0))
+        return end if found is None else min(max(found, start), end)
+
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        """Commit offsets for the consumer group, for tools that show its lag.
+
+        They are never read back, except by `KafkaOffsetsInitializer.committed_offsets()` when a job starts
+        for the first time.
+
+        Args:
+            positions: Partition to offset.
+        """
+        with self._errors(f"commit offsets of group {self.properties.get(GROUP)!r}"):
+            offsets = {KafkaTopicPartition.of_text(name): at for name, at in positions.items()}
+            if offsets:
+                view_of(self.properties, self.topics).commit(offsets)
+
+    def describe(self) -> str:
+        """Return e.g. `kafka topic orders`."""
+        return f"kafka {self.topics.describe()}"
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return kafka_errors(SourceError, self.properties, doing)

@@ -1,0 +1,223 @@
+"""Reads ranges of partitions with consumers that are kept: to go on where one stands costs 0.3 ms, to jump 4 to 9.
+
+A consumer fetches ahead. What it has fetched behind the end of a range stays for the next range:
+
+    ── taken ──┬── ahead ──┬── not fetched yet ──
+               at          known: there is no record before it that is not ahead
+
+Offsets have holes, where markers of transactions and aborted or compacted records were. So a range does not end
+after a number of records, but where a record is at or behind its end, or where the broker says that the
+partition ends there.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from bisect import bisect_left
+from typing import Any
+
+from penstock.connectors.kafka.client import (
+    OfThisProcess,
+    error_code,
+    is_transient,
+    library,
+    words_of_kafka,
+)
+from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, GROUP, KafkaProperties
+from penstock.connectors.kafka.values import KafkaTopicPartition
+from penstock.errors import SourceError
+
+_MOST_RECORDS = 8192
+_WAIT_SECONDS = 0.25
+_KEPT = 8
+_IDLE_SECONDS = 30.0
+
+_DEFAULTS: dict[str, object] = {
+    # A jump waits for the fetch that is under way.
+    "fetch.wait.max.ms": 50,
+    "check.crcs": True,
+    "isolation.level": "read_committed",
+    "queued.max.messages.kbytes": 16_384,
+    "allow.auto.create.topics": False,
+    GROUP: "penstock",
+}
+_FIXED: dict[str, object] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    # What is gone is an error, never a jump.
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+}
+
+_readers: OfThisProcess = OfThisProcess()
+_lock = threading.Lock()
+
+
+def new_consumer(properties: KafkaProperties, role: str) -> Any:
+    """Return a consumer.
+
+    Args:
+        properties: Those of the program.
+        role: What it is for; the end of its client id.
+    """
+    prefix = properties.get(CLIENT_ID_PREFIX)
+    named = {} if prefix is None else {"client.id": f"{prefix}-{role}"}
+    return library().Consumer(properties.of_client({**_DEFAULTS, **named}, _FIXED))
+
+
+class PartitionReader:
+    """A consumer of one partition at a time."""
+
+    def __init__(self, properties: KafkaProperties) -> None:
+        self.properties = properties
+        self.partition: KafkaTopicPartition | None = None
+        self.at = 0
+        self.used_seconds = 0.0
+        self._consumer = new_consumer(properties, "reader")
+        self._eof = error_code("_PARTITION_EOF")
+        self._ahead: list[Any] = []
+        self._offsets: list[int] = []
+        self._known = 0
+
+    def go_to(self, partition: KafkaTopicPartition, start: int) -> None:
+        """Stand at an offset."""
+        if (self.partition, self.at) == (partition, start):
+            return
+        place = library().TopicPartition(partition.topic, partition.partition, start)
+        self._consumer.assign([place])
+        self.partition, self.at, self._known = partition, start, start
+        self._keep([])
+
+    def take(self, end: int) -> list[Any]:
+        """Return the next messages before an offset, and stand behind them.
+
+        They may be some of them, or none if the broker has not answered yet.
+
+        Args:
+            end: Offset behind the last.
+
+        Raises:
+            SourceError: The records are gone, or the broker refuses them.
+            KafkaException: The library failed otherwise.
+        """
+        if not self._ahead and self._known < end:
+            self._fetch()
+        count = min(bisect_left(self._offsets, end), _MOST_RECORDS)
+        taken = self._ahead[:count]
+        if count < len(self._ahead):
+            self.at = min(end, self._offsets[count])
+        else:
+            behind = self._offsets[-1] + 1 if count else self.at
+            self.at = min(end, max(behind, self._known))
+        self._keep(self._ahead[count:])
+        return taken
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+    def _keep(self, messages: list[Any]) -> None:
+        self._ahead = messages
+        self._offsets = [message.offset() for message in messages]
+
+    def _fetch(self) -> None:
+        """Take over what was fetched; wait a little if that is nothing."""
+        found = self._consumer.consume(_MOST_RECORDS, 0)
+        if not found:
+            # `consume` with a time waits until it has as many as asked for.
+            first = self._consumer.poll(_WAIT_SECONDS)
+            if first is None:
+                return
+            found = [first, *self._consumer.consume(_MOST_RECORDS, 0)]
+        failed = [message for message in found if message.error() is not None]
+        for message in failed:
+            self._note(message)
+        if failed:
+            found = [message for message in found if message.error() is None]
+        self._keep(found)
+
+    def _note(self, message: Any) -> None:
+        """Take note of the end of the partition, or raise what the broker refuses."""
+        error = message.error()
+        if error.code() == self._eof:
+            self._known = max(self._known, message.offset())
+        elif error.code() == error_code("_AUTO_OFFSET_RESET"):
+            raise SourceError(
+                f"records of partition {self.partition} from offset {self.at} on are gone: "
+                f"{self.properties.masked(error.str())}",
+                hint="Keep records for longer than the job may stand still (retention.ms of the topic). "
+                "To go on without them, start in a new checkpoint directory.",
+            )
+        elif not is_transient(error):
+            raise SourceError(
+                f"partition {self.partition} cannot be read: "
+                f"{self.properties.masked(words_of_kafka(error))}",
+                hint="Check that the topic exists, and that the user of the job may read it.",
+            )
+
+
+def take_range(
+    properties: KafkaProperties, partition: KafkaTopicPartition, start: int, end: int
+) -> tuple[list[Any], int]:
+    """Return messages of `[start, end)`, and the offset behind the last position that was read.
+
+    Args:
+        properties: Of the consumer.
+        partition: The partition.
+        start: First offset.
+        end: Offset behind the last.
+
+    Raises:
+        SourceError: The records are gone, or the broker refuses them.
+        KafkaException: The library failed otherwise.
+    """
+    reader = _borrowed(properties, partition, start)
+    try:
+        reader.go_to(partition, start)
+        taken = reader.take(end)
+    except BaseException:
+        reader.close()
+        raise
+    _give_back(reader)
+    return taken, reader.at
+
+
+def close_readers() -> None:
+    """Close the consumers that no range uses now."""
+    with _lock:
+        readers = [each for kept in _readers.values() for each in kept]
+        _readers.clear()
+    for reader in readers:
+        reader.close()
+
+
+def _borrowed(
+    properties: KafkaProperties, partition: KafkaTopicPartition, start: int
+) -> PartitionReader:
+    """Return a reader that nobody else uses: one that stands there, one of the partition, or a new one."""
+    now = time.monotonic()
+    with _lock:
+        kept: list[PartitionReader] = _readers.pop(properties, [])
+        of_partition = [each for each in kept if each.partition == partition]
+        found = next((each for each in of_partition if each.at == start), None)
+        found = found or next(iter(of_partition), None)
+        rest = sorted((each for each in kept if each is not found), key=_last_use, reverse=True)
+        # A consumer that changes to another topic waits for a second until it knows it: a new one does not.
+        stays = [each for each in rest[: _KEPT - 1] if now - each.used_seconds < _IDLE_SECONDS]
+        if stays:
+            _readers[properties] = stays
+    for each in rest:
+        if each not in stays:
+            each.close()
+    return PartitionReader(properties) if found is None else found
+
+
+def _last_use(reader: PartitionReader) -> float:
+    return reader.used_seconds
+
+
+def _give_back(reader: PartitionReader) -> None:
+    reader.used_seconds = time.monotonic()
+    with _lock:
+        _readers.setdefault(reader.properties, []).append(reader)

@@ -1,0 +1,182 @@
+"""Which partitions a source reads, and where they begin and end: asked in the driver, with one kept consumer."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.connectors.kafka.client import OfThisProcess, library, patiently
+from penstock.connectors.kafka.properties import DISCOVERY_MS, KafkaProperties
+from penstock.connectors.kafka.readers import new_consumer
+from penstock.connectors.kafka.values import KafkaTopicPartition
+from penstock.errors import SourceError, did_you_mean
+
+_DISCOVERY_MS = 300_000
+"""As in Flink."""
+
+_REQUEST_SECONDS = 10.0
+_EARLIEST = -2
+_LATEST = -1
+"""What `offsets_for_times` takes for the ends of a partition, in one request per broker."""
+
+_views: OfThisProcess = OfThisProcess()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTopics:
+    """What a source reads: one of these.
+
+    Attributes:
+        names: Names of topics.
+        pattern: Regular expression of whole names of topics.
+        partitions: Partitions.
+    """
+
+    names: tuple[str, ...] = ()
+    pattern: str | None = None
+    partitions: tuple[KafkaTopicPartition, ...] = ()
+
+    def describe(self) -> str:
+        """Return it in words."""
+        if self.pattern is not None:
+            return f"topics like {self.pattern!r}"
+        if self.partitions:
+            return f"partitions {', '.join(map(str, self.partitions))}"
+        return f"topic{'s' * (len(self.names) > 1)} {', '.join(self.names)}"
+
+    def chosen(self, there: Mapping[str, int]) -> list[KafkaTopicPartition]:
+        """Return the partitions to be read.
+
+        Args:
+            there: Name of each topic, and the number of its partitions.
+
+        Raises:
+            SourceError: A topic or partition is not there.
+        """
+        if self.partitions:
+            for each in self.partitions:
+                if each.partition >= there.get(each.topic, 0):
+                    raise _missing(f"partition {each}", each.topic, there)
+            return list(self.partitions)
+        names: Iterable[str] = self.names
+        if self.pattern is not None:
+            names = sorted(name for name in there if re.fullmatch(self.pattern, name))
+        for name in names:
+            if name not in there:
+                raise _missing(f"topic {name!r}", name, there)
+        return [KafkaTopicPartition(name, n) for name in names for n in range(there[name])]
+
+
+class ClusterView:
+    """What one consumer knows of the cluster."""
+
+    def __init__(self, properties: KafkaProperties, topics: KafkaTopics) -> None:
+        self._topics = topics
+        self._patience_seconds = properties.patience_seconds
+        self._interval_ms = properties.milliseconds(DISCOVERY_MS, _DISCOVERY_MS)
+        self._consumer = new_consumer(properties, "driver")
+        self._found: list[KafkaTopicPartition] | None = None
+        self._looked = 0.0
+
+    def partitions(self, *, anew: bool) -> list[KafkaTopicPartition]:
+        """Return the partitions of the source; they are looked up if that is due.
+
+        Args:
+            anew: Whether to look them up in any case.
+
+        Raises:
+            SourceError: A topic is not there.
+            KafkaException: The brokers do not answer.
+        """
+        due = self._looked + self._interval_ms / 1000
+        is_due = self._interval_ms > 0 and time.monotonic() >= due
+        if self._found is None or anew or is_due:
+            self._found = self._topics.chosen(patiently(self._there, self._patience_seconds))
+            self._looked = time.monotonic()
+        return self._found
+
+    def earliest(self, partitions: Sequence[KafkaTopicPartition]) -> list[int]:
+        """Return the first offset of each partition."""
+        return self._offsets([(each, _EARLIEST) for each in partitions])
+
+    def heads(self, partitions: Sequence[KafkaTopicPartition]) -> list[int]:
+        """Return the offset behind the last record of each partition that a reader may see."""
+        return self._offsets([(each, _LATEST) for each in partitions])
+
+    def at_time(self, partition: KafkaTopicPartition, timestamp_ms: int) -> int | None:
+        """Return the first offset whose record is not before a time, None if there is none."""
+        (found,) = self._offsets([(partition, timestamp_ms)])
+        return None if found < 0 else found
+
+    def committed(self, partition: KafkaTopicPartition) -> int | None:
+        """Return the offset that the group has committed, None if it has none."""
+        place = library().TopicPartition(partition.topic, partition.partition)
+        (found,) = patiently(
+            lambda: self._consumer.committed([place], timeout=_REQUEST_SECONDS),
+            self._patience_seconds,
+        )
+        return _checked(found) if found.offset >= 0 else None
+
+    def commit(self, offsets: Mapping[KafkaTopicPartition, int]) -> None:
+        """Commit offsets of the group."""
+        made = library().TopicPartition
+        places = [made(each.topic, each.partition, at) for each, at in offsets.items()]
+        for found in self._consumer.commit(offsets=places, asynchronous=False):
+            _checked(found)
+
+    def _offsets(self, asked: list[tuple[KafkaTopicPartition, int]]) -> list[int]:
+        if not asked:
+            return []
+        made = library().TopicPartition
+        places = [made(each.topic, each.partition, what) for each, what in asked]
+
+        def ask() -> list[int]:
+            answers = self._consumer.offsets_for_times(places, timeout=_REQUEST_SECONDS)
+            found = {(each.topic, each.partition): _checked(each) for each in answers}
+            return [found[each.topic, each.partition] for each, _ in asked]
+
+        return patiently(ask, self._patience_seconds)
+
+    def _there(self) -> dict[str, int]:
+        """Return the topics of the cluster, with the numbers of their partitions."""
+        metadata = self._consumer.list_topics(timeout=min(_REQUEST_SECONDS, self._patience_seconds))
+        found = {}
+        for name, topic in metadata.topics.items():
+            if topic.error is None:
+                found[name] = len(topic.partitions)
+            elif name in self._topics.names:
+                raise library().KafkaException(topic.error)
+        return found
+
+
+def view_of(properties: KafkaProperties, topics: KafkaTopics) -> ClusterView:
+    """Return the view of this process; a call makes the first one."""
+    with _lock:
+        found: ClusterView | None = _views.get((properties, topics))
+        if found is None:
+            found = _views[properties, topics] = ClusterView(properties, topics)
+        return found
+
+
+def _checked(found: Any) -> int:
+    """Return the offset of an answer.
+
+    Raises:
+        KafkaException: It is an error.
+    """
+    if found.error is not None:
+        raise library().KafkaException(found.error)
+    offset: int = found.offset
+    return offset
+
+
+def _missing(what: str, name: str, there: Mapping[str, int]) -> SourceError:
+    return SourceError(
+        f"{what} is not there{did_you_mean(name, tuple(sorted(there)))}",
+        hint="Create the topic before the job starts, or correct its name.",
+    )

@@ -1,0 +1,136 @@
+"""Kafka on Spark: history, live and both, and on from where a job was stopped.
+
+Every test compares with what one uninterrupted run would have written.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock.api.environment.job import JobClient
+from penstock.common import SimpleStringSchema, Types, WatermarkStrategy
+from penstock.datastream import StreamExecutionEnvironment
+from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
+from penstock.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
+from penstock.errors import SourceError
+from penstock.graph.source import Source
+from tests.kafka_broker import Broker
+from tests.spark.conftest import Environment
+from tests.spark.test_clients import written
+from tests.spark.waiting import wait_for
+
+ROW = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.LONG()])
+NO_TIME = WatermarkStrategy.no_watermarks()
+SECRET = "s3cr3t-and-long"  # noqa: S105 - of nobody
+
+
+def source(kafka: Broker, topic: str, *, bounded: bool = False) -> KafkaSource:
+    """Return a source; its secret is one that the broker does not ask for."""
+    made = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+    made.set_property("partition.discovery.interval.ms", "100").set_group_id(topic)
+    made.set_property("sasl.password", SECRET)
+    if bounded:
+        made.set_bounded(KafkaOffsetsInitializer.latest())
+    return made.set_value_only_deserializer(SimpleStringSchema()).build()
+
+
+def keys(first: int, last: int) -> list[bytes]:
+    return [b"k%d" % (n % 5) for n in range(first, last)]
+
+
+def counts(count: int) -> Counter[Any]:
+    return Counter((f"k{n % 5}", n // 5 + 1) for n in range(count))
+
+
+def start(env: StreamExecutionEnvironment, read: Source, out: Path) -> JobClient:
+    """Start a job that counts the records of every key."""
+    records = env.from_source(read, NO_TIME, "orders").uid("orders")
+    ones = records.map(lambda key: (key, 1)).key_by(lambda one: one[0])
+    ones.sum(1).uid("counts").map(lambda r: r, ROW).sink_to(FileSink.parquet(out)).uid("out")
+    return env.execute_async("orders")
+
+
+def stop(client: JobClient) -> None:
+    client.cancel().result()
+    with pytest.raises(Exception, match="cancelled"):
+        client.get_job_execution_result().result()
+
+
+def final(rows: Counter[Any]) -> dict[str, int]:
+    return {key: max(n for k, n in rows if k == key) for key, _ in rows}
+
+
+def test_a_batch_run_reads_a_topic_up_to_its_head(
+    environment: Environment, tmp_path: Path, kafka: Broker
+) -> None:
+    topic = kafka.topic()
+    kafka.add(topic, *keys(0, 25_000))
+    client = start(environment("batch"), source(kafka, topic, bounded=True), tmp_path / "out")
+    client.get_job_execution_result().result()
+    assert final(written(tmp_path / "out")) == {f"k{n}": 5_000 for n in range(5)}
+    assert kafka.committed(topic, topic) == [25_000]
+
+
+@pytest.mark.parametrize("mode", ["streaming", "mixed"])
+def test_a_topic_is_read_once_over_a_restart_with_partitions_that_are_added(
+    environment: Environment, tmp_path: Path, kafka: Broker, mode: str
+) -> None:
+    topic, out = kafka.topic(), tmp_path / "out"
+    kafka.add(topic, *keys(0, 50))
+
+    def read() -> Source:
+        made = source(kafka, topic)
+        return HybridSource.until_head(made) if mode == "mixed" else made
+
+    client = start(environment(mode), read(), out)
+    wait_for(client, lambda: final(written(out)) == final(counts(50)))
+    kafka.add(topic, *keys(50, 60))
+    kafka.add_partitions(topic, 2)
+    kafka.add(topic, *keys(60, 70), partition=1)
+    wait_for(client, lambda: final(written(out)) == final(counts(70)))
+    wait_for(client, lambda: kafka.committed(topic, topic, 2) == [60, 10])
+    stop(client)
+    kafka.add(topic, *keys(70, 90), partition=1)
+    client = start(environment(mode), read(), out)
+    wait_for(client, lambda: final(written(out)) == final(counts(90)))
+    if mode == "streaming":
+        assert written(out) == counts(90)
+    stop(client)
+    kept = [path for path in (tmp_path / "job").rglob("*") if path.is_file()]
+    assert kept
+    assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_a_topic_follows_a_collection_from_a_time_on(
+    environment: Environment, tmp_path: Path, kafka: Broker
+) -> None:
+    topic, out = kafka.topic(), tmp_path / "out"
+    history = CollectionSource(tuple(key.decode() for key in keys(0, 40)), Types.STRING())
+    kafka.add(topic, *keys(30, 50))
+    since = kafka.messages(topic)[10].timestamp()[1]
+    read = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+    read.set_starting_offsets(KafkaOffsetsInitializer.timestamp(since))
+    live = read.set_value_only_deserializer(SimpleStringSchema()).build()
+    both = HybridSource.builder(history).add_source(live).build()
+    client = start(environment("mixed"), both, out)
+    wait_for(client, lambda: final(written(out)) == final(counts(50)))
+    stop(client)
+
+
+def test_records_that_are_gone_before_they_were_read_stop_the_job(
+    environment: Environment, tmp_path: Path, kafka: Broker
+) -> None:
+    topic, out = kafka.topic(), tmp_path / "out"
+    kafka.add(topic, *keys(0, 10))
+    client = start(environment("streaming"), source(kafka, topic), out)
+    wait_for(client, lambda: written(out) == counts(10))
+    stop(client)
+    kafka.add(topic, *keys(10, 30))
+    kafka.delete_before(topic, 0, 20)
+    client = start(environment("streaming"), source(kafka, topic), out)
+    with pytest.raises(SourceError, match="begins at position 20, and the job has read up to 10"):
+        client.get_job_execution_result().result()
