@@ -13,8 +13,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-RUN_ELSEWHERE = {"README.md"}
-"""Pages whose program needs Spark; `tests/spark/test_readme.py` runs it."""
+RUN_ELSEWHERE = {"README.md", "kafka.md"}
+"""Pages whose programs need Spark, which `tests/spark/test_readme.py` runs, or a server, which
+`tests/connectors` has."""
 
 
 def blocks() -> list[tuple[str, str]]:

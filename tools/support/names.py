@@ -548,6 +548,19 @@ penstock.datastream:ProcessJoinFunction.Context works
 penstock.datastream:TaggedUnion works
   works: is_one is_two get_one get_two
 
+# Kafka
+
+penstock.datastream.connectors.kafka:KafkaSource works
+  works: builder
+penstock.datastream.connectors.kafka:KafkaSourceBuilder works
+  works: build set_bootstrap_servers set_group_id set_topics set_topic_pattern set_partitions
+    set_starting_offsets set_unbounded set_bounded set_value_only_deserializer
+    set_client_id_prefix set_property set_properties
+penstock.datastream.connectors.kafka:KafkaTopicPartition works
+penstock.datastream.connectors.kafka:KafkaOffsetResetStrategy works
+penstock.datastream.connectors.kafka:KafkaOffsetsInitializer works
+  works: committed_offsets timestamp earliest latest offsets
+
 # Metrics
 
 penstock.metrics:MetricGroup works
