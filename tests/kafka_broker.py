@@ -23,7 +23,8 @@ import pytest
 
 try:
     from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-    from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+    from confluent_kafka.admin import AdminClient
+    from confluent_kafka.cimpl import NewPartitions, NewTopic
 except ImportError:  # `unavailable` says so
     pass
 
@@ -116,11 +117,13 @@ class Broker:
             message = consumer.poll(1)
             if message is None:
                 continue
-            if message.error() is None:
+            error, partition = message.error(), message.partition()
+            if error is None:
                 found.append(message)
             else:
-                assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
-                ended.add(message.partition())
+                assert error.code() == KafkaError._PARTITION_EOF, error
+                assert partition is not None
+                ended.add(partition)
         consumer.close()
         return found
 

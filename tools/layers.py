@@ -102,7 +102,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"os_errors", "python", "rows"}),
-        "kafka": frozenset({"delivery", "os_errors", "pickled_file", "rows"}),
+        "kafka": frozenset({"delivery", "os_errors", "pickled_file", "python", "rows"}),
     },
     "plan": {
         "physical": frozenset(),

@@ -169,6 +169,7 @@ def test_a_directory_of_the_first_version_has_no_key(tmp_path):
 
 UNPICKLED: dict[str, str] = {
     "connectors/cache.py": "files of cache(), in a directory of mkdtemp, which is 0700",
+    "connectors/kafka/staged_records.py": "staged records of this job, below its directory, which is 0700",
     "connectors/spool.py": "spool files of this job, below its directory, which is 0700",
     "runtime/task/live_level.py": "memory of a subtask, out of the log of its state",
     "runtime/flow/promise_check.py": "what the same process pickled",

@@ -11,11 +11,18 @@ from typing import Any
 
 import pytest
 
+from penstock import failpoint
 from penstock.api.environment.job import JobClient
 from penstock.common import SimpleStringSchema, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
-from penstock.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
+from penstock.datastream.connectors.kafka import (
+    DeliveryGuarantee,
+    KafkaOffsetsInitializer,
+    KafkaRecord,
+    KafkaSink,
+    KafkaSource,
+)
 from penstock.errors import SourceError
 from penstock.graph.source import Source
 from tests.kafka_broker import Broker
@@ -119,6 +126,70 @@ def test_a_topic_follows_a_collection_from_a_time_on(
     client = start(environment("mixed"), both, out)
     wait_for(client, lambda: final(written(out)) == final(counts(50)))
     stop(client)
+
+
+STEPS = [f"kafka.{step}:2:raise" for step in ("decided", "produced", "marked", "committed")]
+RESTARTS = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": len(STEPS),
+    "restart-strategy.fixed-delay.delay": "10 ms",
+    "execution.live.max-records-per-batch": 10,
+}
+
+
+def to_kafka(env: StreamExecutionEnvironment, read: Source, kafka: Broker, to: str) -> JobClient:
+    """Start a job that writes how often each key was seen, exactly once."""
+
+    def record(seen: tuple[str, int]) -> KafkaRecord:
+        return KafkaRecord(seen[0].encode(), b"%d" % seen[1], to)
+
+    sink = KafkaSink.builder().set_bootstrap_servers(kafka.servers).set_record_serializer(record)
+    sink.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
+    records = env.from_source(read, NO_TIME, "orders").uid("orders")
+    ones = records.map(lambda key: (key, 1)).key_by(lambda one: one[0])
+    ones.sum(1).uid("counts").sink_to(sink.build()).uid("out")
+    return env.execute_async("orders")
+
+
+def seen_in(kafka: Broker, topic: str) -> Counter[Any]:
+    return Counter((m.key().decode(), int(m.value())) for m in kafka.messages(topic))
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming", "mixed"])
+def test_counts_are_in_kafka_once_whatever_fails(
+    environment: Environment,
+    tmp_path: Path,
+    kafka: Broker,
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic, to = kafka.topic(), kafka.topic(2)
+    kafka.add(topic, *keys(0, 50))
+    steps = [each.replace(":2:", ":1:") for each in STEPS] if mode == "batch" else STEPS
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    monkeypatch.setattr(failpoint, "_passed", Counter())
+    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(steps))
+    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
+    read = source(kafka, topic, bounded=mode == "batch")
+    whole: Source = HybridSource.until_head(read) if mode == "mixed" else read
+    client = to_kafka(environment(mode, **RESTARTS), whole, kafka, to)
+    if mode == "batch":
+        client.get_job_execution_result().result()
+    else:
+        wait_for(client, lambda: final(seen_in(kafka, to)) == final(counts(50)))
+        for first in range(50, 90, 10):
+            kafka.add(topic, *keys(first, first + 10))
+            wait_for(client, lambda: final(seen_in(kafka, to)) == final(counts(first + 10)))  # noqa: B023
+        stop(client)
+    assert {path.name for path in markers.iterdir()} == set(steps)
+    if mode == "streaming":
+        assert seen_in(kafka, to) == counts(90)
+        return
+    every = Counter({(f"k{n}", 10): 1 for n in range(5)})
+    if mode == "mixed":
+        every += counts(90) - counts(50)
+    assert seen_in(kafka, to) == every
 
 
 def test_records_that_are_gone_before_they_were_read_stop_the_job(

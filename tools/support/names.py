@@ -560,6 +560,19 @@ penstock.datastream.connectors.kafka:KafkaTopicPartition works
 penstock.datastream.connectors.kafka:KafkaOffsetResetStrategy works
 penstock.datastream.connectors.kafka:KafkaOffsetsInitializer works
   works: committed_offsets timestamp earliest latest offsets
+penstock.datastream.connectors.kafka:KafkaSink works
+  works: builder
+  absent: get_transformer
+penstock.datastream.connectors.kafka:KafkaSinkBuilder works
+  works: build set_bootstrap_servers set_delivery_guarantee set_transactional_id_prefix
+    set_record_serializer set_property
+penstock.datastream.connectors.kafka:KafkaRecordSerializationSchema works
+  works: builder
+penstock.datastream.connectors.kafka:KafkaRecordSerializationSchemaBuilder works
+  works: build set_topic set_topic_selector set_key_serialization_schema
+    set_value_serialization_schema
+penstock.datastream.connectors.kafka:KafkaTopicSelector works
+  works: apply
 
 # Metrics
 

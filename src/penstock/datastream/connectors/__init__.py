@@ -4,6 +4,7 @@ from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
@@ -51,6 +52,7 @@ __all__ = [
     "FunctionSink",
     "HybridSource",
     "IteratorSource",
+    "KafkaSink",
     "KafkaSource",
     "LogBatch",
     "LogSource",

@@ -1,0 +1,181 @@
+"""The committer of a Kafka sink with exactly-once delivery.
+
+`epoch.json` in the job's directory has the number of the newest epoch that had records; Kafka's mark has that of the newest
+one that is visible. So they are equal, or the mark is one behind: then the epoch was decided, and nothing of
+it is visible. Anything else means that the mark was lost or is of somebody else.
+
+An epoch without records has no number. Kafka forgets the offsets of a group that commits none for
+`offsets.retention.minutes` (7 days), so its mark is written again after an hour at most, if the job has epochs then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.kafka.client import kafka_errors
+from penstock.connectors.kafka.properties import KafkaProperties
+from penstock.connectors.kafka.record_serialization import OutgoingRecord
+from penstock.connectors.kafka.staged_records import (
+    StagedRecords,
+    directory_of,
+    staged_chunks,
+    staging_of,
+)
+from penstock.connectors.kafka.transactions import EpochTransactions, Mark
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import DecodeError, SinkError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import Committer, SinkContext
+from penstock.wire.atomic_file import create_directory, read_verified, write_verified
+
+_REMARK_SECONDS = 3_600.0
+
+
+class KafkaCommitter(Committer):
+    """Makes staged records visible, each epoch in one transaction."""
+
+    def __init__(
+        self, properties: KafkaProperties, prefix: str, topic: str | None, context: SinkContext
+    ) -> None:
+        """Begin without a connection.
+
+        Args:
+            properties: Of the clients.
+            prefix: Beginning of the transactional id.
+            topic: The topic of all records; None if there are several.
+            context: Where it runs.
+        """
+        self._context = context
+        self._properties = properties
+        self._name = f"{prefix}-{context.job_id}-{context.sink_id}"
+        self._topic = topic
+        self._transactions = EpochTransactions(properties, self._name, context.origin)
+        self._decided: Mark | None = None
+        self._visible: Mark | None = None
+        self._marked_seconds = 0.0
+
+    @property
+    def _file(self) -> Path:
+        return directory_of(self._context) / "epoch.json"
+
+    def recover(self) -> None:
+        """Fence earlier drivers, end what they left open, and drop staged records.
+
+        Raises:
+            SinkError: The brokers do not answer, the directory cannot be written, or the mark is gone.
+        """
+        context = self._context
+        with sink_errors(directory_of(context), "prepare for staging", context.origin):
+            create_directory(staging_of(context))
+            for left_over in staging_of(context).iterdir():
+                left_over.unlink()
+        with self._errors("begin transactions"):
+            self._compare()
+
+    def commit(self, epoch: str, committables: Sequence[Any]) -> None:
+        """Make the records of an epoch visible, unless they are.
+
+        Raises:
+            SinkError: The brokers do not answer or refuse them, a staged file is lost, or the mark is gone.
+            JobFencedError: Another driver has taken over.
+        """
+        staged: list[StagedRecords] = list(committables)
+        with self._errors(f"commit epoch {epoch}"):
+            self._compare()
+            if self._visible is None or self._visible.epoch != epoch:
+                self._commit(epoch, staged)
+        directory = staging_of(self._context)
+        with sink_errors(directory, "remove staged records", self._context.origin):
+            for handle in staged:
+                (directory / handle.name).unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Close the clients."""
+        self._transactions.close()
+
+    def _commit(self, epoch: str, staged: list[StagedRecords]) -> None:
+        if not staged and (self._decided is None or self._decided.epoch != epoch):
+            self._mark_again()
+            return
+        topic = self._topic or self._first_topic(staged)
+        visible = 0 if self._visible is None else self._visible.number
+        decided = Mark(visible + 1, epoch)
+        if decided != self._decided:
+            payload = {"number": decided.number, "epoch": epoch, "topic": topic}
+            with sink_errors(self._file.parent, f"record epoch {epoch}", self._context.origin):
+                write_verified(self._file, payload, may_replace=self._context.may_commit)
+            self._decided, self._topic = decided, topic
+            failpoint("kafka.decided")
+        self._write(decided, staged)
+
+    def _write(self, mark: Mark, staged: list[StagedRecords]) -> None:
+        assert self._topic is not None, "there are records"
+
+        def chunks() -> Iterator[list[OutgoingRecord]]:
+            return staged_chunks(staged, self._context)
+
+        self._context.may_commit()
+        self._transactions.commit(mark, self._topic, chunks, self._context.may_commit)
+        self._visible, self._marked_seconds = mark, time.monotonic()
+
+    def _mark_again(self) -> None:
+        """Keep Kafka from forgetting the mark."""
+        if self._visible is not None and self._marked_seconds + _REMARK_SECONDS < time.monotonic():
+            self._write(self._visible, [])
+
+    def _compare(self) -> None:
+        """Learn what is visible, unless this driver knows.
+
+        Raises:
+            SinkError: That cannot be.
+        """
+        if self._transactions.is_open:
+            return
+        self._context.may_commit()
+        self._transactions.open()
+        self._decided = self._recorded()
+        self._visible = None if self._topic is None else self._transactions.last(self._topic)
+        decided = 0 if self._decided is None else self._decided.number
+        visible = 0 if self._visible is None else self._visible.number
+        if visible not in {decided, max(decided - 1, 0)}:
+            raise self._lost(decided, visible)
+        self._marked_seconds = time.monotonic()
+
+    def _recorded(self) -> Mark | None:
+        """Return the newest epoch that had records, None if there was none."""
+        with sink_errors(self._file.parent, "read the last epoch", self._context.origin):
+            try:
+                payload = read_verified(self._file)
+            except FileNotFoundError:
+                return None
+            except DecodeError as cause:
+                raise SinkError(
+                    f"the record of the last epoch cannot be read: {cause.problem}",
+                    hint="Restore the file from a copy. Without it nobody knows which epochs are in Kafka.",
+                    origin=self._context.origin,
+                ) from cause
+        self._topic = payload["topic"]
+        return Mark(payload["number"], payload["epoch"])
+
+    def _first_topic(self, staged: list[StagedRecords]) -> str:
+        chunk = next(staged_chunks(staged, self._context))
+        return chunk[0][0]
+
+    def _lost(self, decided: int, visible: int) -> SinkError:
+        found = f"says {visible}" if visible else "has none"
+        return SinkError(
+            f"{self._file} says that the sink is at its epoch number {decided}, and the group {self._name!r} "
+            f"in Kafka {found}",
+            hint="Kafka has lost the offset (offsets.retention.minutes), the servers are others, or the job's "
+            "directory is an older copy. Find out which epochs are in the topic, then start from a savepoint in "
+            "a new checkpoint directory.",
+            origin=self._context.origin,
+        )
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        described = f"{doing} of sink {self._context.name!r}"
+        return kafka_errors(SinkError, self._properties, described, self._context.origin)

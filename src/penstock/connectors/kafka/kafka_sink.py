@@ -1,0 +1,200 @@
+"""The Kafka sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.kafka.client import check_installed
+from penstock.connectors.kafka.direct_writer import DirectWriter
+from penstock.connectors.kafka.kafka_committer import KafkaCommitter
+from penstock.connectors.kafka.properties import SERVERS, KafkaProperties
+from penstock.connectors.kafka.record_serialization import (
+    KafkaRecordSerializationSchema,
+    RecordFunction,
+)
+from penstock.connectors.kafka.staged_records import RecordSerializer, StagedRecordWriter
+from penstock.connectors.kafka.values import KafkaRecord
+from penstock.connectors.python.discard import NothingCommitter
+from penstock.errors import ArgumentError
+from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+
+_PREFIX = "penstock"
+
+
+class KafkaSinkBuilder:
+    """Builds a `KafkaSink`, as PyFlink's builder does.
+
+    Example:
+        >>> builder = KafkaSink.builder().set_bootstrap_servers("localhost:9092")
+        >>> builder = builder.set_record_serializer(lambda n: KafkaRecord(None, b"%d" % n, "numbers"))
+        >>> builder.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE).build().describe()
+        'kafka, exactly-once'
+    """
+
+    def __init__(self) -> None:
+        self._properties = KafkaProperties()
+        self._serializer: RecordSerializer | None = None
+        self._guarantee = DeliveryGuarantee.NONE
+        self._prefix = _PREFIX
+
+    def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
+        """Set the brokers that clients connect to first.
+
+        Args:
+            bootstrap_servers: `host:port`, several with commas between them.
+        """
+        return self.set_property(SERVERS, bootstrap_servers)
+
+    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
+        """Set what is promised of each record; the default is nothing, as in Flink.
+
+        Args:
+            delivery_guarantee: The guarantee.
+
+        Raises:
+            ArgumentError: It is no `DeliveryGuarantee`.
+        """
+        if not isinstance(delivery_guarantee, DeliveryGuarantee):
+            raise ArgumentError.here(
+                f"set_delivery_guarantee got {delivery_guarantee!r}",
+                hint="Pass DeliveryGuarantee.EXACTLY_ONCE, AT_LEAST_ONCE or NONE.",
+            )
+        self._guarantee = delivery_guarantee
+        return self
+
+    def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
+        """Set what transactional ids begin with. Job and sink follow, so two jobs never have the same.
+
+        Args:
+            transactional_id_prefix: The beginning; `penstock` if it is not set.
+
+        Raises:
+            ArgumentError: It is empty, or no string.
+        """
+        if not isinstance(transactional_id_prefix, str) or not transactional_id_prefix:
+            raise ArgumentError.here(
+                f"the prefix of transactional ids is {transactional_id_prefix!r}",
+                hint="Pass a string.",
+            )
+        self._prefix = transactional_id_prefix
+        return self
+
+    def set_record_serializer(
+        self,
+        record_serializer: KafkaRecordSerializationSchema | Callable[[Any], KafkaRecord],
+    ) -> KafkaSinkBuilder:
+        """Set how records of the stream become records of Kafka.
+
+        Args:
+            record_serializer: A schema, or a function that returns a `KafkaRecord` with its topic.
+
+        Raises:
+            ArgumentError: It is neither.
+        """
+        if isinstance(record_serializer, KafkaRecordSerializationSchema):
+            self._serializer = record_serializer
+        elif callable(record_serializer) and not isinstance(record_serializer, type):
+            self._serializer = RecordFunction(record_serializer)
+        else:
+            raise ArgumentError.here(
+                f"set_record_serializer got {record_serializer!r}",
+                hint="Pass KafkaRecordSerializationSchema.builder()….build(), or a function that returns a "
+                "KafkaRecord.",
+            )
+        return self
+
+    def set_property(self, key: str, value: str) -> KafkaSinkBuilder:
+        """Set a property of the clients; see the page about Kafka for those with another meaning here.
+
+        Args:
+            key: Its name in librdkafka, which is mostly the one in Java.
+            value: Its value.
+
+        Raises:
+            ArgumentError: The name or the value is no text.
+        """
+        self._properties = self._properties.with_property(key, value)
+        return self
+
+    def build(self) -> KafkaSink:
+        """Return the sink.
+
+        Raises:
+            ArgumentError: Something that it needs was not set.
+            MissingConnectorError: The package `confluent-kafka` is not installed.
+        """
+        check_installed("KafkaSink")
+        missing = {
+            "brokers": (self._properties.get(SERVERS), "set_bootstrap_servers"),
+            "records of Kafka": (self._serializer, "set_record_serializer"),
+        }
+        for what, (value, method) in missing.items():
+            if value is None:
+                raise ArgumentError.here(
+                    f"the builder of a Kafka sink does not know {what}",
+                    hint=f"Call {method} first.",
+                )
+        assert self._serializer is not None, "it was checked"
+        return KafkaSink(self._properties, self._serializer, self._guarantee, self._prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSink(Sink):
+    """Writes records to topics of Apache Kafka. Build one with `KafkaSink.builder()`.
+
+    With `EXACTLY_ONCE` a reader of committed records (`isolation.level=read_committed`) sees each record once,
+    whatever fails: the driver writes the records of an epoch in one transaction, with the number of the epoch. With
+    `AT_LEAST_ONCE` the workers write at once, so that what is repeated is written again. With `NONE`, the
+    default, what cannot be written is left out too.
+
+    Attributes:
+        properties: Of the clients.
+        serializer: Makes records of Kafka.
+        guarantee: What is promised of each record.
+        prefix: Beginning of transactional ids.
+
+    Example:
+        >>> builder = KafkaRecordSerializationSchema.builder().set_topic("words")
+        >>> from penstock.connectors.rows.serialization import SimpleStringSchema
+        >>> words = builder.set_value_serialization_schema(SimpleStringSchema()).build()
+        >>> sink = KafkaSink.builder().set_bootstrap_servers("localhost:9092")
+        >>> sink.set_record_serializer(words).build().describe()
+        'kafka topic words, none'
+    """
+
+    properties: KafkaProperties
+    serializer: RecordSerializer
+    guarantee: DeliveryGuarantee = DeliveryGuarantee.NONE
+    prefix: str = _PREFIX
+
+    kind: ClassVar[str] = "kafka"
+
+    @staticmethod
+    def builder() -> KafkaSinkBuilder:
+        """Return a builder."""
+        return KafkaSinkBuilder()
+
+    def create_writer(self, context: SinkContext) -> SinkWriter:
+        """Return a writer, for the task of `context`."""
+        if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return StagedRecordWriter(self.serializer, context)
+        return DirectWriter(
+            self.properties,
+            self.serializer,
+            context,
+            may_lose=self.guarantee is DeliveryGuarantee.NONE,
+        )
+
+    def create_committer(self, context: SinkContext) -> Committer:
+        """Return a committer; it does nothing if the workers write."""
+        if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            return KafkaCommitter(self.properties, self.prefix, self.serializer.topic, context)
+        return NothingCommitter()
+
+    def describe(self) -> str:
+        """Return e.g. `kafka topic words, exactly-once`."""
+        topic = self.serializer.topic
+        return f"kafka{'' if topic is None else f' topic {topic}'}, {self.guarantee.value}"

@@ -1,0 +1,143 @@
+"""Records that wait for their epoch: one file per task in the job's directory.
+
+It is a sequence of chunks, each an 8-byte little-endian length and a pickle of a list of `OutgoingRecord`.
+"""
+
+from __future__ import annotations
+
+import pickle
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.kafka.record_serialization import (
+    KafkaRecordSerializationSchema,
+    OutgoingRecord,
+    RecordFunction,
+)
+from penstock.connectors.os_errors import sink_errors
+from penstock.connectors.pickled_file import PickledFileWriter
+from penstock.errors import PenstockError, SinkError
+from penstock.graph.endpoints import SinkContext
+from penstock.user_failure import failure_as, short
+
+RecordSerializer = KafkaRecordSerializationSchema | RecordFunction
+
+_CHUNK_RECORDS = 2048
+_LENGTH = struct.Struct("<Q")
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRecords:
+    """Handle of one file.
+
+    Attributes:
+        name: Name in the directory of staged records.
+        subtask: Index of the task that wrote it.
+        size_bytes: Its size.
+    """
+
+    name: str
+    subtask: int
+    size_bytes: int
+
+
+def directory_of(context: SinkContext) -> Path:
+    """Return the directory of what a sink keeps with the job."""
+    return context.scratch / "kafka" / context.sink_id
+
+
+def staging_of(context: SinkContext) -> Path:
+    """Return the directory of the staged records of a sink."""
+    return directory_of(context) / "staged"
+
+
+def outgoing(
+    values: list[Any], serializer: RecordSerializer, context: SinkContext
+) -> list[OutgoingRecord]:
+    """Return what is written for records.
+
+    Raises:
+        SinkError: The serializer refuses one.
+    """
+    make = serializer.outgoing
+    made: list[OutgoingRecord] = []
+    for value in values:
+        try:
+            made.append(make(value))
+        except PenstockError as cause:
+            raise SinkError(
+                f"sink {context.name!r} cannot write {short(value)}: {cause.problem}",
+                hint=cause.hint,
+                origin=cause.origin or context.origin,
+            ) from cause
+        except BaseException as cause:
+            failed = f"sink {context.name!r} cannot write {short(value)}"
+            hint = "Correct the record serializer, or map the records to what it writes."
+            raise failure_as(SinkError, failed, cause, context.origin, hint=hint) from cause
+    return made
+
+
+class StagedRecordWriter(PickledFileWriter):
+    """Serializes records into one file, made on the first one."""
+
+    doing = "stage records"
+    file_kind = "staged"
+    refusal = "records of sink {} cannot be staged"
+
+    def __init__(self, serializer: RecordSerializer, context: SinkContext) -> None:
+        """Write what a serializer makes, in the task of `context`."""
+        super().__init__(staging_of(context), context)
+        self._serializer = serializer
+
+    def write(self, values: list[Any]) -> None:
+        """Append records.
+
+        Raises:
+            SinkError: A record cannot be serialized, or the file system refused.
+        """
+        for start in range(0, len(values), _CHUNK_RECORDS):
+            chunk = values[start : start + _CHUNK_RECORDS]
+            self._append(outgoing(chunk, self._serializer, self._context))
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the file; returns no handle if there were no records.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if not self._close():
+            return []
+        with self._os_errors(self.doing):
+            size = self._path.stat().st_size
+        return [StagedRecords(self._path.name, self._context.subtask, size)]
+
+    def _head_of(self, data: bytes) -> bytes:
+        return _LENGTH.pack(len(data))
+
+
+def staged_chunks(
+    staged: list[StagedRecords], context: SinkContext
+) -> Iterator[list[OutgoingRecord]]:
+    """Yield the chunks of staged files, by subtask and then in order of writing.
+
+    Raises:
+        SinkError: A file is missing or has another size.
+    """
+    directory = staging_of(context)
+    with sink_errors(directory, "read staged records", context.origin):
+        for handle in sorted(staged, key=lambda each: each.subtask):
+            path = directory / handle.name
+            with path.open("rb") as file:
+                found = path.stat().st_size
+                if found != handle.size_bytes:
+                    raise SinkError(
+                        f"staged file {path} has {found} bytes; its task wrote {handle.size_bytes}",
+                        hint="Keep the checkpoint directory on a file system that the driver and all "
+                        "workers share.",
+                        origin=context.origin,
+                    )
+                while head := file.read(_LENGTH.size):
+                    yield pickle.loads(file.read(_LENGTH.unpack(head)[0]))
