@@ -387,6 +387,7 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
 
 ABSTRACT_ONLY = {
     "BaseBroadcastProcessFunction": "BroadcastProcessFunction and its keyed sibling are it",
+    "KafkaTopicSelector": "called by the writer of a Kafka sink: see `tests/connectors/kafka`",
     "Source": "read by nobody but Spark; SplitSource and LogSource are those that run in Python",
     "TypeInformation": "Types makes them",
     "TypeSerializer": "called by nobody",

@@ -415,6 +415,23 @@ def test_a_record_that_cannot_be_written_is_told(kafka: Broker, context: SinkCon
         wrong.create_writer(context).write(["a"])
 
 
+@pytest.mark.parametrize("raised", [StopIteration, GeneratorExit, SystemExit, ValueError])
+def test_whatever_a_selector_raises_is_told(
+    kafka: Broker, context: SinkContext, raised: type[BaseException]
+) -> None:
+    class Failing(KafkaTopicSelector):
+        def apply(self, data: str) -> str:
+            raise raised
+
+    schema = KafkaRecordSerializationSchema.builder().set_topic_selector(Failing())
+    made = schema.set_value_serialization_schema(SimpleStringSchema()).build()
+    sink = sink_builder(kafka.servers, "t").set_record_serializer(made).build()
+    with pytest.raises(SinkError, match=f"cannot write 'a': {raised.__name__}") as error:
+        sink.create_writer(context).write(["a"])
+    assert error.value.origin is not None
+    assert error.value.origin.function == "apply"
+
+
 def test_a_staged_file_that_is_lost_is_told(kafka: Broker, context: SinkContext) -> None:
     topic = kafka.topic()
     sink = sink_of(kafka, topic)
