@@ -8,7 +8,7 @@ import pytest
 
 from penstock.connectors.absent import OLD_PLACES
 from penstock.datastream import connectors
-from penstock.datastream.connectors import file_system
+from penstock.datastream.connectors import file_system, kafka
 from penstock.errors import MissingConnectorError
 
 FILES = [
@@ -39,8 +39,13 @@ def test_names_of_java_say_what_to_use_in_both_places(name):
         assert caught.value.hint
 
 
-def test_kafka_is_among_them():
-    assert OLD_PLACES["FlinkKafkaConsumer"] == "kafka"
+def test_pulsar_is_among_them():
+    assert OLD_PLACES["PulsarSource"] == "pulsar"
+
+
+@pytest.mark.parametrize("name", ["FlinkKafkaConsumer", "FlinkKafkaProducer", "KafkaSource"])
+def test_names_of_kafka_are_in_both_places(name):
+    assert getattr(connectors, name) is getattr(kafka, name)
 
 
 def test_other_names_are_not_there():

@@ -14,6 +14,7 @@ from penstock.connectors.blocking_result import ResultSource
 from penstock.connectors.cache import CacheSource
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.kafka.deserializing import ValueDeserializer
+from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.kafka.topics import KafkaTopics
@@ -50,6 +51,7 @@ class Frame:
 
 INT = Types.INT()
 NUMBERS = NumberSequenceSource(1, 3)
+TEXT = SimpleStringSchema()
 EXAMPLES: list[Source] = [
     CacheSource(0, INT),
     CollectionSource((1,), INT),
@@ -57,7 +59,8 @@ EXAMPLES: list[Source] = [
     FileSource("in", "text"),
     HybridSource((NUMBERS, NUMBERS)),
     IteratorSource(lambda *_: ()),
-    KafkaSource(KafkaTopics(("t",)), KafkaProperties(), ValueDeserializer(SimpleStringSchema())),
+    KafkaSource(KafkaTopics(("t",)), KafkaProperties(), ValueDeserializer(TEXT)),
+    FlinkKafkaConsumer("t", TEXT, {"bootstrap.servers": "a:1"}),
     NUMBERS,
     RecordedSource.of([1], [7], INT),
     ResultSource("0", "totals", INT),
@@ -66,13 +69,13 @@ EXAMPLES: list[Source] = [
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
 ]
 FACTS = {
-    "as_split": "cache collection generator iterator kafka log-part part recorded result sequence",
+    "as_split": "cache collection generator iterator kafka kafka-consumer log-part part recorded result sequence",
     "gives_results": "result",
-    "gives_timestamps": "kafka log-part recorded result",
-    "has_declared_form": "cache collection dataframe files hybrid kafka part recorded result sequence",
+    "gives_timestamps": "kafka kafka-consumer log-part recorded result",
+    "has_declared_form": "cache collection dataframe files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
-    "makes_records_anew": "cache dataframe files iterator kafka result sequence",
+    "makes_records_anew": "cache dataframe files iterator kafka kafka-consumer result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",

@@ -15,7 +15,7 @@ from penstock import failpoint
 from penstock.api.environment.job import JobClient
 from penstock.common import SimpleStringSchema, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.datastream.connectors.kafka import (
     DeliveryGuarantee,
     KafkaOffsetsInitializer,
@@ -110,11 +110,14 @@ def test_a_topic_is_read_once_over_a_restart_with_partitions_that_are_added(
     assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
 
 
-def test_a_topic_follows_a_collection_from_a_time_on(
+def test_a_topic_follows_files_from_a_time_on(
     environment: Environment, tmp_path: Path, kafka: Broker
 ) -> None:
     topic, out = kafka.topic(), tmp_path / "out"
-    history = CollectionSource(tuple(key.decode() for key in keys(0, 40)), Types.STRING())
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "a.txt").write_bytes(b"\n".join(keys(0, 40)) + b"\n")
+    history = FileSource.text(str(files))
     kafka.add(topic, *keys(30, 50))
     since = kafka.messages(topic)[10].timestamp()[1]
     read = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)

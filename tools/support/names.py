@@ -573,6 +573,14 @@ penstock.datastream.connectors.kafka:KafkaRecordSerializationSchemaBuilder works
     set_value_serialization_schema
 penstock.datastream.connectors.kafka:KafkaTopicSelector works
   works: apply
+penstock.datastream.connectors.kafka:FlinkKafkaConsumer works
+  works: set_commit_offsets_on_checkpoints set_start_from_earliest set_start_from_latest
+    set_start_from_timestamp set_start_from_group_offsets get_produced_type
+  accepted: disable_filter_restored_partitions_with_subscribed_topics
+penstock.datastream.connectors.kafka:FlinkKafkaProducer works
+  works: set_log_failures_only set_write_timestamp_to_kafka
+  accepted: set_flush_on_checkpoint ignore_failures_after_transaction_timeout
+penstock.datastream.connectors.kafka:Semantic works
 
 # Metrics
 

@@ -12,7 +12,7 @@ _SPARK = (
 )
 
 INSTEAD: dict[str, str] = {
-    "kafka": "Use KafkaSource and KafkaSink, from penstock.datastream.connectors.kafka.",
+    "kafka": "Pass a function of a KafkaRecord to set_deserializer of KafkaSource.builder().",
     "dynamic_kafka": _SPARK.format(format="kafka"),
     "kinesis": _SPARK.format(format="kinesis"),
     "pulsar": _SPARK.format(format="pulsar"),
@@ -27,7 +27,7 @@ INSTEAD: dict[str, str] = {
 """Module of PyFlink to its alternative."""
 
 _OLD_NAMES = """\
-kafka FlinkKafkaConsumer FlinkKafkaProducer KafkaRecordDeserializationSchema Semantic
+kafka KafkaRecordDeserializationSchema
 dynamic_kafka DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
 dynamic_kafka KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService
 dynamic_kafka StreamPatternSubscriber

@@ -18,6 +18,8 @@ from penstock.connectors.kafka import readers
 from penstock.datastream import OutputTag, StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, DiscardingSink, HybridSource
 from penstock.datastream.connectors.kafka import (
+    FlinkKafkaConsumer,
+    FlinkKafkaProducer,
     KafkaDeadLetters,
     KafkaMalformedRecords,
     KafkaOffsetResetStrategy,
@@ -26,6 +28,7 @@ from penstock.datastream.connectors.kafka import (
     KafkaSource,
     KafkaSourceBuilder,
     KafkaTopicPartition,
+    Semantic,
 )
 from penstock.datastream.formats.json import JsonRowDeserializationSchema
 from penstock.errors import SourceError
@@ -271,6 +274,34 @@ def test_a_program_reads_a_topic_behind_a_collection(kafka: Broker) -> None:
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "both")
     stream.map(str.upper).sink_to(DiscardingSink()).name("out")
     assert sorted(run_in_process(env).of("out")) == ["H1", "H2", "NEW", "OTHER"]
+
+
+def test_programs_with_older_names_run(kafka: Broker) -> None:
+    topic = kafka.topic()
+    kafka.add(topic, b"a", b"b", b"c")
+    properties = {"bootstrap.servers": kafka.servers, "group.id": topic}
+    starts = {
+        "set_start_from_earliest": [0],
+        "set_start_from_latest": [3],
+        "set_start_from_group_offsets": [3],
+        "set_commit_offsets_on_checkpoints": [3],
+    }
+    for method, found in starts.items():
+        consumer = FlinkKafkaConsumer([topic], SimpleStringSchema(), properties)
+        getattr(consumer, method)(*[False][: method.startswith("set_commit")])
+        assert [split.start for split in consumer.exact_discover({})] == found, method
+        assert consumer.is_confirmed is not method.startswith("set_commit")
+    consumer = FlinkKafkaConsumer(topic, SimpleStringSchema(), properties)
+    consumer.set_start_from_timestamp(HOUR_AGO_MS + 1_000)
+    env = StreamExecutionEnvironment.get_execution_environment()
+    env.add_source(consumer, "orders").add_sink(
+        FlinkKafkaProducer(topic, SimpleStringSchema(), properties, semantic=Semantic.EXACTLY_ONCE)
+    ).name("out")
+    assert run_in_process(env).of("out") == ["b", "c"]
+    earliest = FlinkKafkaConsumer(
+        topic, SimpleStringSchema(), {**properties, "auto.offset.reset": "earliest"}
+    )
+    assert earliest.exact_discover({})[0].start == 0
 
 
 def test_a_deserializer_of_records_sees_everything(kafka: Broker) -> None:

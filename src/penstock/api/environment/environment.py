@@ -154,7 +154,7 @@ class StreamExecutionEnvironment(PythonDependencies):
 
     def add_source(
         self,
-        source_func: SourceFunction,
+        source_func: SourceFunction | Source,
         source_name: str = "Custom Source",
         type_info: TypeInformation[T] | None = None,
     ) -> DataStream[T]:
@@ -163,7 +163,8 @@ class StreamExecutionEnvironment(PythonDependencies):
         For small inputs: endless and large sources go to `from_source`.
 
         Args:
-            source_func: Collects the records.
+            source_func: Collects the records. A `Source` is taken as by `from_source`, without
+                watermarks: `FlinkKafkaConsumer` is one.
             source_name: For messages and plans.
             type_info: Type the records are converted to; None leaves them as they are.
 
@@ -182,6 +183,9 @@ class StreamExecutionEnvironment(PythonDependencies):
             >>> collect(env.add_source(Count()))
             [0, 1, 2]
         """
+        if isinstance(source_func, Source):
+            no_time = WatermarkStrategy.no_watermarks()
+            return self._source(source_func, no_time, source_name, type_info)
         declared = checked_type(type_info, "add_source")
         source = record(source_func, source_name, declared, CallSite.of_caller())
         return self._source(source, WatermarkStrategy.no_watermarks(), source_name, type_info)

@@ -4,6 +4,7 @@ from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
+from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.python.collection import CollectionSource
@@ -49,6 +50,8 @@ __all__ = [
     "FileSource",
     "FileSourceBuilder",
     "FileSplitAssignerProvider",
+    "FlinkKafkaConsumer",
+    "FlinkKafkaProducer",
     "FunctionSink",
     "HybridSource",
     "IteratorSource",
@@ -61,6 +64,7 @@ __all__ = [
     "OutputFileConfig",
     "PrintSink",
     "RollingPolicy",
+    "Semantic",
     "Sink",
     "SinkContext",
     "SinkWriter",

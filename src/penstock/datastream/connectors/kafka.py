@@ -2,6 +2,7 @@
 
 from penstock.connectors.absent import OLD_PLACES, absent
 from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from penstock.connectors.kafka.kafka_sink import KafkaSink, KafkaSinkBuilder
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.kafka_source_builder import KafkaSourceBuilder
@@ -20,6 +21,8 @@ from penstock.datastream.kafka_dead_letters import KafkaDeadLetter, KafkaDeadLet
 
 __all__ = [
     "DeliveryGuarantee",
+    "FlinkKafkaConsumer",
+    "FlinkKafkaProducer",
     "KafkaDeadLetter",
     "KafkaDeadLetters",
     "KafkaMalformedRecords",
@@ -34,6 +37,7 @@ __all__ = [
     "KafkaSourceBuilder",
     "KafkaTopicPartition",
     "KafkaTopicSelector",
+    "Semantic",
 ]
 
 __getattr__ = absent("kafka", [name for name, module in OLD_PLACES.items() if module == "kafka"])
