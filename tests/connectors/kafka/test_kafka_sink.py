@@ -415,21 +415,30 @@ def test_a_record_that_cannot_be_written_is_told(kafka: Broker, context: SinkCon
         wrong.create_writer(context).write(["a"])
 
 
-@pytest.mark.parametrize("raised", [StopIteration, GeneratorExit, SystemExit, ValueError])
-def test_whatever_a_selector_raises_is_told(
-    kafka: Broker, context: SinkContext, raised: type[BaseException]
-) -> None:
-    class Failing(KafkaTopicSelector):
-        def apply(self, data: str) -> str:
-            raise raised
+RAISED = [StopIteration, GeneratorExit, SystemExit, KeyboardInterrupt, ValueError]
 
-    schema = KafkaRecordSerializationSchema.builder().set_topic_selector(Failing())
-    made = schema.set_value_serialization_schema(SimpleStringSchema()).build()
+
+@pytest.mark.parametrize("raised", RAISED)
+@pytest.mark.parametrize(
+    "method", ["set_topic_selector", "set_partitioner", "set_headers", "set_timestamp", "function"]
+)
+def test_whatever_a_callable_raises_is_told(
+    kafka: Broker, context: SinkContext, raised: type[BaseException], method: str
+) -> None:
+    def failing(value: str) -> Any:
+        raise raised
+
+    made: Any = failing
+    if method != "function":
+        schema = KafkaRecordSerializationSchema.builder()
+        schema.set_value_serialization_schema(SimpleStringSchema())
+        getattr(schema, method)(failing)
+        made = (schema if "topic" in method else schema.set_topic("t")).build()
     sink = sink_builder(kafka.servers, "t").set_record_serializer(made).build()
     with pytest.raises(SinkError, match=f"cannot write 'a': {raised.__name__}") as error:
         sink.create_writer(context).write(["a"])
     assert error.value.origin is not None
-    assert error.value.origin.function == "apply"
+    assert error.value.origin.function == "failing"
 
 
 def test_a_staged_file_that_is_lost_is_told(kafka: Broker, context: SinkContext) -> None:

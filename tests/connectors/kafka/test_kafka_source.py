@@ -299,7 +299,9 @@ def test_programs_with_older_names_run(kafka: Broker) -> None:
     ).name("out")
     assert run_in_process(env).of("out") == ["b", "c"]
     earliest = FlinkKafkaConsumer(
-        topic, SimpleStringSchema(), {**properties, "auto.offset.reset": "earliest"}
+        topic,
+        SimpleStringSchema(),
+        {**properties, "auto.offset.reset": "earliest", "group.id": f"{topic}-other"},
     )
     assert earliest.exact_discover({})[0].start == 0
 
@@ -374,16 +376,23 @@ def test_malformed_records_go_to_a_side_output_with_their_place(kafka: Broker) -
     assert "tombstone" in bad[1].reason
 
 
-def test_a_deserializer_that_is_interrupted_or_stops_iteration_is_told(kafka: Broker) -> None:
+@pytest.mark.parametrize(
+    "raised", [StopIteration, GeneratorExit, SystemExit, KeyboardInterrupt, ValueError]
+)
+def test_whatever_a_deserializer_raises_is_told(kafka: Broker, raised: type[BaseException]) -> None:
     topic = kafka.topic()
     kafka.add(topic, b"a")
 
-    def stops(_: KafkaRecord) -> None:
-        raise StopIteration
+    def failing(_: KafkaRecord) -> None:
+        raise raised
 
-    source = builder(kafka, topic).set_deserializer(stops)
-    with pytest.raises(SourceError, match="offset 0 cannot be deserialized: StopIteration"):
+    source = builder(kafka, topic).set_deserializer(failing)
+    with pytest.raises(
+        SourceError, match=f"offset 0 cannot be deserialized: {raised.__name__}"
+    ) as error:
         all_of(source.build())
+    assert error.value.origin is not None
+    assert error.value.origin.function == "failing"
 
 
 def test_a_forked_process_makes_clients_of_its_own(kafka: Broker) -> None:
