@@ -14,7 +14,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -108,47 +109,11 @@ class SinkTask:
         Raises:
             PenstockError: A sink, or whatever makes the rows, failed.
         """
-        sinks: tuple[tuple[Sink, SinkContext], ...] = self.payload.unpack()
-        clock.switch(OTHER)
-        writers: dict[int, SinkWriter] = {}
-        state = _StateFile(Path(self.snapshot))
-        try:
+        staging = SinkStaging(self, message, task, clock)
+        with staging:
             for _, frame in rows:
-                header = read_header(frame)
-                if header.kind is FrameKind.REPORT:
-                    message.report.merge(decode_report(frame))
-                elif header.kind is FrameKind.STATE:
-                    before = clock.switch(STATE)
-                    state.add(payload_of(frame))
-                    clock.switch(before)
-                elif header.kind is FrameKind.LATENCY:
-                    uid = sinks[self.sink_of_channel[header.channel]][1].sink_id
-                    measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
-                    message.report.merge(Report(metrics=measured))
-                else:
-                    index = self.sink_of_channel[header.channel]
-                    writer = writers.get(index)
-                    if writer is None:
-                        writer = writers[index] = self._writer(*sinks[index], task)
-                    before = clock.switch(DECODE)
-                    values, _ = decode_records(header, frame)
-                    clock.switch(WRITE)
-                    writer.write(values)
-                    clock.switch(before)
-            clock.switch(WRITE)
-            for index, writer in writers.items():
-                message.committables[index] = writer.prepare_commit()
-            clock.switch(STATE)
-            message.state_files = state.finish()
-            message.report.merge(Report(times=clock.take(SINKS)))
-            failpoint(f"worker.staged-{Path(self.snapshot).parent.name}")
-        except BaseException as failure:
-            _abort(writers.values(), failure)
-            state.abort()
-            raise
-
-    def _writer(self, sink: Sink, context: SinkContext, task: int) -> SinkWriter:
-        return open_writer(sink, replace(context, subtask=task % self.parallelism))
+                staging.take(frame)
+            staging.finish()
 
     def _arriving(self, batches: Iterable[pa.RecordBatch], clock: TaskClock) -> Iterator[Row]:
         if self.last_level is None:
@@ -157,6 +122,89 @@ class SinkTask:
         # Its clock starts with its work; the time before belongs to the sinks.
         for rows in waited_for(self.last_level.run(batches, self.last_level.clock()), clock):
             yield from rows
+
+
+class SinkStaging:
+    """Stages what arrives at one task. A context: after an exception in it the sinks have aborted."""
+
+    def __init__(
+        self, described: SinkTask, message: SinkMessage, task: int, clock: TaskClock
+    ) -> None:
+        """Begin; see `SinkTask.consume`."""
+        self._sinks: tuple[tuple[Sink, SinkContext], ...] = described.payload.unpack()
+        self._described = described
+        self._message = message
+        self._task = task
+        self._clock = clock
+        self._writers: dict[int, SinkWriter] = {}
+        self._state = _StateFile(Path(described.snapshot))
+        clock.switch(OTHER)
+
+    def take(self, frame: bytes) -> None:
+        """Take one frame.
+
+        Raises:
+            PenstockError: A sink failed, or state cannot be written.
+        """
+        header, clock, report = read_header(frame), self._clock, self._message.report
+        if header.kind is FrameKind.REPORT:
+            report.merge(decode_report(frame))
+        elif header.kind is FrameKind.STATE:
+            before = clock.switch(STATE)
+            self._state.add(payload_of(frame))
+            clock.switch(before)
+        elif header.kind is FrameKind.LATENCY:
+            uid = self._sinks[self._described.sink_of_channel[header.channel]][1].sink_id
+            measured = SourceMarker.of_frame(frame).measured(uid, wall_clock_ms())
+            report.merge(Report(metrics=measured))
+        else:
+            writer = self._writer(self._described.sink_of_channel[header.channel])
+            before = clock.switch(DECODE)
+            values, _ = decode_records(header, frame)
+            clock.switch(WRITE)
+            writer.write(values)
+            clock.switch(before)
+
+    def finish(self) -> None:
+        """Complete the message.
+
+        Raises:
+            PenstockError: A sink failed, or state cannot be written.
+        """
+        message, clock = self._message, self._clock
+        clock.switch(WRITE)
+        for index, writer in self._writers.items():
+            message.committables[index] = [
+                *message.committables.get(index, ()),
+                *writer.prepare_commit(),
+            ]
+        clock.switch(STATE)
+        message.state_files = self._state.finish()
+        message.report.merge(Report(times=clock.take(SINKS)))
+        failpoint(f"worker.staged-{Path(self._described.snapshot).parent.name}")
+
+    def _writer(self, index: int) -> SinkWriter:
+        writer = self._writers.get(index)
+        if writer is None:
+            sink, context = self._sinks[index]
+            subtask = self._task % self._described.parallelism
+            writer = self._writers[index] = open_writer(sink, replace(context, subtask=subtask))
+        return writer
+
+    def __enter__(self) -> Self:
+        """Return the object itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        failure: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Drop what is staged if something failed."""
+        if failure is not None:
+            _abort(self._writers.values(), failure)
+            self._state.abort()
 
 
 def _abort(writers: Iterable[SinkWriter], failure: BaseException) -> None:

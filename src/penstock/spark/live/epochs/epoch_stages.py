@@ -13,6 +13,7 @@ from penstock.graph.source import PositionedSource
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
 from penstock.spark.driver.run_context import JobContext
+from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
 from penstock.spark.live.epochs.epoch_job import Stage, Stages
 from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
@@ -64,7 +65,14 @@ class EpochStages:
         for source, number, part in reads.parts():
             parts[source, number] = parts[source] = part.as_split
         payload = Payload.of((programs[0], parts, len(programs)), job.workers)
-        stages: list[StartTask | LevelTask] = [StartTask(payload, reads.attempt, subtask_of_route)]
+        self._sink = job.sinks.task(snapshot)
+        self._early = {
+            level: EarlySinks(self._sink, channels)
+            for level, channels in early_channels(programs).items()
+        }
+        stages: list[StartTask | LevelTask] = [
+            StartTask(payload, reads.attempt, subtask_of_route, self._early.get(0))
+        ]
         backend = job.configuration.get(STATE_BACKEND)
         for program in programs[1:]:
             payload = Payload.of(program, job.workers)
@@ -77,9 +85,9 @@ class EpochStages:
                 operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
                 paths = tuple(map(str, state_files))
                 seeds = SeedFiles(paths, operators, options.max_parallelism)
-            stages.append(LevelTask(described, str(reads.directory / EPOCHS), seeds))
+            directory, early = str(reads.directory / EPOCHS), self._early.get(program.level)
+            stages.append(LevelTask(described, directory, seeds, early))
         *first, last = stages
-        self._sink = job.sinks.task(snapshot)
         self._subtask_of_route = subtask_of_route
         functions: tuple[Stage, ...] = (*first, EndTask(last, self._sink))
         self.all = Stages(functions, SingleTask(functions, self.subtasks), self.subtasks)
@@ -91,7 +99,7 @@ class EpochStages:
             columns: Feeds them to level 0.
             schema: Schema of their Arrow batches.
         """
-        task = FilesTask(columns, schema, self._subtask_of_route)
+        task = FilesTask(columns, schema, self._subtask_of_route, self._early.get(0))
         return AtPartition(task if self._levels else EndTask(task, self._sink))
 
     def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:

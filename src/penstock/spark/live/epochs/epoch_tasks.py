@@ -26,13 +26,14 @@ from penstock.failpoint import failpoint
 from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
 from penstock.spark.failures.translation import carrying
+from penstock.spark.live.epochs.early_sinks import EarlySinks
 from penstock.spark.live.epochs.log_frames import (
     Outcome,
     arrived_logs,
     is_log,
     outcome_frame,
-    outcome_of,
     sender_frame,
+    told_of,
 )
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.worker.frames import waited_for
@@ -72,11 +73,16 @@ class EpochMessage(SinkMessage):
     changes: list[LogChange] = field(default_factory=list)
     read: set[tuple[int, bytes]] = field(default_factory=set)
 
-    def add(self, outcome: Outcome) -> None:
-        """Add the outcome of a subtask."""
-        self.read.add(outcome.read)
-        if outcome.change is not None:
-            self.changes.append(outcome.change)
+    def add(self, told: Outcome | SinkMessage) -> None:
+        """Add the outcome of a subtask, or what a task of an earlier stage has staged."""
+        if isinstance(told, Outcome):
+            self.read.add(told.read)
+            if told.change is not None:
+                self.changes.append(told.change)
+            return
+        for sink, committables in told.committables.items():
+            self.committables.setdefault(sink, []).extend(committables)
+        self.report.merge(told.report)
 
 
 def has_lost_output(messages: Iterable[EpochMessage]) -> bool:
@@ -97,16 +103,19 @@ class StartTask:
         payload: That of a `PositionsTask`.
         attempt: Attempt of the run.
         subtask_of_route: Route to subtask.
+        early: The sinks whose output it stages; None if there are none.
     """
 
     payload: Payload
     attempt: LiveAttempt
     subtask_of_route: dict[int, int]
+    early: EarlySinks | None = None
 
     def __call__(self, index: int, inputs: Iterable[bytes]) -> Iterator[bytes]:
         """Run one task whose output is read by level 1."""
         with carrying(), self.memory():
-            yield from to_next(0, index, self.run(index, inputs), self.subtask_of_route)
+            rows = staged_early(self.early, self.run(index, inputs), index)
+            yield from to_next(0, index, rows, self.subtask_of_route)
 
     def memory(self) -> AbstractContextManager[None]:
         """Return the context with the settings of the garbage collector."""
@@ -149,17 +158,19 @@ class LevelTask:
         described: The level.
         directory: Directory of the epochs, with the files of logs.
         seeds: State of the previous run, which a new log begins with; None if there is none.
+        early: The sinks whose output it stages, unless it is the last level; None if there are none.
     """
 
     described: LevelDescription
     directory: str
     seeds: SeedFiles | None = None
+    early: EarlySinks | None = None
 
     def __call__(self, index: int, frames: Iterable[bytes]) -> Iterator[bytes]:
         """Run one subtask whose output is read by the next level."""
         described = self.described
         with carrying(), self.memory():
-            rows = self.run(index, frames)
+            rows = staged_early(self.early, self.run(index, frames), index)
             yield from to_next(described.level, index, rows, described.subtask_of_route)
 
     def memory(self) -> AbstractContextManager[None]:
@@ -256,11 +267,16 @@ class EndTask:
             yield pickle.dumps(message, 5)
 
 
+def staged_early(early: EarlySinks | None, rows: Iterable[Row], task: int) -> Iterable[Row]:
+    """Return what later stages need of the output of a task."""
+    return rows if early is None else early.staged(rows, task)
+
+
 def _without_outcomes(rows: Iterable[Row], message: EpochMessage) -> Iterator[Row]:
     """Yield what sinks consume; the outcomes of subtasks go to the message."""
     for row in rows:
         if is_log(row[1]):
-            message.add(outcome_of(row[1]))
+            message.add(told_of(row[1]))
         else:
             yield row
 

@@ -4,6 +4,7 @@
     view      stage 0 → a subtask                    its log as of the newest record
     sender    a task → every task of the next level  the task and its attempt
     outcome   a subtask → the last stage             what it wrote to its log, and whose output it read
+    staged    a task → the last stage                what it has staged of its own output for sinks
 
 If Spark loses the output of a task, it runs the task again, and functions need not be deterministic. Then
 some readers may have read the output of the first attempt, and others that of the second. PySpark does not
@@ -19,6 +20,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from penstock.program.channel import SINK_LEVEL
+from penstock.spark.worker.sink_task import SinkMessage
 from penstock.state.log.subtask_log import LogChange, LogView
 from penstock.wire.frame import FrameHeader, FrameKind, encode_payload, load_payload, read_header
 
@@ -83,16 +85,21 @@ def outcome_frame(task: int, outcome: Outcome) -> bytes:
     return _frame(task, SINK_LEVEL, outcome)
 
 
+def staged_frame(task: int, message: SinkMessage) -> bytes:
+    """Return the frame with what a task has staged for sinks."""
+    return _frame(task, SINK_LEVEL, message)
+
+
 def is_log(frame: bytes) -> bool:
     """Return whether a frame is of kind LOG."""
     return read_header(frame).kind is FrameKind.LOG
 
 
-def outcome_of(frame: bytes) -> Outcome:
-    """Return the content of an outcome frame."""
-    outcome = load_payload(frame)
-    assert isinstance(outcome, Outcome), "nothing else is sent to the last stage"
-    return outcome
+def told_of(frame: bytes) -> Outcome | SinkMessage:
+    """Return the content of a frame that was sent to the last stage."""
+    told = load_payload(frame)
+    assert isinstance(told, Outcome | SinkMessage), "nothing else is sent to the last stage"
+    return told
 
 
 def arrived_logs(frames: Iterable[bytes]) -> ArrivedLogs:
@@ -109,6 +116,6 @@ def arrived_logs(frames: Iterable[bytes]) -> ArrivedLogs:
     return ArrivedLogs(view, hashlib.sha256(repr(sorted(senders)).encode()).digest()[:8])
 
 
-def _frame(task: int, level: int, content: LogView | Sender | Outcome) -> bytes:
+def _frame(task: int, level: int, content: LogView | Sender | Outcome | SinkMessage) -> bytes:
     header = FrameHeader(task, 0, 0, level, FrameKind.LOG, 1)
     return encode_payload(header, pickle.dumps(content, 5))
