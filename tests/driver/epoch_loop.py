@@ -21,6 +21,7 @@ from penstock.plan.programs import programs_of
 from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
 from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
 from penstock.spark.live.epochs.epoch_tasks import (
     EndTask,
     EpochMessage,
@@ -177,6 +178,7 @@ class LiveLoop:
         handed: HandOver | None = None,
         state_files: Sequence[Path] | None = None,
         backend: str = "hashmap",
+        stages_early: bool = True,
         is_single_task: bool = False,
     ) -> None:
         self.parallelism = plan.options.parallelism
@@ -187,7 +189,10 @@ class LiveLoop:
         snapshot, epochs = directory / f"run-{run.index}/snapshot", directory / "epochs"
         for made in (snapshot, epochs / "records", epochs / "segments"):
             made.mkdir(parents=True, exist_ok=True)
-        first, *later = programs_of(
+        fence = Fence(directory / "owner.json", 1, "")
+        sinks = SinkStage(plan, "job", directory, fence)
+        sink = SinkTask(sinks._payload, sinks._sink_of_channel, str(snapshot), self.parallelism)
+        first, *later = programs = programs_of(
             plan,
             run,
             tasks=1,
@@ -195,10 +200,14 @@ class LiveLoop:
             handed=handed or HandOver(),
             job_parameters={},
         )
+        early = {
+            level: EarlySinks(sink, channels)
+            for level, channels in early_channels(programs).items()
+            if stages_early
+        }
         parts = {each.source_id: each.part for each in splits_of(plan, run)}
-        tasks: list[Any] = [
-            StartTask(Payload.of((first, parts, 1 + len(later))), attempt, self._subtasks)
-        ]
+        start = Payload.of((first, parts, 1 + len(later)))
+        tasks: list[Any] = [StartTask(start, attempt, self._subtasks, early.get(0))]
         for program in later:
             payload = Payload.of(program)
             copies = LocalCopies(backend, attempt.run, payload.digest)
@@ -210,10 +219,7 @@ class LiveLoop:
                     {op.uid: op.parallelism or self.parallelism for op in program.operators},
                     plan.options.max_parallelism,
                 )
-            tasks.append(LevelTask(described, str(epochs), seeds))
-        fence = Fence(directory / "owner.json", 1, "")
-        sinks = SinkStage(plan, "job", directory, fence)
-        sink = SinkTask(sinks._payload, sinks._sink_of_channel, str(snapshot), self.parallelism)
+            tasks.append(LevelTask(described, str(epochs), seeds, early.get(program.level)))
         tasks.append(EndTask(tasks.pop(), sink))
         self._snapshot = snapshot
         self.stages: list[Task] = [cloudpickle.loads(cloudpickle.dumps(task)) for task in tasks]
