@@ -66,12 +66,12 @@ class EpochStages:
             parts[source, number] = parts[source] = part.as_split
         payload = Payload.of((programs[0], parts, len(programs)), job.workers)
         self._sink = job.sinks.task(snapshot)
-        self._early = {
+        early = {
             level: EarlySinks(self._sink, channels)
             for level, channels in early_channels(programs).items()
         }
         stages: list[StartTask | LevelTask] = [
-            StartTask(payload, reads.attempt, subtask_of_route, self._early.get(0))
+            StartTask(payload, reads.attempt, subtask_of_route, early.get(0))
         ]
         backend = job.configuration.get(STATE_BACKEND)
         for program in programs[1:]:
@@ -85,8 +85,8 @@ class EpochStages:
                 operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
                 paths = tuple(map(str, state_files))
                 seeds = SeedFiles(paths, operators, options.max_parallelism)
-            directory, early = str(reads.directory / EPOCHS), self._early.get(program.level)
-            stages.append(LevelTask(described, directory, seeds, early))
+            directory = str(reads.directory / EPOCHS)
+            stages.append(LevelTask(described, directory, seeds, early.get(program.level)))
         *first, last = stages
         self._subtask_of_route = subtask_of_route
         functions: tuple[Stage, ...] = (*first, EndTask(last, self._sink))
@@ -99,7 +99,9 @@ class EpochStages:
             columns: Feeds them to level 0.
             schema: Schema of their Arrow batches.
         """
-        task = FilesTask(columns, schema, self._subtask_of_route, self._early.get(0))
+        # It stages no sinks: Spark reads files in more tasks than there are subtasks, and each of them would
+        # write files of its own.
+        task = FilesTask(columns, schema, self._subtask_of_route)
         return AtPartition(task if self._levels else EndTask(task, self._sink))
 
     def inputs(self, planned: PlannedEpoch, view_of: Callable[[LogName], LogView]) -> list[bytes]:

@@ -11,9 +11,8 @@ import pyarrow as pa
 from penstock.metrics.task_clock import WAIT
 from penstock.runtime.task.garbage_collection import rare_for_records
 from penstock.spark.failures.translation import carrying
-from penstock.spark.live.epochs.early_sinks import EarlySinks
 from penstock.spark.live.epochs.epoch_job import Stage
-from penstock.spark.live.epochs.epoch_tasks import Row, staged_early, to_next
+from penstock.spark.live.epochs.epoch_tasks import Row, to_next
 from penstock.spark.worker.level_zero_tasks import ColumnsTask, task_id
 
 
@@ -25,19 +24,16 @@ class FilesTask:
         columns: Feeds them to level 0.
         schema: Schema of the Arrow batches, each of which arrives as a message without it.
         subtask_of_route: Route to subtask.
-        early: The sinks whose output it stages; None if there are none.
     """
 
     columns: ColumnsTask
     schema: pa.Schema
     subtask_of_route: Mapping[int, int]
-    early: EarlySinks | None = None
 
     def __call__(self, index: int, batches: Iterable[bytes]) -> Iterator[bytes]:
         """Run one task whose output is read by level 1."""
         with carrying(), self.memory():
-            rows = staged_early(self.early, self.run(index, batches), index)
-            yield from to_next(0, index, rows, self.subtask_of_route)
+            yield from to_next(0, index, self.run(index, batches), self.subtask_of_route)
 
     def memory(self) -> AbstractContextManager[None]:
         """Return the context with the settings of the garbage collector."""
