@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -46,6 +47,25 @@ def test_it_happens_the_time_it_was_asked_for(arm: Arm) -> None:
     with pytest.raises(JobFailedError, match="failpoint a fired"):
         failpoint("a")
     failpoint("a")
+
+
+def test_a_place_in_a_thread_is_met_by_that_thread_only(arm: Arm) -> None:
+    arm("a@second:2:raise")
+    failures: list[str] = []
+
+    def pass_twice() -> None:
+        failpoint("a")
+        try:
+            failpoint("a")
+        except JobFailedError as failure:
+            failures.append(f"{threading.current_thread().name}: {failure.problem}")
+
+    for name in ("first", "second"):
+        thread = threading.Thread(target=pass_twice, name=name)
+        thread.start()
+        thread.join()
+    pass_twice()
+    assert failures == ["second: failpoint a fired"]
 
 
 def test_several_places_have_a_marker_each(arm: Arm, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Failpoints: named places in the code at which a test injects a failure.
 
 The environment variable `PENSTOCK_FAILPOINT=name:nth:action` arms a failpoint: the *nth* time
-(from 1) that a process passes it, `action` happens. Commas separate several failpoints. The
-workers of a job inherit the variable.
+(from 1) that a process passes it, `action` happens. `name@thread:nth:action` counts only what the
+thread of that name passes: in `live.staged@pipeline-2:1:kill`, the pipeline with index 2. Commas
+separate several failpoints. The workers of a job inherit the variable.
 
     kill            this process gets SIGKILL
     freeze          this process gets SIGSTOP, and goes on when somebody sends SIGCONT
@@ -22,6 +23,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -41,14 +43,16 @@ def failpoint(name: str) -> None:
     armed = os.environ.get("PENSTOCK_FAILPOINT")
     if armed is None:
         return
-    places = [place for place in armed.split(",") if place.startswith(f"{name}:")]
-    if not places:
-        return
-    _passed[name] += 1
-    for place in places:
-        _, nth, action = place.split(":")
-        if _passed[name] == int(nth) and _mark(place):
-            _ACTIONS[action](name)
+    places = armed.split(",")
+    for spot in (name, f"{name}@{threading.current_thread().name}"):
+        here = [place for place in places if place.startswith(f"{spot}:")]
+        if not here:
+            continue
+        _passed[spot] += 1
+        for place in here:
+            _, nth, action = place.split(":")
+            if _passed[spot] == int(nth) and _mark(place):
+                _ACTIONS[action](name)
 
 
 def _mark(place: str) -> bool:

@@ -4,7 +4,8 @@ One checkpoint directory, one driver after the other: each is killed at the next
 every driver both recovers from the kill before and dies at a new place. The last one is left
 alone. The sinks must equal a replay of the input.
 
-The live run is a loop of epochs, but for one test.
+The live run is a loop of epochs, but for one test. Of a job with several pipelines each is killed at every step
+of its epochs, while the others are wherever they are; a driver has one process, so all of them die.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from penstock.state.log.log_reader import epochs_in
-from tests.faults.drivers import MIXED, Drivers
+from tests.faults.pipelines_job import PipelinesJob
 from tests.faults.visits_job import VisitsJob
 from tests.spark.jobs import enriched
-from tests.spark.test_clients import written
 
 BATCH_RUN = [
     "file.job.json:1",
@@ -38,16 +38,37 @@ SWITCH = [
     "epoch.record-linked:1",  # the first epoch counts
     "sink.manifest-written:1",  # in the recovery, which commits it once more
 ]
-LIVE_RUN = [
-    "state.superseded:1",  # of the state that was handed over, one file is left
-    "epoch.record-durable:1",
-    "sinks.one-committed:3",  # two were the recovery's
-    "sink.renamed-first:3",
-    "live.committed:2",
-    "live.staged:2",
-    "live.done:1",
+HISTORY_PIPELINE = [
+    "state.superseded@pipeline-1:1",  # of the state that was handed over, one file is left
+    "epoch.record-durable@pipeline-1:1",
+    "sinks.one-committed@pipeline-1:1",
+    "sink.renamed-first@pipeline-1:3",
+    "live.committed@pipeline-1:2",
+    "live.staged@pipeline-1:2",
+    "live.done@pipeline-1:1",
     "job.finished:1",
 ]
+BOUNDED_REGION = [
+    "batch.ran@pipeline-0:1",  # it is repeated
+    "log.before-confirm@pipeline-0-confirm:1",  # committed; the log was not told
+    "file.run-0.done.json:1",  # told by the recovery of the next driver
+    "file.run-4.done.json:1",  # the results are in the state of the run that reads them
+]
+"""The first three in the region, the last one in what reads it."""
+EPOCH = [
+    "live.staged@{}:1",
+    "epoch.record-written@{}:1",  # no record yet, only its temporary file
+    "epoch.record-linked@{}:1",
+    "sink.manifest-written@{}:1",
+    "sink.renamed-first@{}:1",
+    "live.committed@{}:2",
+]
+"""Of an epoch, in the pipeline that is filled in."""
+NOT_CONFIRMED = [
+    "sinks.committed@pipeline-2:2",  # committed; the log was not told
+    "log.before-confirm@pipeline-2-confirm:1",  # about to be told by the next driver
+]
+CONFIRMED = "log.before-confirm@pipeline-2-confirm:2"
 MERGE = [
     "epoch.merge-planned:1",
     "epoch.merge-written:1",
@@ -67,18 +88,12 @@ QUERY = [
     "state.superseded:1",
     "live.committed:2",
 ]
-BOUNDED_REGION = [
-    "batch.ran:1",  # in the region: it is repeated
-    "batch.done:1",  # behind it: its results are read from here on
-    "file.run-1.done.json:1",
-    "live.committed:2",
-]
 
 
-@pytest.mark.parametrize("part", ["batch run", "switch", "live run"])
+@pytest.mark.parametrize("part", ["batch run", "switch"])
 def test_a_kill_at_every_step_boundary_loses_and_repeats_nothing(tmp_path: Path, part: str) -> None:
     job = VisitsJob(tmp_path, count=900, epochs=16)
-    boundaries = {"batch run": BATCH_RUN, "switch": SWITCH, "live run": LIVE_RUN}[part]
+    boundaries = {"batch run": BATCH_RUN, "switch": SWITCH}[part]
     visible = boundaries.index("sink.renamed-first:1") if part == "batch run" else 0
     for number, place in enumerate(boundaries):
         job.drivers.is_killed_at(place)
@@ -129,16 +144,40 @@ def test_a_kill_in_a_loop_over_files_loses_and_repeats_nothing(tmp_path: Path) -
     job.assert_complete()
 
 
-def test_a_kill_in_a_bounded_region_and_behind_it_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    settings = MIXED | {
-        "execution.live.engine": "jobs",
-        "execution.live.max-records-per-batch": "40",
-    }
-    out = tmp_path / "out"
-    job = Path(enriched.__file__)
-    drivers = Drivers(job, (str(out),), tmp_path / "job", tmp_path / "markers", settings)
+def test_a_kill_at_every_step_of_a_pipeline_with_history_beside_others(tmp_path: Path) -> None:
+    job = PipelinesJob(tmp_path, epochs=16)
+    for place in HISTORY_PIPELINE:
+        job.drivers.is_killed_at(place)
+    job.drivers.succeeds()
+    job.assert_complete()
+
+
+def test_a_kill_at_every_step_of_a_bounded_region_and_behind_it(tmp_path: Path) -> None:
+    job = PipelinesJob(tmp_path, epochs=4)
     for place in BOUNDED_REGION:
-        drivers.is_killed_at(place)
-    output = drivers.succeeds()
+        job.drivers.is_killed_at(place)
+        job.assert_nothing_doubled()
+        is_told = BOUNDED_REGION.index(place) > 1
+        assert job.bounded_confirmed() == (enriched.BOUNDED if is_told else 0)
+    for place in EPOCH:
+        job.drivers.is_killed_at(place.format("pipeline-3"))
+        job.assert_nothing_doubled()
+    output = job.drivers.succeeds()
     assert "bounded: " not in output
-    assert enriched.answer(written(out)) == enriched.expected()
+    job.assert_complete()
+
+
+def test_a_kill_at_every_step_of_a_live_log_confirms_what_was_committed(tmp_path: Path) -> None:
+    job = PipelinesJob(tmp_path, epochs=4)
+    for place in EPOCH:
+        job.drivers.is_killed_at(place.format("pipeline-2"))
+        job.assert_nothing_doubled()
+    for place in NOT_CONFIRMED:
+        job.drivers.is_killed_at(place)
+        job.assert_nothing_doubled()
+        committed = job.rows("clicks").total()
+        assert job.clicks_confirmed() < committed
+    job.drivers.is_killed_at(CONFIRMED)
+    assert job.clicks_confirmed() >= committed, "the next driver confirms once more"
+    job.drivers.succeeds()
+    job.assert_complete()

@@ -66,8 +66,10 @@ class Pipelines:
 
     def _started(self) -> Sequence[threading.Thread]:
         threads = [
-            threading.Thread(target=self._run, args=(number,), name=f"{job.pool}", daemon=True)
-            for number, job in enumerate(self._jobs)
+            threading.Thread(
+                target=self._run, args=(number,), name=f"pipeline-{number}", daemon=True
+            )
+            for number in range(len(self._jobs))
         ]
         for thread in threads:
             thread.start()

@@ -19,6 +19,7 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import DataGeneratorSource, FileSink
 from penstock.datastream.window import EndOfStreamWindows
+from penstock.graph.source import Source
 
 KEYS = 6
 BOUNDED = 600
@@ -43,11 +44,21 @@ class Enrich(KeyedCoProcessFunction):
         yield value, self.total.value() or -1, seen
 
 
-def build(env: StreamExecutionEnvironment, out: Path) -> None:
-    """Build the job; `env.execute("enriched")` runs it."""
-    bounded = env.from_source(
-        DataGeneratorSource(lambda i: (i % KEYS, i), count=BOUNDED), NO_TIME, "bounded"
-    )
+def bounded_records() -> list[tuple[int, int]]:
+    """Return the records of the bounded region: (key, number)."""
+    return [(i % KEYS, i) for i in range(BOUNDED)]
+
+
+def build(env: StreamExecutionEnvironment, out: Path, source: Source | None = None) -> None:
+    """Build the job; `env.execute("enriched")` runs it.
+
+    Args:
+        env: Of the job.
+        out: Directory of the output.
+        source: Has the records of the bounded region; None computes them.
+    """
+    numbers = DataGeneratorSource(lambda i: (i % KEYS, i), count=BOUNDED)
+    bounded = env.from_source(source or numbers, NO_TIME, "bounded")
     totals = (
         bounded.key_by(lambda pair: pair[0])
         .window(EndOfStreamWindows.get())

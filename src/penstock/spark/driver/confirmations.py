@@ -4,17 +4,20 @@
                                   it raised: an event, and the next call a second later
 
 A log may take long to answer, so epochs go on meanwhile, and one call may confirm several of them. What is
-confirmed is recorded nowhere: the next driver confirms the positions it begins with once more.
+confirmed is recorded nowhere: the next driver confirms the positions it begins with once more. The end of a run
+waits for the last confirmation, but not for longer than the log says.
 """
 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, cast
 
 from penstock.errors import PenstockError
+from penstock.failpoint import failpoint
 from penstock.graph.log_source import LogSource
 from penstock.metrics.listener import ConfirmFailed, JobEvents
 from penstock.plan.physical import PhysicalPlan
@@ -57,6 +60,7 @@ class Confirmations:
         self._thread: threading.Thread | None = None
         self._is_closing = False
         self._told: dict[Part, str] = {}
+        self._asked: Part | None = None
 
     def __enter__(self) -> Self:
         """Return the object itself."""
@@ -68,15 +72,27 @@ class Confirmations:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Wait for the last confirmation, unless the run has failed or was cancelled."""
+        """Wait for the last confirmation, unless the run has failed or was cancelled, or it takes too long."""
         with self._changed:
             self._is_closing = True
             if error is not None:
                 self._wanted = {}  # the next driver confirms what was committed
             self._changed.notify()
-        while error is None and self._thread is not None and self._thread.is_alive():
-            self._thread.join(_POLL_SECONDS)
+        if error is None and self._thread is not None:
+            self._await_last(self._thread)
+
+    def _await_last(self, thread: threading.Thread) -> None:
+        most = sum(log.confirm_timeout_seconds for _, log in self._logs.values())
+        deadline = time.monotonic() + most
+        while thread.is_alive():
+            thread.join(_POLL_SECONDS)
             self._check()
+            asked = self._asked
+            if asked is not None and time.monotonic() > deadline:
+                name, _ = self._logs[asked]
+                problem = f"confirm() has not returned within {most:g} s: the run ends without it"
+                self._events.publish(ConfirmFailed(name, problem))
+                return
 
     def note(self, positions: Positions) -> None:
         """Confirm positions soon; those of earlier calls that are not confirmed yet are superseded."""
@@ -86,9 +102,8 @@ class Confirmations:
         with self._changed:
             self._wanted |= wanted
             if self._thread is None:
-                self._thread = threading.Thread(
-                    target=self._run, name="penstock-confirm", daemon=True
-                )
+                name = f"{threading.current_thread().name}-confirm"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
                 self._thread.start()
             self._changed.notify()
 
@@ -112,6 +127,8 @@ class Confirmations:
         left = {}
         for part, positions in sorted(wanted.items()):
             name, log = self._logs[part]
+            failpoint("log.before-confirm")
+            self._asked = part
             try:
                 log.exact_confirm(positions)
             except PenstockError as cause:
@@ -121,6 +138,7 @@ class Confirmations:
                     self._events.publish(ConfirmFailed(name, cause.problem))
             else:
                 self._told.pop(part, None)
+        self._asked = None
         return left
 
 
