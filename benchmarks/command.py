@@ -213,7 +213,7 @@ def result_tables(result: BenchResult) -> list[Table]:
     skipped = _table("Left out", "system", "keys", "reason")
     for each in found["skipped"]:
         skipped.add_row(each["system"], f"{each['keys']:,}", each["reason"])
-    tables = (_per_row(found["results"]), figures, skipped)
+    tables = (_latencies(found["results"]), _per_row(found["results"]), figures, skipped)
     return [systems, *(table for table in tables if table.row_count)]
 
 
@@ -227,6 +227,16 @@ def profile_tables(result: BenchResult) -> list[Table]:
         )
         for each in found
     ]
+
+
+def _latencies(results: list[dict[str, Any]]) -> Table:
+    """Return the quantiles of latency: medians of rounds."""
+    table = _table("From event to sink", "system", "p50 ms", "p99 ms")
+    for each in results:
+        if "latency_ms" in each:
+            found = each["latency_ms"]
+            table.add_row(each["system"], *(f"{found[name]:,.0f}" for name in ("p50", "p99")))
+    return table
 
 
 def _per_row(results: list[dict[str, Any]]) -> Table:

@@ -197,7 +197,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "reporting": _MODEL | {"systems"},
     "measuring": _MODEL | {"reporting", "systems"},
     "programs": _MODEL | {"answers", "encodings", "inputs", "measuring", "systems"},
-    "peers": _MODEL | {"answers", "systems"},
+    "peers": _MODEL | {"answers", "inputs", "systems"},
     "catalog": _MODEL | {"programs"},
     "smoke": frozenset({"catalog", "measuring", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},

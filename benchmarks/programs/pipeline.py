@@ -53,6 +53,7 @@ class Pipeline:
         options: The program's own options with their defaults.
         points: See `BenchProgram`.
         measured: See `BoundedSpecification`; empty measures the time of a run.
+        builds: Name of a system of ours to what makes its stream, where that is not `build`.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Pipeline:
     options: Mapping[str, int] = field(default_factory=dict)
     points: Sequence[Point] = ()
     measured: str = ""
+    builds: Mapping[str, BuildStream] = field(default_factory=dict)
 
     def program(self) -> BenchProgram:
         """Return the row for `catalog.PROGRAMS`."""
@@ -118,7 +120,8 @@ class PipelineWorkload(Workload):
 
     def specification(self, system: BenchSystem, work: Path) -> dict[str, Any]:
         """Return a `BoundedSpecification`."""
-        functions = {"build": self.pipeline.build, "is_output": self.pipeline.is_output}
+        build = self.pipeline.builds.get(system.name, self.pipeline.build)
+        functions = {"build": build, "is_output": self.pipeline.is_output}
         return BoundedSpecification(
             program=self.pipeline.name,
             shape=self.shape(system).to_json(),

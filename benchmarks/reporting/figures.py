@@ -16,6 +16,8 @@ _PYFLINK = ("pyflink-process", "pyflink-thread")
 _MIXED, _BATCH, _STREAMING = "penstock mixed", "penstock batch", "penstock streaming"
 _LATEST = f"{_MIXED} latest"
 """As many results of history as BATCH gives, and as the runs of FLIP-327's own benchmark."""
+_UNCUT = f"{_STREAMING} uncut"
+_WORKERS = "workers"
 _ROCKSDB, _JAVA_BATCH = "flink-java-rocksdb", "flink-java-batch"
 
 
@@ -68,9 +70,15 @@ FIGURES: tuple[Figure, ...] = (
     _over("R7", "coded-join", 1.0, "penstock off lmdb", of="penstock on lmdb"),
     Latency(id="R8", program="latency", goal=0.4, against=("spark-empty",)),
     Latency(id="R8", program="latency", goal=1.0, against=_PYFLINK),
+    Latency(id="R15", program="isolation", goal=2.0, against=("penstock alone",)),
+    Latency(id="R15", program="isolation", goal=2.0, against=("penstock alone",), quantile="p99"),
     Growth(id="R9", program="scale", goal=0.9),
     MemoryGrowth(id="R9", program="scale", goal=1.2),
     Cores(id="R9", program="scale", goal=1.7),
+    MemoryGrowth(id="R17", program="delayed-deploy", goal=1.3, role=_WORKERS),
+    MemoryGrowth(
+        id="R17", program="delayed-deploy", goal=2.0, of=_UNCUT, role=_WORKERS, at_most=False
+    ),
     _over("R10", "reduce", 0.5, "loop", of=_BATCH, keys=1_000),
     _over("R10", "reduce", 0.25, "loop", of=_BATCH, keys=1_000_000),
 )

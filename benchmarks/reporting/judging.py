@@ -165,17 +165,26 @@ class Growth(Figure):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryGrowth(Figure):
-    """Peak memory of driver, JVM and workers at the most records over that at the fewest."""
+    """Peak memory of driver, JVM and workers at the most records over that at the fewest.
+
+    Attributes:
+        role: Whose memory it is, of those in `peak_memory_bytes`; empty is that of all three.
+    """
 
     at_most: bool = True
+    role: str = ""
 
     def candidates(
         self, mine: Sequence[Measurement], measured: Sequence[Measurement]
     ) -> Iterator[Candidate]:
         """Compare the ends of the range of records."""
         for few, many in _ends(mine):
-            name = f"memory of {many.system.name}, {many.case.records:,} / {few.case.records:,}"
-            yield f"{name} records", many.memory_bytes / few.memory_bytes
+            whose = f"memory of {self.role or 'all'}".removesuffix(" of all")
+            name = f"{many.system.name}, {many.case.records:,} / {few.case.records:,} records"
+            yield f"{whose} of {name}", self._bytes(many) / self._bytes(few)
+
+    def _bytes(self, measured: Measurement) -> int:
+        return measured.peak_memory_bytes[self.role] if self.role else measured.memory_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

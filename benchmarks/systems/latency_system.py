@@ -85,14 +85,17 @@ class LatencySystem(ABC):
 
     def round(self) -> dict[str, Any]:
         """Measure the events of a stretch of the clock."""
-        begin_ms = _now() + round(SETTLE_SECONDS * 1000)
+        return self.measure(now_ms() + round(SETTLE_SECONDS * 1000))
+
+    def measure(self, begin_ms: int) -> dict[str, Any]:
+        """Return the answer to a round: latencies of the events that arise from `begin_ms` on."""
         begin = begin_ms * self.rate
         end = begin + self.shape.records
         end_ms = -(-end // self.rate)
         measured = np.empty((0, 2), dtype=np.int64)
         while len(measured) < end - begin:
             self.check_alive()
-            left_ms = max(end_ms - _now(), 0)
+            left_ms = max(end_ms - now_ms(), 0)
             time.sleep(left_ms / 1000 + _POLL_SECONDS)
             measured = self._between(begin, end)
         latencies = measured[:, 1] - measured[:, 0] // self.rate
@@ -122,5 +125,6 @@ def expected(shape: Shape) -> Outputs:
     return Outputs(len(events), as_text(digest_of(events)))
 
 
-def _now() -> int:
+def now_ms() -> int:
+    """Return the time in epoch milliseconds."""
     return time.time_ns() // 1_000_000

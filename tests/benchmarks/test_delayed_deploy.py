@@ -18,25 +18,34 @@ from penstock.datastream import StreamExecutionEnvironment
 from penstock.testing import Schedule, run_in_process
 
 
-def shape_of(records, live, keys, parallelism, mode):
-    return Shape(records, 0, keys, parallelism, mode, {delayed_deploy.STREAM_RECORDS: live})
+def shape_of(records, percent, keys, parallelism, mode):
+    return Shape(records, 0, keys, parallelism, mode, {delayed_deploy.STREAM_PERCENT: percent})
 
 
-@pytest.mark.parametrize("mode", [STREAMING, MIXED])
+@pytest.mark.parametrize(
+    "program",
+    [
+        (STREAMING, delayed_deploy.build, ["bounded", "results", "live"]),
+        (MIXED, delayed_deploy.build, ["bounded", "results", "live"]),
+        (STREAMING, delayed_deploy.build_uncut, ["live"]),
+    ],
+    ids=["streaming", "mixed", "uncut"],
+)
 @settings(max_examples=10, deadline=None)
 @given(
     records=st.integers(0, 60),
-    live=st.integers(1, 30),
+    percent=st.integers(1, 120),
     keys=st.integers(1, 12),
     parallelism=st.integers(1, 3),
     size=st.integers(1, 40),
 )
-def test_outputs_are_those_expected(mode, records, live, keys, parallelism, size):
-    shape = shape_of(records, live, keys, parallelism, mode)
+def test_outputs_are_those_expected(program, records, percent, keys, parallelism, size):
+    mode, build, runs = program
+    shape = shape_of(records, percent, keys, parallelism, mode)
     conf = Configuration.from_dict(MODES[mode]).set("parallelism.default", parallelism)
     env = StreamExecutionEnvironment.get_execution_environment(conf)
-    delayed_deploy.build(env, shape).sink_to(DigestSink("flag", "results")).name("out")
-    assert [run.name for run in env.plan().runs] == ["bounded", "results", "live"]
+    build(env, shape).sink_to(DigestSink("flag", "results")).name("out")
+    assert [run.name for run in env.plan().runs] == runs
     rows = run_in_process(env, Schedule(batch_sizes=(size,))).of("out")
     columns = np.array(rows, dtype=np.int64).T
     found = Outputs(columns.shape[1], as_text(digest_of(*columns)))
@@ -44,7 +53,7 @@ def test_outputs_are_those_expected(mode, records, live, keys, parallelism, size
 
 
 def test_expected_outputs_depend_on_history_and_stream():
-    shapes = [shape_of(*sizes, 5, 2, MIXED) for sizes in ((50, 9), (51, 9), (50, 10))]
+    shapes = [shape_of(*sizes, 5, 2, MIXED) for sizes in ((50, 20), (51, 20), (50, 22))]
     assert len({delayed_deploy.expected(shape).digest for shape in shapes}) == 3
 
 

@@ -31,13 +31,13 @@ class Delayed(LatencySystem):
     doubles = False
 
     def start(self):
-        self.begun = latency_system._now()
+        self.begun = latency_system.now_ms()
 
     def check_alive(self):
         pass
 
     def arrivals(self):
-        for at in range(self.begun, latency_system._now() - self.delay):
+        for at in range(self.begun, latency_system.now_ms() - self.delay):
             events = np.arange(at * self.rate, (at + 1) * self.rate)
             yield at + self.delay, np.repeat(events, 1 + self.doubles)
 
