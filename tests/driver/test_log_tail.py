@@ -325,6 +325,42 @@ def test_a_log_that_never_answers_does_not_keep_a_job_from_being_cancelled() -> 
     stuck.set()
 
 
+def test_the_end_of_a_run_waits_for_a_confirmation_as_long_as_the_log_says() -> None:
+    stuck = threading.Event()
+
+    class Late(WorldLog):
+        confirm_timeout_seconds = 0.2
+
+        def confirm(self, positions: Mapping[str, int]) -> None:
+            stuck.wait(20)
+
+    told, begun = Told(), time.monotonic()
+    log = Late(WorldLog.of({"a": {}}).world_name)
+    with also_listening(told), confirmations(log) as confirmed:
+        confirmed.note({7: {"a": 1}})
+    assert 0.2 <= time.monotonic() - begun < 5
+    assert told.problems == [
+        "orders: confirm() has not returned within 0.2 s: the run ends without it"
+    ]
+    stuck.set()
+
+
+def test_the_planner_answers_all_that_asks_a_log_in_one_call() -> None:
+    clock = Clock()
+    log = WorldLog.of({"a": dict.fromkeys(range(12), (1, 1))})
+    planner = planner_of(log, clock, most=10)
+    at = EpochPositions.before(planner.readings)
+    log.world.heads["a"] = 12
+    answer = planner.answer(at, is_first=True)
+    assert answer.planned is not None
+    assert (answer.records_left, answer.seconds_to_next) == (2, None)
+    last = planner.answer(answer.planned.after)
+    assert last.planned is not None
+    idle = planner.answer(last.planned.after)
+    assert (idle.planned, idle.records_left) == (None, 0)
+    assert idle.seconds_to_next is not None
+
+
 def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:
     def fails() -> None:
         raise SourceError("no", hint="yes")

@@ -213,22 +213,71 @@ def test_a_log_that_cannot_be_told_does_not_stop_the_job(
     assert all(records is not None for records in behind)
 
 
-class Hanging(AppendedLog):
+def hangs() -> Any:
+    time.sleep(20)
+    raise AssertionError("nobody waits for it")
+
+
+class HangingDiscovery(AppendedLog):
     """Its system stops to answer once it was read."""
 
     def discover(self, known: Any) -> Any:
-        if any(known.values()):
-            time.sleep(20)
-        return super().discover(known)
+        return hangs() if any(known.values()) else super().discover(known)
 
 
-def test_a_log_that_does_not_answer_does_not_keep_the_job_from_being_cancelled(
-    environment: Environment, tmp_path: Path, log: AppendedLog
+class HangingCost(AppendedLog):
+    """It does not know what there is to read behind the first record that was read."""
+
+    def cost(self, split: str, start: int, end: int) -> int:
+        return hangs() if start else end - start
+
+
+class HangingWhole(AppendedLog):
+    """It does not even know what there is in all."""
+
+    def cost(self, split: str, start: int, end: int) -> int:
+        Path(self.directory, "asked").touch()
+        return hangs()
+
+
+class HangingSearch(AppendedLog):
+    """It finds no time."""
+
+    def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
+        Path(self.directory, "asked").touch()
+        return hangs()
+
+
+def stops_at_once(client: JobClient) -> None:
+    begun = time.monotonic()
+    stop(client)
+    assert time.monotonic() - begun < 3, (
+        "a call polls 20 times per second whether the job is cancelled"
+    )
+
+
+@pytest.mark.parametrize("hanging", [HangingDiscovery, HangingCost])
+def test_a_log_that_does_not_answer_does_not_keep_a_live_run_from_being_cancelled(
+    environment: Environment, tmp_path: Path, log: AppendedLog, hanging: type[AppendedLog]
 ) -> None:
     log.add("a", *lines(0, 10))
     out = tmp_path / "out"
-    client = start(environment("streaming", **SMALL), Hanging(log.directory), out)
+    client = start(environment("streaming", **JOBS), hanging(log.directory), out)
     wait_for(client, lambda: written(out) == counts(10))
-    begun = time.monotonic()
-    stop(client)
-    assert time.monotonic() - begun < 10
+    log.add("a", *lines(10, 20))
+    time.sleep(0.5)  # the next look asks, or has asked
+    stops_at_once(client)
+
+
+def test_a_log_that_does_not_answer_does_not_keep_history_from_being_cancelled(
+    environment: Environment, tmp_path: Path, log: AppendedLog
+) -> None:
+    log.add("a", *lines(0, 10))
+    whole = HangingWhole(log.directory, bounded=True)
+    search = HybridSource.until_timestamp(HangingSearch(log.directory), 1)
+    for mode, source in (("batch", whole), ("mixed", search)):
+        settings = {"execution.checkpointing.dir": str(tmp_path / mode)}
+        client = start(environment(mode, **settings), source, tmp_path / "out")
+        wait_for(client, (Path(log.directory) / "asked").exists)
+        stops_at_once(client)
+        (Path(log.directory) / "asked").unlink()

@@ -48,6 +48,9 @@ class LogSource(PositionedSource):
     read_timeout_seconds: ClassVar[float] = 60.0
     """Time for which `read` may answer that records below the head are not there yet."""
 
+    confirm_timeout_seconds: ClassVar[float] = 60.0
+    """Time for which the end of a run waits for the last call of `confirm`; then the run ends without it."""
+
     discovery_seconds: ClassVar[float] = 0.0
     """Least time between two calls of `discover`. The engine also keeps their share of the time small."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import Any
 
 from penstock.api.environment.completable_future import CompletableFuture
@@ -230,7 +231,7 @@ class SparkJobClient:
         job = self._job
         recorded = self._directory.step("cuts")
         if recorded is None:
-            cuts = decide_cuts(job.plan)
+            cuts = job.patiently(partial(decide_cuts, job.plan))
             if not cuts:
                 recorded = {}
             else:

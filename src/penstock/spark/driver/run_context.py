@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark.sql import SparkSession
 
@@ -32,6 +32,8 @@ from penstock.spark.sources.source_row import PinnedPart, Pinning
 from penstock.spark.sources.table import files_of, row_of
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire import user_code
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -176,7 +178,12 @@ class JobContext:
             configuration=self.configuration,
             workers=self.workers,
             fence=self.directory.fence,
+            patiently=self.patiently,
         )
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Return the result of a call of the user's that may block, unless the job is cancelled meanwhile."""
+        return until_cancelled(call, self.check_cancelled)
 
     def pin(self, run: RunPlan) -> Pinned:
         """Pin the input of a run, or return the pinned input of an earlier driver.
@@ -227,9 +234,8 @@ class JobContext:
                     is_log = part_read is not None and part_read.is_log
                     made = PinnedPart([], names=() if is_log else None)
                 else:
-                    patiently = partial(until_cancelled, check=self.check_cancelled)
                     parallelism = self.plan.options.parallelism
-                    pinning = Pinning(self.session, parallelism, source.origin, patiently)
+                    pinning = Pinning(self.session, parallelism, source.origin, self.patiently)
                     made = row_of(source.parts[part]).pin(pinning, source.parts[part])
                 if made.splits is not None:
                     splits[name] = made.splits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,10 @@ class Pinned:
         return found
 
 
+def _at_once(call: Callable[[], Any]) -> Any:
+    return call()
+
+
 @dataclass(frozen=True, slots=True)
 class ReadContext:
     """The context for reading the sources of a run.
@@ -95,6 +99,7 @@ class ReadContext:
         folds_columns: Whether Spark SQL may fold columns (batch run).
         attempt: Attempt of a live run; None in a batch run.
         fence: Fence of the driver, checked before every micro-batch; None does not check.
+        patiently: Calls a function that may block, until the job is cancelled.
     """
 
     session: SparkSession
@@ -114,6 +119,7 @@ class ReadContext:
     folds_columns: bool = False
     attempt: LiveAttempt | None = None
     fence: Fence | None = None
+    patiently: Callable[[Callable[[], Any]], Any] = _at_once
 
     def column_fold(self, source: int) -> ColumnFold | None:
         """Return the fold of Spark SQL for a source, None if there is none."""

@@ -71,7 +71,8 @@ def _batch_splits(
     """Return the frames of split sources that share tasks."""
     spark = context.session.sparkContext
     whole = [each for key in group.parts for each in _ranges(context, *key)]
-    ranges = cut_ranges(whole, group.tasks or _RANGES_PER_CORE * spark.defaultParallelism)
+    wanted = group.tasks or _RANGES_PER_CORE * spark.defaultParallelism
+    ranges: list[SplitRange] = context.patiently(partial(cut_ranges, whole, wanted))
     rows = [each.row() for each in ranges]
     tasks = max(min(len(rows), group.tasks or len(rows)), 1)
     frame = context.session.createDataFrame(spark.parallelize(rows, tasks), RANGES_DDL)

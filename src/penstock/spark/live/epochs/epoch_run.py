@@ -30,7 +30,6 @@ from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.confirmations import Confirmations, logs_read
 from penstock.spark.driver.first_failure import cleaned_up
-from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.hand_over import describe_hand_over
 from penstock.spark.live.backlog_interval import BacklogInterval
@@ -43,6 +42,7 @@ from penstock.spark.live.epochs.epoch_planner import (
     EpochPlanner,
     EpochPositions,
     PlannedEpoch,
+    PlannerAnswer,
 )
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
@@ -161,17 +161,16 @@ class EpochRun:
                 if pace.is_early() or self._is_held(pace):
                     continue
                 timer_in = self._timer_in_seconds()
-                planned = self._plan(planner, positions, pace, timer_in)
+                answer = self._plan(planner, positions, pace, timer_in)
+                planned, left = answer.planned, PendingInput(answer.records_left, answer.files_left)
                 if planned is None:
-                    self._note_pending(planner, positions)
-                    pace.idle(planner.seconds_to_next(positions), timer_in)
+                    self._note_pending(planner, left)
+                    pace.idle(answer.seconds_to_next, timer_in)
                     continue
                 pace.begin()
-                after = planned.after
-                left = PendingInput(planner.records_left(after), planner.files_left(after))
                 positions = self._epoch(attempts, planned, positions, left)
                 planner.note_recorded(positions)
-                if positions is after:
+                if positions is planned.after:
                     planner.note_read(self._source_records)
                     files.note_read(self._source_records)
                 pace.interval_seconds = self._interval.seconds
@@ -183,11 +182,11 @@ class EpochRun:
         positions: EpochPositions,
         pace: EpochPace,
         timer_in_seconds: float | None,
-    ) -> PlannedEpoch | None:
-        """Return the next epoch, None if there is nothing to do."""
+    ) -> PlannerAnswer:
+        """Return the next epoch, and what is left behind it."""
         request = self._savepoints.next()
         ask = partial(
-            planner.next,
+            planner.answer,
             positions,
             is_first=self._journal.next_number == 0,
             is_due=pace.is_first or (timer_in_seconds is not None and timer_in_seconds <= 0),
@@ -195,7 +194,7 @@ class EpochRun:
             drains=request is not None and request.drain,
         )
         with self._writing():  # file logs
-            return until_cancelled(ask, self._job.check_cancelled) if planner.may_block else ask()
+            return self._job.patiently(ask) if planner.may_block else ask()
 
     def _epoch(
         self,
@@ -242,11 +241,10 @@ class EpochRun:
         pace.idle(None, None)
         return True
 
-    def _note_pending(self, planner: EpochPlanner, positions: EpochPositions) -> None:
+    def _note_pending(self, planner: EpochPlanner, left: PendingInput) -> None:
         """Publish the pending input of an idle run, if it has changed."""
         if planner.may_block:
-            left = planner.records_left(positions), planner.files_left(positions)
-            self._pending.note(*left, self._progress.lag_ms)
+            self._pending.note(left.records, left.files, self._progress.lag_ms)
             self._progress.publish_pending(self._pending.current)
 
     def _merge(self, threads: Executor) -> None:
