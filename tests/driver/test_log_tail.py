@@ -21,6 +21,7 @@ from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.log_tail import LogTail
+from penstock.spark.live.pending_input import PendingEstimates
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
@@ -97,6 +98,25 @@ def test_a_cost_says_at_once_how_much_there_is() -> None:
     sizes = [len(found) for _, found in epochs(log, planner, at, clock)]
     assert sum(sizes) == 300
     assert max(sizes) <= 20
+
+
+def test_the_time_until_a_log_has_caught_up_follows_the_records_and_not_the_positions() -> None:
+    content = {n * 1000: ("k", n, n) for n in range(2000)}
+    log, clock = WorldLog.of({"a": content}), Clock()
+    planner, estimates = planner_of(log, clock, most=20), PendingEstimates()
+    measured, done = [], 0
+    before = EpochPositions.before(planner.readings)
+    for number, (at, found) in enumerate(epochs(log, planner, before, clock)):
+        done += len(found)
+        if number % 10 == 9:  # a second has passed: an epoch takes 0.1 s, and has about 20 records
+            left = planner.records_left(at)
+            measured.append((2000 - done, estimates.note(clock.now, left, None, None)))
+    settled = [each for each in measured if 100 < each[0] < 1500]
+    assert len(settled) >= 4
+    for left, pending in settled:
+        assert pending.records == pytest.approx(left, rel=0.2)
+        assert pending.seconds == pytest.approx(left / 200, rel=0.5)
+    assert estimates.note(clock.now, planner.records_left(at), None, None).seconds == 0.0
 
 
 def test_a_rate_counts_records_and_not_positions() -> None:

@@ -14,6 +14,7 @@ from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.datastream import (
+    KeyedProcessFunction,
     OutputTag,
     ProcessFunction,
     StreamExecutionEnvironment,
@@ -32,6 +33,7 @@ from penstock.runtime.exchange.value_channel_writer import make_channel_writer
 from penstock.runtime.task.latency import LatencyTracker, SourceLatency, SourceMarker
 from penstock.testing import Schedule, run_in_process
 from penstock.wire.frame import FrameKind, load_payload, read_header
+from tests.log_world import WorldLog
 from tests.runtime.jobs import BATCH, MIXED, STREAMING
 from tests.testing.programs import build, configuration
 from tests.testing.strategies import in_time
@@ -41,6 +43,13 @@ from tests.testing.test_law import schedules
 
 INTERVAL = "metrics.latency.interval"
 TAG = OutputTag("aside")
+
+
+class Passes(KeyedProcessFunction):
+    """Emits what it gets."""
+
+    def process_element(self, value, ctx):
+        yield value
 
 
 def environment(settings_, parallelism=2):
@@ -96,6 +105,31 @@ def test_the_granularity_says_what_latencies_are_told_apart_by(granularity, suff
     moved.sink_to(DiscardingSink()).uid("out")
     found = latencies(run_in_process(env, Schedule(batch_sizes=(5,))).report)
     assert set(found) == {f"{uid}.latency{s}" for uid in ("first", "sum", "out") for s in suffixes}
+
+
+def test_every_subtask_of_a_log_sends_markers_and_so_does_a_split_that_appears():
+    def appears(world):
+        world.splits["b"] = {at: ("y", at, at) for at in range(0, 40, 3)}
+
+    log = WorldLog.of({"a": {at: ("x", at, at) for at in range(0, 40, 2)}})
+    log.world.script = [lambda _: None, lambda _: None, lambda _: None, appears]
+    env = environment(STREAMING | {"metrics.latency.granularity": "subtask"})
+    records = env.from_source(log, WatermarkStrategy.no_watermarks(), "log").uid("log")
+    keyed = (
+        records.map(lambda v: v).uid("first").key_by(lambda v: v[0]).process(Passes()).uid("sum")
+    )
+    keyed.sink_to(DiscardingSink()).uid("out")
+    results = run_in_process(env, Schedule(batch_sizes=(5,)))
+    assert len(results.of(0)) == 34
+    found = latencies(results.report)
+    assert set(found) == {
+        f"{uid}.latency.log.{subtask}" for uid in ("first", "sum", "out") for subtask in (0, 1)
+    }
+    counts = {
+        subtask: {found[f"{uid}.latency.log.{subtask}"].count for uid in ("first", "sum", "out")}
+        for subtask in (0, 1)
+    }
+    assert all(len(each) == 1 and min(each) >= 1 for each in counts.values())
 
 
 @pytest.mark.parametrize("size", [1, 3, 1000])
