@@ -21,17 +21,15 @@ class PipelinesJob:
 
     Attributes:
         root: Directory of everything.
-        epochs: In how many epochs the live part of the visits comes.
     """
 
     root: Path
-    epochs: int
     visits: VisitsJob = field(init=False)
     drivers: Drivers = field(init=False)
 
     def __post_init__(self) -> None:
         """Write the input."""
-        self.visits = VisitsJob(self.root, count=900, epochs=self.epochs)
+        self.visits = VisitsJob(self.root, count=900, epochs=16)
         self.drivers = self.visits.drivers
         self.drivers.script = Path(visits_beside.__file__)
         self.drivers.arguments = (self._data, str(self.visits.out))
@@ -77,8 +75,9 @@ class PipelinesJob:
 
 
 def _confirmed(log: AppendedLog) -> int:
-    """Return how many records are before the positions that were confirmed last."""
+    """Return how many records begin before the positions that were confirmed last."""
     return sum(
-        (Path(log.directory) / f"{split}.log").read_bytes()[:position].count(b"\n")
+        1 + (Path(log.directory) / f"{split}.log").read_bytes()[: position - 1].count(b"\n")
         for split, position in log.confirmed().items()
+        if position
     )

@@ -22,7 +22,6 @@ from tests.spark.jobs import enriched
 BATCH_RUN = [
     "file.job.json:1",
     "file.run-0.pinned.json:1",
-    "batch.pinned:1",
     "batch.ran:1",
     "batch.staged:1",
     "sink.manifest-written:1",
@@ -31,7 +30,6 @@ BATCH_RUN = [
     "batch.committed:1",
 ]
 SWITCH = [
-    "batch.done:1",
     "live.started:1",
     "live.staged:1",
     "epoch.record-written:1",  # no record yet, only its temporary file
@@ -44,7 +42,6 @@ HISTORY_PIPELINE = [
     "sinks.one-committed@pipeline-1:1",
     "sink.renamed-first@pipeline-1:3",
     "live.committed@pipeline-1:2",
-    "live.staged@pipeline-1:2",
     "live.done@pipeline-1:1",
     "job.finished:1",
 ]
@@ -83,11 +80,10 @@ FILES = [
     "live.committed:2",
 ]
 QUERY = [
-    "live.started:1",  # what follows happens in the live run: history is done
-    "sink.manifest-written:2",
-    "state.superseded:1",
+    "sink.manifest-written:2",  # in the live run: history is done
     "live.committed:2",
 ]
+"""What both engines do at the begin of a live run is killed in that of a loop."""
 
 
 @pytest.mark.parametrize("part", ["batch run", "switch"])
@@ -145,7 +141,7 @@ def test_a_kill_in_a_loop_over_files_loses_and_repeats_nothing(tmp_path: Path) -
 
 
 def test_a_kill_at_every_step_of_a_pipeline_with_history_beside_others(tmp_path: Path) -> None:
-    job = PipelinesJob(tmp_path, epochs=16)
+    job = PipelinesJob(tmp_path)
     for place in HISTORY_PIPELINE:
         job.drivers.is_killed_at(place)
     job.drivers.succeeds()
@@ -153,13 +149,13 @@ def test_a_kill_at_every_step_of_a_pipeline_with_history_beside_others(tmp_path:
 
 
 def test_a_kill_at_every_step_of_a_bounded_region_and_behind_it(tmp_path: Path) -> None:
-    job = PipelinesJob(tmp_path, epochs=4)
+    job = PipelinesJob(tmp_path)
     for place in BOUNDED_REGION:
         job.drivers.is_killed_at(place)
         job.assert_nothing_doubled()
         is_told = BOUNDED_REGION.index(place) > 1
         assert job.bounded_confirmed() == (enriched.BOUNDED if is_told else 0)
-    for place in EPOCH:
+    for place in EPOCH[1:]:  # before a record is begun nothing depends on what is read
         job.drivers.is_killed_at(place.format("pipeline-3"))
         job.assert_nothing_doubled()
     output = job.drivers.succeeds()
@@ -168,7 +164,7 @@ def test_a_kill_at_every_step_of_a_bounded_region_and_behind_it(tmp_path: Path) 
 
 
 def test_a_kill_at_every_step_of_a_live_log_confirms_what_was_committed(tmp_path: Path) -> None:
-    job = PipelinesJob(tmp_path, epochs=4)
+    job = PipelinesJob(tmp_path)
     for place in EPOCH:
         job.drivers.is_killed_at(place.format("pipeline-2"))
         job.assert_nothing_doubled()

@@ -23,7 +23,7 @@ from tests.spark.jobs import enriched, visits
 REGION, VISITS, CLICKS, ENRICHED = range(4)
 """Index of each pipeline."""
 
-COUNT = 240
+COUNT = 600
 KEYS = 5
 SPLITS = 2
 ROW = Types.ROW_NAMED(["key", "n"], [Types.LONG(), Types.LONG()])
