@@ -17,11 +17,13 @@ from benchmarks.model.program import Case
 from benchmarks.programs.isolation import ALONE, BESIDE, HISTORY_RECORDS, IsolationWorkload
 from benchmarks.reporting.figures import FIGURES
 from benchmarks.reporting.judging import Latency
+from benchmarks.systems.latency_system import RATE
 from benchmarks.systems.launch import PEERS
 from penstock.metrics.listener import JobEvent, RunFinished, RunStarted
 
 PROGRAM = PROGRAMS["isolation"]
-CASE = Case(100, 10, 2, 1, {HISTORY_RECORDS: 7})
+OPTIONS = {HISTORY_RECORDS: 7, RATE: 1}
+CASE = Case(100, 10, 2, 1, OPTIONS)
 
 
 @pytest.fixture
@@ -75,7 +77,7 @@ def test_one_of_two_systems_has_another_pipeline(workload):
     assert list(told) == [ALONE, BESIDE]
     assert told[ALONE]["options"] == {}
     assert told[BESIDE]["options"] == {"beside": "true"}
-    assert all(each["shape"]["parameters"] == {HISTORY_RECORDS: 7} for each in told.values())
+    assert all(each["shape"]["parameters"] == OPTIONS for each in told.values())
 
 
 def test_figures_compare_both_quantiles():
