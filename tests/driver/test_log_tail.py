@@ -357,7 +357,7 @@ def test_the_end_of_a_run_waits_for_a_confirmation_as_long_as_the_log_says() -> 
     told, begun = Told(), time.monotonic()
     log = Late(WorldLog.of({"a": {}}).world_name)
     with also_listening(told), confirmations(log) as confirmed:
-        confirmed.note({7: {"a": 1}})
+        confirmed.note({(7, 0): {"a": 1}})
     assert 0.2 <= time.monotonic() - begun < 5
     assert told.problems == [
         "orders: confirm() has not returned within 0.2 s: the run ends without it"
