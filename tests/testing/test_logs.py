@@ -10,16 +10,17 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.common import Time
-from penstock.datastream.connectors import DiscardingSink, HybridSource
+from penstock.common import Row, Time, Types
+from penstock.datastream.connectors import DiscardingSink, HybridSource, LogBatch
 from penstock.datastream.window import TumblingEventTimeWindows
 from penstock.errors import GraphError, SourceError
 from penstock.graph.source import Source
-from penstock.testing import Schedule, run_in_process
+from penstock.testing import Schedule, check_log_source, run_in_process
 from tests.log_world import AppendedLog, World, WorldLog
 from tests.runtime.jobs import BATCH, MIXED, STREAMING, by_time, environment, job
 
@@ -139,6 +140,69 @@ def test_reading_that_fails_half_way_gives_the_same_when_it_is_repeated() -> Non
     again = list(source.exact_batches("a", 0, 65, 100))
     assert again[0] == first
     assert sum(len(records) for records, _ in again) == 7
+
+
+class ColumnLog(WorldLog):
+    """Gives records as columns, and their timestamps as one."""
+
+    as_table = False
+
+    def get_produced_type(self) -> Any:
+        return Types.ROW_NAMED(["key", "at", "tags"], COLUMN_TYPES)
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        found = WorldLog.read(self, split, start, end)
+        keys, times, _ = zip(*found.records, strict=True) if found.records else ((), (), ())
+        columns = {
+            "key": pa.array(keys, pa.string()),
+            "at": pa.array(times, pa.int64()),
+            "tags": pa.array([[key] for key in keys], pa.list_(pa.string())),
+        }
+        table = pa.table(columns)
+        batches = table.to_batches(max_chunksize=2)
+        made = pa.Table.from_batches(batches, table.schema) if self.as_table else None
+        whole = table.combine_chunks().to_batches()
+        batch = whole[0] if whole else pa.RecordBatch.from_pylist([], table.schema)
+        stamps = table["at"] if self.as_table else columns["at"]
+        return LogBatch(batch if made is None else made, found.next_position, stamps)
+
+
+class TableLog(ColumnLog):
+    as_table = True
+
+
+COLUMN_TYPES = [Types.STRING(), Types.LONG(), Types.LIST(Types.STRING())]
+
+
+@pytest.mark.parametrize("mode", [BATCH, STREAMING, MIXED], ids=["batch", "streaming", "mixed"])
+@pytest.mark.parametrize("log", [ColumnLog, TableLog])
+def test_columns_are_read_as_rows(mode: dict[str, str], log: type[ColumnLog]) -> None:
+    source = log.of(SPARSE, bounded=True, most=5)
+    check_log_source(source)
+    found = run(source, mode, Schedule(batch_sizes=(3,)))
+    wanted = [Row(key=key, at=at, tags=[key]) for key, at, _ in all_of(SPARSE).elements()]
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+    assert {type(row["at"]) for row in found} == {int}
+    (records, times), *_ = source.exact_batches("a", 0, 65, 100)
+    assert times == [row["at"] for row in records]
+
+
+@pytest.mark.parametrize(
+    ("batch", "problem"),
+    [
+        (LogBatch(pa.table({"n": [1, 2, 3]}), 2), "gave 3 records for the 2 positions"),
+        (LogBatch(pa.table({"n": [1]}), 2, pa.array([1, 2])), "gave 2 timestamps for 1 records"),
+        (LogBatch(pa.table({"n": [1]}), 2, pa.array([None], pa.int64())), "NoneType"),
+        (LogBatch(pa.table({"n": [1]}), 2, pa.array([1], pa.timestamp("ms"))), "datetime"),
+    ],
+)
+def test_columns_that_cannot_be_right_are_refused(batch: LogBatch, problem: str) -> None:
+    class Given(WorldLog):
+        def read(self, split: str, start: int, end: int) -> LogBatch:
+            return batch
+
+    with pytest.raises(SourceError, match=problem):
+        list(Given.of(SPARSE).exact_batches("a", 0, 65, 100))
 
 
 def test_windows_follow_the_watermark_of_every_split() -> None:

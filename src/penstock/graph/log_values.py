@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
+import pyarrow as pa
+
+from penstock.types.arrow_lists import columns_to_lists
+from penstock.types.row import row_factory
 from penstock.user_failure import short
 
 _END = 2**63
@@ -38,19 +42,25 @@ class LogBatch:
     """Records of a range of positions.
 
     Attributes:
-        records: Of the positions from the start of the range up to `next_position`, in order.
+        records: Of the positions from the start of the range up to `next_position`, in order. Those of an Arrow
+            table or record batch are rows with the names of its columns.
         next_position: The position behind which nothing has been read yet; at most the end of the
             range. All positions before it are read, those without a record too.
-        timestamps: One per record, in epoch milliseconds; None if the source knows none.
+        timestamps: One per record, in epoch milliseconds, also as an Arrow array of integers; None if the
+            source knows none.
 
     Example:
         >>> LogBatch(["a", "b"], next_position=7).next_position
         7
+        >>> import pyarrow
+        >>> columns = pyarrow.table({"word": ["a", "b"], "size": [1, 1]})
+        >>> LogBatch(columns, next_position=7).next_position
+        7
     """
 
-    records: Sequence[Any]
+    records: Sequence[Any] | pa.RecordBatch | pa.Table
     next_position: int
-    timestamps: Sequence[int] | None = None
+    timestamps: Sequence[int] | pa.Array | pa.ChunkedArray | None = None
 
 
 class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher makes one of it
@@ -110,7 +120,7 @@ def exact_batch(found: Any, start: int, end: int) -> LogBatch:
     """
     if not isinstance(found, LogBatch):
         raise Wrong(f"returned {short(found)}", "Return a LogBatch.")
-    records, following = list(found.records), index(found.next_position)
+    records, following = _records_of(found.records), index(found.next_position)
     if not start <= following <= end:
         raise Wrong(
             f"has next position {following}",
@@ -123,7 +133,7 @@ def exact_batch(found: Any, start: int, end: int) -> LogBatch:
         )
     if found.timestamps is None:
         return LogBatch(records, following)
-    times = list(found.timestamps)
+    times = _times_of(found.timestamps)
     if len(times) != len(records) or set(map(type, times)) - {int}:
         raise Wrong(
             f"gave {len(times)} timestamps for {len(records)} records, of types "
@@ -131,3 +141,19 @@ def exact_batch(found: Any, start: int, end: int) -> LogBatch:
             "Return one int, in epoch milliseconds, per record.",
         )
     return LogBatch(records, following, times)
+
+
+def _records_of(found: Any) -> list[Any]:
+    """Return records; columns become rows, a column at a time."""
+    if not isinstance(found, pa.RecordBatch | pa.Table):
+        return list(found)
+    make_rows = row_factory(found.schema.names)
+    records: list[Any] = []
+    for batch in found.to_batches() if isinstance(found, pa.Table) else (found,):
+        records += make_rows(map(list, zip(*columns_to_lists(batch), strict=True)))
+    return records
+
+
+def _times_of(found: Any) -> list[Any]:
+    is_column = isinstance(found, pa.Array | pa.ChunkedArray)
+    return found.to_pylist() if is_column else list(found)
