@@ -141,7 +141,9 @@ class AppendedLog(LogSource):
     def confirm(self, positions: Mapping[str, int]) -> None:
         if self.confirm_fails:
             raise ConnectionError("nobody listens")
-        Path(self.directory, "confirmed.json").write_text(json.dumps(positions))
+        written = Path(self.directory, "confirmed.json.new")
+        written.write_text(json.dumps(positions))
+        written.replace(Path(self.directory, "confirmed.json"))
 
     def add(self, split: str, *records: Any) -> None:
         """Append records to a split."""

@@ -75,7 +75,7 @@ WRONG_BATCHES = [
     (LogBatch(["r"], 10), "gave 1 records for the 0 positions"),
     (LogBatch(["r"], 12, [1, 2]), "gave 2 timestamps for 1 records"),
     (LogBatch(["r"], 12, [True]), "of types ['bool']"),
-    (LogBatch(["r"], 12, ["1"]), "of types ['str']"),  # type: ignore[list-item]
+    (LogBatch(["r"], 12, ["1"]), "of types ['str']"),
 ]
 
 

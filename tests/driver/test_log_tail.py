@@ -21,6 +21,7 @@ from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.log_tail import LogTail
+from penstock.spark.live.epochs.planner_answer import answer_of
 from penstock.spark.live.pending_input import PendingEstimates
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamReading
@@ -371,12 +372,12 @@ def test_the_planner_answers_all_that_asks_a_log_in_one_call() -> None:
     planner = planner_of(log, clock, most=10)
     at = EpochPositions.before(planner.readings)
     log.world.heads["a"] = 12
-    answer = planner.answer(at, is_first=True)
+    answer = answer_of(planner, at, is_first=True)
     assert answer.planned is not None
     assert (answer.records_left, answer.seconds_to_next) == (2, None)
-    last = planner.answer(answer.planned.after)
+    last = answer_of(planner, answer.planned.after)
     assert last.planned is not None
-    idle = planner.answer(last.planned.after)
+    idle = answer_of(planner, last.planned.after)
     assert (idle.planned, idle.records_left) == (None, 0)
     assert idle.seconds_to_next is not None
 

@@ -98,23 +98,6 @@ class PlannedEpoch:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannerAnswer:
-    """What the loop does next.
-
-    Attributes:
-        planned: The next epoch; None if there is nothing to do.
-        records_left: Pending records after it, None if no source knows them.
-        files_left: Pending files after it, None if no source has files.
-        seconds_to_next: If there is nothing to do: the time until a source has records, None if nobody knows.
-    """
-
-    planned: PlannedEpoch | None
-    records_left: int | None
-    files_left: int | None
-    seconds_to_next: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class _Step:
     """What an epoch reads of one source.
 
@@ -223,18 +206,6 @@ class EpochPlanner:
         is_usual = event is None and not is_first and not files
         is_single_task = is_usual and self.work.is_single_task(records)
         return PlannedEpoch(self._tasks(rows), made, event, is_single_task, files)
-
-    def answer(self, at: EpochPositions, **how: Any) -> PlannerAnswer:
-        """Return all that the loop asks between two epochs: it is one call, because sources may block in each.
-
-        Args:
-            at: The positions at the end of the last recorded epoch.
-            how: See `next`.
-        """
-        planned = self.next(at, **how)
-        after = at if planned is None else planned.after
-        waits = self.seconds_to_next(at) if planned is None else None
-        return PlannerAnswer(planned, self.records_left(after), self.files_left(after), waits)
 
     def _now(self, at: EpochPositions) -> list[SplitReading]:
         """Return the part that each source reads."""

@@ -42,11 +42,11 @@ from penstock.spark.live.epochs.epoch_planner import (
     EpochPlanner,
     EpochPositions,
     PlannedEpoch,
-    PlannerAnswer,
 )
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_work import EpochWork
+from penstock.spark.live.epochs.planner_answer import PlannerAnswer, answer_of
 from penstock.spark.live.epochs.split_readings import split_readings
 from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.live.files.file_readings import file_readings
@@ -186,7 +186,8 @@ class EpochRun:
         """Return the next epoch, and what is left behind it."""
         request = self._savepoints.next()
         ask = partial(
-            planner.answer,
+            answer_of,
+            planner,
             positions,
             is_first=self._journal.next_number == 0,
             is_due=pace.is_first or (timer_in_seconds is not None and timer_in_seconds <= 0),

@@ -1,0 +1,39 @@
+"""What the loop asks the planner between two epochs, in one call: sources may block in each part of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerAnswer:
+    """What the loop does next.
+
+    Attributes:
+        planned: The next epoch; None if there is nothing to do.
+        records_left: Pending records after it, None if no source knows them.
+        files_left: Pending files after it, None if no source has files.
+        seconds_to_next: If there is nothing to do: the time until a source has records, None if nobody knows.
+    """
+
+    planned: PlannedEpoch | None
+    records_left: int | None
+    files_left: int | None
+    seconds_to_next: float | None
+
+
+def answer_of(planner: EpochPlanner, at: EpochPositions, **how: Any) -> PlannerAnswer:
+    """Return the next epoch, and what is left behind it.
+
+    Args:
+        planner: It is asked.
+        at: The positions at the end of the last recorded epoch.
+        how: See `EpochPlanner.next`.
+    """
+    planned = planner.next(at, **how)
+    after = at if planned is None else planned.after
+    waits = planner.seconds_to_next(at) if planned is None else None
+    return PlannerAnswer(planned, planner.records_left(after), planner.files_left(after), waits)
