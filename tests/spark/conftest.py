@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from penstock import failpoint
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.program.run_settings import LiveEngine
@@ -54,3 +56,36 @@ def environment(session: SparkSession, tmp_path: Path) -> Environment:
         return StreamExecutionEnvironment.get_execution_environment(conf)
 
     return make
+
+
+class Failures:
+    """Places at which the job of a test fails, once each, and is started again."""
+
+    def __init__(self, markers: Path, patch: pytest.MonkeyPatch) -> None:
+        self._markers = markers
+        self._patch = patch
+        self._places: set[str] = set()
+
+    def at(self, *places: str) -> dict[str, object]:
+        """Arm failpoints, and return the settings of a job that survives all of them."""
+        self._places = set(places)
+        self._patch.setattr(failpoint, "_passed", Counter())
+        self._patch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
+        self._patch.setenv("PENSTOCK_FAILPOINT_MARKER", str(self._markers))
+        return {
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": len(places),
+            "restart-strategy.fixed-delay.delay": "10 ms",
+        }
+
+    def check_all_happened(self) -> None:
+        """Check that the job has failed at every place."""
+        assert {path.name for path in self._markers.iterdir()} == self._places
+
+
+@pytest.fixture
+def failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Failures:
+    """Return what lets a job fail."""
+    markers = tmp_path / "markers"
+    markers.mkdir()
+    return Failures(markers, monkeypatch)

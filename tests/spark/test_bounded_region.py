@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
-import pytest
-
-from penstock import failpoint
 from penstock.metrics.listener import (
     JobEvent,
     JobListener,
@@ -15,7 +11,7 @@ from penstock.metrics.listener import (
     RunStarted,
     also_listening,
 )
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 from tests.spark.jobs import enriched
 from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for
@@ -66,29 +62,16 @@ def test_a_savepoint_behind_a_bounded_region_has_its_results(
 
 
 def test_a_job_that_fails_in_a_bounded_region_and_behind_it_goes_on_where_it_was(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
     places = ["batch.ran:1:raise", "file.run-0.done.json:1:raise", "live.committed:2:raise"]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     out = tmp_path / "out"
-    env = environment(
-        "mixed",
-        **SMALL,
-        **{
-            "restart-strategy.type": "fixed-delay",
-            "restart-strategy.fixed-delay.attempts": 3,
-            "restart-strategy.fixed-delay.delay": "10 ms",
-        },
-    )
+    env = environment("mixed", **SMALL, **failures.at(*places))
     enriched.build(env, out)
     runs = Runs()
     with also_listening(runs):
         env.execute("enriched")
-    assert {path.name for path in markers.iterdir()} == set(places)
+    failures.check_all_happened()
     # What failed before it was recorded is repeated; what was recorded is not.
     assert runs.started == [
         *("bounded", "again"),

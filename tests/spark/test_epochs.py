@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock import failpoint
 from penstock.common import Types
 from penstock.datastream import KeyedProcessFunction
 from penstock.datastream.connectors import DataGeneratorSource, FileSink
@@ -25,7 +23,7 @@ from penstock.metrics.listener import (
 from penstock.spark.live.epochs import epoch_attempts
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import EPOCHS
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
 from tests.spark.test_savepoints import (
     COUNT,
@@ -46,11 +44,6 @@ STEPS = [
     "sinks.committed:4:raise",
     "live.committed:4:raise",
 ]
-RESTARTS = {
-    "restart-strategy.type": "fixed-delay",
-    "restart-strategy.fixed-delay.attempts": len(STEPS),
-    "restart-strategy.fixed-delay.delay": "10 ms",
-}
 
 
 class Seen(JobListener):
@@ -67,19 +60,14 @@ class Seen(JobListener):
 
 
 def test_a_failure_at_every_step_of_an_epoch_loses_and_repeats_nothing(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(STEPS))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     seen = Seen()
     with also_listening(seen):
-        env = environment("streaming", **JOBS, **RESTARTS)
+        env = environment("streaming", **JOBS, **failures.at(*STEPS))
         client = number_job(env, tmp_path / "out", "counts", "buckets")
         result = client.get_job_execution_result().result()
-    assert {path.name for path in markers.iterdir()} == set(STEPS)
+    failures.check_all_happened()
     assert len(seen.of(Restarting)) == len(STEPS)
     assert written(tmp_path / "out") == expected_counts() + expected_buckets()
     assert sum(batch.records for batch in seen.of(MicroBatch)) == COUNT

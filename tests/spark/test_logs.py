@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from penstock import failpoint
 from penstock.api.environment.job import JobClient
 from penstock.cli.main import app
 from penstock.common import Types, WatermarkStrategy
@@ -25,9 +24,9 @@ from penstock.graph.source import Source
 from penstock.metrics.listener import ConfirmFailed, MicroBatch, also_listening
 from penstock.state.savepoint import read_savepoint
 from tests.log_world import AppendedLog
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
-from tests.spark.test_epochs import JOBS, RESTARTS, STEPS, Seen
+from tests.spark.test_epochs import JOBS, STEPS, Seen
 from tests.spark.waiting import wait_for
 
 ROW = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.LONG()])
@@ -65,16 +64,11 @@ def stop(client: JobClient) -> None:
 
 
 def test_a_growing_log_is_read_once_whatever_fails_and_is_confirmed(
-    environment: Environment, tmp_path: Path, log: AppendedLog, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, log: AppendedLog, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(STEPS))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     out = tmp_path / "out"
     log.add("b", *lines(0, 60))
-    client = start(environment("streaming", **SMALL, **RESTARTS), log, out)
+    client = start(environment("streaming", **SMALL, **failures.at(*STEPS)), log, out)
     wait_for(client, lambda: written(out).total() >= 30)
     log.add("a", *lines(60, 80))  # a split that is before the other one by name
     wait_for(client, lambda: written(out).total() >= 80)
@@ -82,7 +76,7 @@ def test_a_growing_log_is_read_once_whatever_fails_and_is_confirmed(
     wait_for(client, lambda: written(out) == counts(100))
     heads = {split.id: split.head for split in log.discover({})}
     wait_for(client, lambda: log.confirmed() == heads)
-    assert {path.name for path in markers.iterdir()} == set(STEPS)
+    failures.check_all_happened()
     stop(client)
     log.add("a", *lines(100, 120))
     client = start(environment("streaming", **SMALL), log, out)

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from penstock import failpoint
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import (
     AbstractInput,
@@ -24,7 +23,7 @@ from penstock.datastream import (
     ValueStateDescriptor,
 )
 from penstock.datastream.connectors import DataGeneratorSource, FileSink, HybridSource
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
 
 KEYS, HISTORY, LIVE, INPUTS = 5, 300, 100, 3
@@ -111,23 +110,13 @@ def test_three_inputs_share_a_key_in_every_mode(
 
 
 def test_a_job_that_fails_behind_the_switch_goes_on_with_all_inputs(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
     places = ["batch.ran:1:raise", "live.committed:2:raise"]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
-    restarts = {
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 3,
-        "restart-strategy.fixed-delay.delay": "10 ms",
-    }
-    env = environment("mixed", **SMALL, **restarts)
+    env = environment("mixed", **SMALL, **failures.at(*places))
     build(env, tmp_path / "out")
     env.execute("tally")
-    assert {path.name for path in markers.iterdir()} == set(places)
+    failures.check_all_happened()
     assert written(tmp_path / "out") == expected()
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from penstock import failpoint
 from penstock.api.environment.job import JobStatus
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink
@@ -27,7 +26,7 @@ from penstock.metrics.listener import (
 from penstock.spark.inspect.state_reader import read_state_names
 from penstock.state.savepoint import read_savepoint
 from penstock.wire.atomic_file import read_verified
-from tests.spark.conftest import ENGINE, ENGINES, Environment
+from tests.spark.conftest import ENGINE, ENGINES, Environment, Failures
 from tests.spark.jobs import beside, enriched
 from tests.spark.test_clients import written
 from tests.spark.waiting import committed, wait_for
@@ -50,14 +49,6 @@ def check_written(out: Path, clicks: int = beside.CLICKS) -> None:
     for name, rows in beside.expected(clicks).items():
         assert written(out / name) == rows, name
     assert enriched.answer(written(out / "enriched")) == enriched.expected()
-
-
-def restarts(number: int) -> dict[str, object]:
-    return {
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": number,
-        "restart-strategy.fixed-delay.delay": "10 ms",
-    }
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -83,10 +74,8 @@ def test_every_pipeline_writes_what_it_writes_alone(
 
 
 def test_a_failure_in_every_pipeline_loses_and_repeats_nothing(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
     places = [
         "file.run-0.done.json:1:raise",  # the bounded region
         "file.run-1.staged.json:1:raise",  # history of the orders
@@ -95,15 +84,12 @@ def test_a_failure_in_every_pipeline_loses_and_repeats_nothing(
         "live.committed:6:raise",
         "sinks.one-committed:12:raise",
     ]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     seen = Seen()
-    env = environment("mixed", **SMALL, **restarts(len(places)))
+    env = environment("mixed", **SMALL, **failures.at(*places))
     beside.build(env, tmp_path / "out")
     with also_listening(seen):
         env.execute("beside")
-    assert {path.name for path in markers.iterdir()} == set(places)
+    failures.check_all_happened()
     # Two pipelines may fail in one attempt.
     assert sum(isinstance(event, Restarting) for event in seen.events) in range(2, len(places) + 1)
     check_written(tmp_path / "out")
@@ -144,22 +130,17 @@ def test_one_savepoint_has_every_pipeline(
 
 
 def test_a_savepoint_waits_for_a_failed_pipeline_and_is_taken_once(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    markers = tmp_path / "markers"
-    markers.mkdir()
     places = ["savepoint.added:2:raise", "savepoint.written:1:raise"]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
     out, clicks = tmp_path / "out", 1200
-    env = environment("mixed", **SMALL, **restarts(len(places)))
+    env = environment("mixed", **SMALL, **failures.at(*places))
     beside.build(env, out, clicks)
     client = env.execute_async("beside")
     wait_for(client, lambda: bool(written(out / "clicks")))
     savepoint = client.stop_with_savepoint().result()
     client.get_job_execution_result().result()
-    assert {path.name for path in markers.iterdir()} == set(places)
+    failures.check_all_happened()
     second = {"execution.checkpointing.dir": str(tmp_path / "second"), RECOVERY: savepoint}
     env = environment("mixed", **SMALL, **second)
     beside.build(env, out, clicks)

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow.parquet as pq
-import pytest
 
-from penstock import failpoint
 from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, FileSink, HybridSource
 from penstock.graph.endpoints import SplitSource
@@ -22,7 +20,7 @@ from penstock.metrics.listener import (
     RunStarted,
     also_listening,
 )
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG()])
 
@@ -63,22 +61,13 @@ class Seen(JobListener):
 
 
 def test_recovery_behind_the_switch_does_not_read_history_again(
-    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    environment: Environment, tmp_path: Path, failures: Failures
 ) -> None:
-    notes, markers = tmp_path / "notes", tmp_path / "markers"
+    notes = tmp_path / "notes"
     notes.mkdir()
-    markers.mkdir()
     # Before the query has run at all, before its first commit, and right behind it.
     places = ["live.started:1:raise", "live.staged:1:raise", "live.committed:1:raise"]
-    monkeypatch.setattr(failpoint, "_passed", Counter())
-    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(places))
-    monkeypatch.setenv("PENSTOCK_FAILPOINT_MARKER", str(markers))
-    restarts = {
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": 3,
-        "restart-strategy.fixed-delay.delay": "10 ms",
-    }
-    env = environment("mixed", **restarts)
+    env = environment("mixed", **failures.at(*places))
     live = CollectionSource.of([(key, 1) for key in range(7)], PAIR)
     source = HybridSource.builder(Noted(notes)).add_source(live).build()
     records = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
@@ -87,7 +76,7 @@ def test_recovery_behind_the_switch_does_not_read_history_again(
     seen = Seen()
     with also_listening(seen):
         env.execute("switch")
-    assert {path.name for path in markers.iterdir()} == set(places)
+    failures.check_all_happened()
     assert len(seen.reasons) == 3
     assert seen.started == ["history", *["live"] * 4]
     assert {path.name: path.read_text() for path in notes.iterdir()} == {
