@@ -332,9 +332,27 @@ def test_records_that_a_checkpoint_would_lose_are_an_error(keyed):
 
     with (
         OperatorHarness.of(of) as harness,
-        pytest.raises(UserFunctionError, match="'forgets' has 1 records in sorters at a check"),
+        pytest.raises(
+            UserFunctionError, match="'forgets' has 1 unread records in sorters at a check"
+        ),
     ):
         harness.push(("a", 1))
+
+
+class NeverReads(Forgets):
+    def end_input(self):
+        pass
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_records_that_nobody_reads_are_an_error_in_every_mode(mode, keyed):
+    env = environment(mode, 1)
+    stream = env.from_source(history_then_live([("a", 1)], [("a", 2)]), by_time(), "records")
+    stream = stream.key_by(lambda r: r[0]) if keyed else stream
+    stream.transform("reads nothing", None, NeverReads()).sink_to(DiscardingSink())
+    with pytest.raises(UserFunctionError, match="'reads nothing' has . unread records in sorters"):
+        run_in_process(env)
 
 
 def test_sorters_are_closed_with_their_operator_whatever_close_does():

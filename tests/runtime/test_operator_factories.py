@@ -227,6 +227,8 @@ def test_attributes_of_another_kind_and_classes_are_refused():
     stream = env.from_collection([1])
     with pytest.raises(ArgumentError):
         stream.transform("made", None, MakesPlain)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="got <class"):
+        SimpleOperatorFactory.of(Plain)  # type: ignore[arg-type]
     stream.transform("made", None, Wrong()).sink_to(DiscardingSink())
     with pytest.raises(GraphError, match="get_operator_attributes of 'made' returned 'fast'"):
         env.plan()

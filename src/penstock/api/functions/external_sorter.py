@@ -17,9 +17,10 @@ class ExternalSorter(Protocol):
     in an order that is the same in every run. Records of a key without a timestamp come first. The sort
     is stable: records of equal key and time stay in the order in which they were added.
 
-    A checkpoint does not contain the records. In a live run a sorter must be empty before a checkpoint:
-    emit its records, or write them to keyed state, in `prepare_snapshot_pre_barrier` at the latest; it is
-    an error (`USER_FUNCTION`) otherwise. It is closed with its operator, and its files are removed.
+    A checkpoint does not contain the records. In a live run they must be read before it: emit them, or write
+    them to keyed state, in `prepare_snapshot_pre_barrier` at the latest. In a batch run they must be read in
+    `end_input`, and when record attributes say that backlog ends. Unread records are an error
+    (`USER_FUNCTION`). A sorter is closed with its operator, and its files are removed.
 
     Example:
         >>> class Sorted(OneInputStreamOperator):

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol
 from penstock.api.functions.context import RuntimeContext
 from penstock.api.functions.stream_operators import StreamOperator, StreamOperatorOutput
 from penstock.api.user_code import method_of
+from penstock.errors import ArgumentError
 from penstock.graph.operator_attributes import OperatorAttributes, OperatorAttributesBuilder
 from penstock.program.own_operators import CREATE
 from penstock.types.type_parameters import OUT
@@ -93,11 +94,19 @@ class SimpleOperatorFactory(StreamOperatorFactory[OUT], Generic[OUT]):
 
     def __init__(self, operator: StreamOperator[OUT]) -> None:
         """For `of`."""
+        if not isinstance(operator, StreamOperator):
+            raise ArgumentError.here(
+                f"SimpleOperatorFactory got {operator!r}", hint="Pass an operator object."
+            )
         self._operator = operator
 
     @staticmethod
     def of(operator: StreamOperator[OUT]) -> SimpleOperatorFactory[OUT]:
-        """Return a factory of `operator`."""
+        """Return a factory of `operator`.
+
+        Raises:
+            ArgumentError: It is no operator.
+        """
         return SimpleOperatorFactory(operator)
 
     def create_stream_operator(self, parameters: StreamOperatorParameters) -> StreamOperator[OUT]:

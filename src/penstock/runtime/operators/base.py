@@ -134,6 +134,9 @@ class Operator:
     def finish_batch(self) -> None:
         """React to the end of a task or micro-batch."""
 
+    def end_task(self) -> None:
+        """React to the end of a task of a batch run, after `finish_batch` and before `close`."""
+
     def start_epoch(self) -> None:
         """React to the beginning of a micro-batch, or of a key group in a batch run."""
 

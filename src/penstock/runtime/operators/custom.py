@@ -89,19 +89,30 @@ class OwnOperator(Operator):
         """Let the operator emit its buffers, or write them to state: an attempt may end here.
 
         Raises:
-            UserFunctionError: It failed, or a sorter has records, which the checkpoint would lose.
+            UserFunctionError: It failed, or a sorter has unread records, which a checkpoint would lose.
         """
         if self.context.is_live:
             self._call("before a checkpoint", self._target.prepare_snapshot_pre_barrier)
-            waiting = self.context.waiting_records()
-            if waiting:
-                raise UserFunctionError(
-                    f"operator {self.spec.name!r} has {waiting} records in sorters at a checkpoint, "
-                    "which does not contain them",
-                    hint="Emit them, or write them to keyed state, in prepare_snapshot_pre_barrier.",
-                    origin=self.spec.origin,
-                )
+            self._check_sorters("at a checkpoint, which does not contain them")
         self._out.flush()
+
+    def end_task(self) -> None:
+        """Check that all records of sorters were read.
+
+        Raises:
+            UserFunctionError: Some were not, so they are lost.
+        """
+        self._check_sorters("at the end of a batch run")
+
+    def _check_sorters(self, when: str) -> None:
+        waiting = self.context.waiting_records()
+        if waiting:
+            raise UserFunctionError(
+                f"operator {self.spec.name!r} has {waiting} unread records in sorters {when}",
+                hint="Emit them, or write them to keyed state, in prepare_snapshot_pre_barrier; in a "
+                "batch run in end_input, and when record attributes say that backlog ends.",
+                origin=self.spec.origin,
+            )
 
     def _adopt(self, function: Any) -> None:
         """Make the operator: the user's object itself, or what it creates if it is a factory."""

@@ -130,6 +130,7 @@ class KeyedCustomOperator(OwnOperator, KeyedTwoInputOperator):
         for number in sorted(self._ending):
             self._end(number)
         self._forward_watermark(final)
+        self._check_sorters("at the end of a key group")
         super().close()
         self._out.flush()
         self._least = min(self._least, self._out.watermark)

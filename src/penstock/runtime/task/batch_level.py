@@ -295,6 +295,7 @@ class BatchLevel:
         for operator, mark in self._watermarks.of_operators().items():
             self._chain.entries[operator].advance_watermark(mark)
         self._chain.finish_batch()
+        self._chain.end_task()
         for writer in self._chain.writers.values():
             ended = writer.timeline.greatest == MAX_WATERMARK
             writer.send_watermark(self._task, 0, finished=ended)

@@ -288,6 +288,11 @@ class OperatorChain:
         for writer in self.writers.values():
             writer.flush()
 
+    def end_task(self) -> None:
+        """End a task of a batch run, after `finish_batch`."""
+        for operator in self.operators.values():
+            operator.end_task()
+
     def memory(self) -> dict[str, int]:
         """Return uid to `memory` of the operators."""
         found = {op.spec.uid: op.memory() for op in self.operators.values()}
