@@ -351,7 +351,7 @@ def test_records_that_nobody_reads_are_an_error_in_every_mode(mode, keyed):
     stream = env.from_source(history_then_live([("a", 1)], [("a", 2)]), by_time(), "records")
     stream = stream.key_by(lambda r: r[0]) if keyed else stream
     stream.transform("reads nothing", None, NeverReads()).sink_to(DiscardingSink())
-    with pytest.raises(UserFunctionError, match="'reads nothing' has . unread records in sorters"):
+    with pytest.raises(UserFunctionError, match=r"'reads nothing' has . unread records in sorters"):
         run_in_process(env)
 
 
