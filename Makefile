@@ -24,13 +24,16 @@ processes := 2
 seconds := 600
 by_default := not fuzz and not faults
 
-.PHONY: help demo test faults fuzz bench-smoke check docs clean java moved
+.PHONY: help demo kafka-demo test faults fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: $(installed) java ## Run the demo
 	@$(venv)/bin/penstock demo
+
+kafka-demo: $(installed) java ## Show files, then Kafka, with a broker of its own
+	@$(python) -m examples.kafka.demo
 
 test: $(installed) java ## Run all tests
 	@status=0; \

@@ -8,18 +8,17 @@ it has acknowledged when it is killed, and retention goes by the timestamps of r
 from __future__ import annotations
 
 import os
-import socket
-import subprocess
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from examples.kafka.broker import BrokerProcess
 
 try:
     from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -31,8 +30,6 @@ except ImportError:  # `unavailable` says so
 OTHER = "PENSTOCK_TEST_KAFKA"
 HOUR_AGO_MS = (int(time.time()) - 3_600) * 1_000
 """Time of the first record of a topic. Records of 1970 would be removed by retention."""
-
-_START_SECONDS = 20.0
 
 
 class Broker:
@@ -136,68 +133,6 @@ class Broker:
         while not condition():
             assert time.monotonic() < until, "the broker does not do what it was told"
             time.sleep(0.02)
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
-
-
-class BrokerProcess:
-    """A broker of its own, which may be stopped and started."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def servers(self) -> str:
-        """Its address."""
-        return f"127.0.0.1:{self.port}"
-
-    def start(self) -> None:
-        """Start it, and wait until it listens."""
-        with (self.directory / "broker.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*_command(), "--kafka-port", str(self.port), "--data-dir", str(self.directory)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.directory,
-            )
-        until = time.monotonic() + _START_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-            except OSError:
-                ended = self._process.poll()
-                text = (self.directory / "broker.log").read_text(errors="replace")
-                assert ended is None, f"no broker: {text}"
-                assert time.monotonic() < until, f"no broker: {text}"
-                time.sleep(0.02)
-            else:
-                return
-
-    def stop(self) -> None:
-        """Stop it; it keeps what it has."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait(10)
-            self._process = None
-
-
-def _command() -> Sequence[str]:
-    program = Path(str(files("noida_db"))) / "noida-db"
-    program.chmod(0o755)  # a wheel need not say that it can be executed
-    return [str(program), "start", "--only", "kafka", "--host", "127.0.0.1"]
 
 
 def unavailable() -> str | None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from examples.kafka.broker import BrokerProcess
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
 from penstock.connectors.kafka import kafka_committer
@@ -37,7 +38,7 @@ from penstock.datastream.connectors.kafka import (
 from penstock.errors import ArgumentError, JobFailedError, JobFencedError, SinkError
 from penstock.graph.endpoints import Committer, Sink, SinkContext
 from tests.connectors.conftest import MakeContext
-from tests.kafka_broker import HOUR_AGO_MS, Broker, BrokerProcess, unavailable
+from tests.kafka_broker import HOUR_AGO_MS, Broker, unavailable
 
 STEPS = ("kafka.decided", "kafka.produced", "kafka.marked", "kafka.committed")
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
