@@ -60,7 +60,8 @@ def watch(servers: str, shop: Shop, selling: threading.Thread, client: Any) -> b
     consumer.assign([TopicPartition("totals", 0, 0)])
     found: dict[str, int] = {}
     until, shown = time.monotonic() + LONGEST_SECONDS, 0.0
-    while time.monotonic() < until and not client.get_job_execution_result().done():
+    result = client.get_job_execution_result()
+    while time.monotonic() < until and not result.done():
         message = consumer.poll(0.2)
         key, value = (None, None) if message is None else (message.key(), message.value())
         if isinstance(key, bytes) and isinstance(value, bytes):
@@ -72,6 +73,8 @@ def watch(servers: str, shop: Shop, selling: threading.Thread, client: Any) -> b
         if is_right:
             break
     consumer.close()
+    if result.done():
+        result.result()  # raises what the job failed for
     return found == dict(shop.spent)
 
 

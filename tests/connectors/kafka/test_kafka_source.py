@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,6 +39,13 @@ from tests.kafka_broker import HOUR_AGO_MS, Broker
 
 FROM = KafkaOffsetsInitializer
 RESET = KafkaOffsetResetStrategy
+
+
+@pytest.fixture(autouse=True)
+def _idle() -> Iterator[None]:
+    """Leave no consumer that goes on fetching."""
+    yield
+    readers.close_readers()
 
 
 def builder(kafka: Broker, *topics: str) -> KafkaSourceBuilder[KafkaSource]:
