@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+from examples.kafka.totals import build, orders, totals
 from tests.kafka_broker import HOUR_AGO_MS, Broker
 
 PAGE = Path(__file__).parents[3] / "docs" / "connectors" / "kafka.md"
@@ -41,3 +42,16 @@ def test_a_program_runs(kafka: Broker, block: str, monkeypatch: pytest.MonkeyPat
 def test_the_page_has_programs() -> None:
     assert len(BLOCKS) >= 3
     assert all(any(old in block for block in BLOCKS) for old in CHANGES)
+
+
+def test_the_program_of_the_demo_reads_files_and_then_kafka() -> None:
+    env = build(orders("127.0.0.1:1", "/data/orders", 1_000), totals("127.0.0.1:1"))
+    plan = env.get_execution_plan()
+    assert "orders" in plan
+    assert "totals" in plan
+    assert (
+        orders("127.0.0.1:1", "/data/orders", 1_000)
+        .describe()
+        .endswith(", then kafka topic orders")
+    )
+    assert totals("127.0.0.1:1").describe() == "kafka, exactly-once"
