@@ -71,6 +71,13 @@ def final(rows: Counter[Any]) -> dict[str, int]:
     return {key: max(n for k, n in rows if k == key) for key, _ in rows}
 
 
+def files_with_the_secret(directory: Path) -> list[Path]:
+    """Return them, of the files that there are, however deep."""
+    kept = [path for path in directory.rglob("*") if path.is_file()]
+    assert kept
+    return [path for path in kept if SECRET.encode() in path.read_bytes()]
+
+
 def test_a_batch_run_reads_a_topic_up_to_its_head(
     environment: Environment, tmp_path: Path, kafka: Broker
 ) -> None:
@@ -105,9 +112,7 @@ def test_a_topic_is_read_once_over_a_restart_with_partitions_that_are_added(
     client = start(environment(mode), read(), out)
     wait_for(client, lambda: written(out) == counts(90))
     stop(client)
-    kept = [path for path in (tmp_path / "job").rglob("*") if path.is_file()]
-    assert kept
-    assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
+    assert files_with_the_secret(tmp_path / "job") == []
 
 
 def test_a_topic_follows_files_from_a_time_on(
@@ -146,6 +151,7 @@ def to_kafka(env: StreamExecutionEnvironment, read: Source, kafka: Broker, to: s
 
     sink = KafkaSink.builder().set_bootstrap_servers(kafka.servers).set_record_serializer(record)
     sink.set_delivery_guarantee(DeliveryGuarantee.EXACTLY_ONCE)
+    sink.set_property("sasl.password", SECRET)
     records = env.from_source(read, NO_TIME, "orders").uid("orders")
     ones = records.map(lambda key: (key, 1)).key_by(lambda one: one[0])
     ones.sum(1).uid("counts").sink_to(sink.build()).uid("out")
@@ -184,6 +190,7 @@ def test_counts_are_in_kafka_once_whatever_fails(
             wait_for(client, lambda: final(seen_in(kafka, to)) == final(counts(first + 10)))  # noqa: B023
         stop(client)
     assert {path.name for path in markers.iterdir()} == set(steps)
+    assert files_with_the_secret(tmp_path / "job") == []
     last = Counter({(f"k{n}", 10): 1 for n in range(5)})
     assert seen_in(kafka, to) == (last if mode == "batch" else counts(90))
 
