@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from penstock import failpoint
+from penstock.cli.main import app
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource, FileSink, HybridSource
@@ -134,3 +136,30 @@ def test_a_savepoint_says_which_part_a_source_reads(
 
 def _of(out: Path, name: str) -> int:
     return sum(count for row, count in written(out).items() if row[0] == name)
+
+
+@pytest.mark.parametrize("history", [HISTORY, 10])
+def test_a_savepoint_without_the_job_says_it_too(
+    environment: Environment, tmp_path: Path, history: int
+) -> None:
+    out = tmp_path / "out"
+    builder = HybridSource.builder(numbers("orders", history))
+    orders = builder.add_source(numbers("orders", 1600 - history)).build()
+    env = environment("streaming", **SMALL)
+    build(env, out, orders)
+    client = env.execute_async("meeting")
+    wait_for(client, lambda: committed(tmp_path / "job" / "run-0") > 4)
+    client.cancel()
+    taken = CliRunner().invoke(app, ["savepoint", str(tmp_path / "job")])
+    assert taken.exit_code == 0, taken.output
+    savepoint = taken.stdout.strip()
+    found = {source.name: source for source in read_savepoint(Path(savepoint)).sources}
+    assert found["orders"].part == (0 if history == HISTORY else 1)
+    settings = {
+        "execution.checkpointing.dir": str(tmp_path / "second"),
+        "execution.state-recovery.path": savepoint,
+    }
+    env = environment("streaming", **settings)
+    build(env, out, orders)
+    env.execute("meeting")
+    assert written(out) == expected()
