@@ -245,6 +245,27 @@ def test_the_log_goes_on_where_history_ended(
     assert [uri.rsplit("/", 1)[1] for uri in added] == ["live.json", "later.json"]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_of_another_file_system_are_read_once(
+    environment: Environment, session: SparkSession, tmp_path: Path, engine: str
+) -> None:
+    """Hadoop's view of a local directory: the driver lists it through Spark, and has no path of its own."""
+    java_context: Any = session.sparkContext._jsc
+    mounted = "fs.viewfs.mounttable.elsewhere.link./data"
+    java_context.hadoopConfiguration().set(mounted, (tmp_path / "data").as_uri())
+    days = {"day=7": ["a", "b c", "%20"], "day=8": ["\N{GRINNING FACE}"]}
+    for day, names in days.items():
+        write(tmp_path / "data" / day, *names)
+    row = Types.ROW_NAMED(["word", "day"], [Types.STRING(), Types.LONG()])
+    source = FileSource.json("viewfs://elsewhere/data", row).monitor_continuously()
+    rows = environment("streaming", **SMALL, **{ENGINE: engine}).from_source(
+        source, NO_TIME, "rows"
+    )
+    found = rows.map(lambda row: (row.word, row.day)).execute_and_collect(limit=4)
+    wanted = {(name, int(day[-1])): 1 for day, names in days.items() for name in names}
+    assert Counter(found) == Counter(wanted)
+
+
 def test_files_and_positions_are_read_in_the_same_epochs(
     environment: Environment, tmp_path: Path
 ) -> None:
