@@ -11,18 +11,17 @@ Rounds of both systems take turns. The history must outlast the round: if it doe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 
 from latency_clock import ClockSource
 
 from benchmarks.inputs.sources import storing_nothing
-from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
-from benchmarks.systems.latency_system import Events, LatencySystem, now_ms
+from benchmarks.systems.arrival_sink import ArrivalSink
+from benchmarks.systems.latency_system import now_ms
+from benchmarks.systems.penstock_latency import PenstockLatency
 from benchmarks.systems.serve import serve
-from penstock.common import Configuration, JobStatus, WatermarkStrategy
+from penstock.common import Configuration, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import DataGeneratorSource, DiscardingSink, HybridSource
-from penstock.errors import JobCancelledError
 from penstock.metrics.listener import (
     JobEvent,
     JobListener,
@@ -43,7 +42,7 @@ _NO_TIME = WatermarkStrategy.no_watermarks()
 _HISTORY_KEYS = 1000
 
 
-class Isolated(LatencySystem, JobListener):
+class Isolated(PenstockLatency, JobListener):
     """A rolling count per key; a row per event."""
 
     def start(self) -> None:
@@ -102,24 +101,6 @@ class Isolated(LatencySystem, JobListener):
             )
         self.close()
         return answer
-
-    def check_alive(self) -> None:
-        """Raise what ended the job."""
-        if self._job.get_job_status().result() is not JobStatus.RUNNING:
-            self._job.get_job_execution_result().result()
-            raise RuntimeError("the job ended by itself")
-
-    def arrivals(self) -> Iterable[tuple[int, Events]]:
-        """Return what the sink noted."""
-        return read_arrivals(self._arrivals)
-
-    def close(self) -> None:
-        """Cancel the job."""
-        self._job.cancel()
-        try:
-            self._job.get_job_execution_result().result()
-        except JobCancelledError:
-            return
 
     @property
     def _is_beside(self) -> bool:

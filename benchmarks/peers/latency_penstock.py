@@ -6,25 +6,23 @@ which this program is here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from latency_clock import ClockSource, events
 
-from benchmarks.systems.arrival_sink import ArrivalSink, read_arrivals
-from benchmarks.systems.latency_system import LEVELS, Events, LatencySystem
+from benchmarks.systems.arrival_sink import ArrivalSink
+from benchmarks.systems.latency_system import LEVELS
+from benchmarks.systems.penstock_latency import PenstockLatency
 from benchmarks.systems.serve import serve
-from penstock.common import Configuration, JobStatus, WatermarkStrategy
+from penstock.common import Configuration, WatermarkStrategy
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import SparkSource
-from penstock.errors import JobCancelledError
 from penstock.metrics.listener import set_listeners
 from penstock.spark.session.factory import get_session
 
 _NO_TIME = WatermarkStrategy.no_watermarks()
 
 
-class PenstockCount(LatencySystem):
+class PenstockCount(PenstockLatency):
     """A rolling count per key; a row per event."""
 
     def start(self) -> None:
@@ -57,24 +55,6 @@ class PenstockCount(LatencySystem):
             counts = keyed.reduce(lambda a, b: (a[0], b[1], a[2] + b[2]))
         counts.sink_to(ArrivalSink(str(self._arrivals)))
         self._job = env.execute_async("latency")
-
-    def check_alive(self) -> None:
-        """Raise what ended the job."""
-        if self._job.get_job_status().result() is not JobStatus.RUNNING:
-            self._job.get_job_execution_result().result()
-            raise RuntimeError("the job ended by itself")
-
-    def arrivals(self) -> Iterable[tuple[int, Events]]:
-        """Return what the sink noted."""
-        return read_arrivals(self._arrivals)
-
-    def close(self) -> None:
-        """Cancel the job."""
-        self._job.cancel()
-        try:
-            self._job.get_job_execution_result().result()
-        except JobCancelledError:
-            return
 
 
 if __name__ == "__main__":
