@@ -22,9 +22,11 @@ export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 processes := 2
 # How long `make fuzz` looks.
 seconds := 600
+# How often `make soak` kills.
+kills := 200
 by_default := not fuzz and not faults
 
-.PHONY: help demo kafka-demo test faults fuzz bench-smoke check docs clean java moved
+.PHONY: help demo kafka-demo test faults soak fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -45,6 +47,10 @@ test: $(installed) java ## Run all tests
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@timeout --foreground --kill-after=30 2100 $(python) -m pytest -q -n $(processes) --dist worksteal \
 		--durations=20 -m faults tests/faults
+
+soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)
+	@PENSTOCK_SOAK_KILLS=$(kills) $(python) -m pytest -q -s --log-cli-level=WARNING --durations=1 \
+		tests/faults/test_soak.py -m faults -k loop
 
 fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (seconds=N)
 	@$(python) -m tests.explore --seconds $(seconds)

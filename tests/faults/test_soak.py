@@ -1,5 +1,7 @@
 """Random kills of one job while its input keeps arriving: sixteen of a loop of epochs, four of a query.
 
+`make soak kills=200` kills the loop more often.
+
 Files arrive before each kill of the query; after it, the job must show all of them before the next one. The
 records of the loop come at a rate, from a function of their position; after each kill it must show a hundred
 more. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import random
 import signal
 import subprocess
@@ -26,7 +29,8 @@ from tests.faults.jobs import flow
 from tests.faults.processes import executors_below, is_alive, kill, wait_for, workers_below
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
-KILLS = {"driver": 4, "executor": 5, "worker": 7}
+KILLS = int(os.environ.get("PENSTOCK_SOAK_KILLS", "16"))
+"""Of the loop."""
 KILLS_OF_QUERY = {"driver": 1, "executor": 1, "worker": 2}
 KEYS = 40
 RECORDS = 60
@@ -131,9 +135,9 @@ def test_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
         Path(flow.__file__), arguments, tmp_path / "job", tmp_path / "markers", settings
     )
     results = Shown(out)
-    survive(drivers, KILLS, results, chance(), lambda: results.count() + MORE)
+    survive(drivers, shares(KILLS), results, chance(), lambda: results.count() + MORE)
     rows = [row for path in out.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
-    assert len(rows) > MORE * sum(KILLS.values())
+    assert len(rows) > MORE * KILLS
     flow.assert_shown(rows)
 
 
@@ -158,6 +162,12 @@ def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None
 
     survive(drivers, KILLS_OF_QUERY, Shown(out), random_numbers, arrive)
     assert shown(out) == feed.replayed()
+
+
+def shares(kills: int) -> dict[str, int]:
+    """Return how often to kill what, if there are so many kills."""
+    drivers, executors = kills // 4, kills * 5 // 16
+    return {"driver": drivers, "executor": executors, "worker": kills - drivers - executors}
 
 
 def chance() -> random.Random:
