@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 from penstock.common import TypeInformation, Types
-from penstock.datastream.connectors import LogBatch, LogSource, LogSplit
+from penstock.datastream.connectors import LogBatch, LogSnapshot, LogSource, LogSplit
 
 
 @dataclass
@@ -154,3 +155,36 @@ class AppendedLog(LogSource):
         """Return what was confirmed last."""
         path = Path(self.directory, "confirmed.json")
         return json.loads(path.read_text()) if path.exists() else {}
+
+
+@dataclass(frozen=True)
+class CapturedLog(AppendedLog):
+    """An `AppendedLog` that begins with a snapshot of the lines there are, a file per split.
+
+    `captures` in the directory has one line per call of `snapshot`.
+    """
+
+    kind: ClassVar[str] = "captured"
+
+    def snapshot(self, directory: Path) -> LogSnapshot:
+        with Path(self.directory, "captures").open("a") as file:
+            file.write(f"{sorted(path.name for path in directory.iterdir())}\n")
+        for left_over in directory.iterdir():
+            left_over.unlink()
+        files, positions = {}, {}
+        for split in self.discover({}):
+            lines = (Path(self.directory) / f"{split.id}.log").read_bytes()[: split.head]
+            (directory / f"{split.id}.lines").write_bytes(lines)
+            files[f"{split.id}.lines"] = lines.count(b"\n")
+            positions[split.id] = split.head
+        return LogSnapshot(files, positions)
+
+    def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
+        with file.open("rb") as lines:
+            wanted = [*islice(lines, start, min(end, start + 500))]
+        return LogBatch([tuple(json.loads(line)) for line in wanted], start + len(wanted))
+
+    def captures(self) -> list[str]:
+        """Return what was in the directory at each call of `snapshot`."""
+        path = Path(self.directory, "captures")
+        return path.read_text().splitlines() if path.exists() else []

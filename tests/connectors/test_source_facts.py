@@ -28,6 +28,7 @@ from penstock.connectors.spark_source import SparkSource
 from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
 from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.graph.hybrid import HybridSource
+from penstock.graph.snapshot_part import SnapshotPart
 from penstock.graph.source import PositionedSource
 from penstock.plan.phases.operator_traits import stored_output_of_source
 from penstock.types import Types
@@ -67,11 +68,12 @@ EXAMPLES: list[Source] = [
     SparkSource(Frame()),
     SplitSourcePart(NUMBERS, BacklogEnd(positions=(1,)), is_backlog=True),
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
+    SnapshotPart(WorldLog.of({})),
 ]
 FACTS = {
-    "as_split": "cache collection generator iterator kafka kafka-consumer log-part part recorded result sequence",
+    "as_split": "cache collection generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot",
     "gives_results": "result",
-    "gives_timestamps": "kafka kafka-consumer log-part recorded result",
+    "gives_timestamps": "kafka kafka-consumer log-part recorded result snapshot",
     "has_declared_form": "cache collection dataframe files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
@@ -79,6 +81,7 @@ FACTS = {
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",
+    "takes_snapshot": "",
 }
 """Fact to the kinds of which it is true, or not None."""
 

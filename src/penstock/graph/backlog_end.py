@@ -45,10 +45,12 @@ class BacklogEnd:
     Attributes:
         positions: Position per split, or one for all splits.
         timestamp_ms: Timestamp of the first record that is not backlog, in epoch milliseconds.
+        is_snapshot: Whether it is where the snapshot of a log ends; then the log itself says where.
     """
 
     positions: tuple[int, ...] | None = None
     timestamp_ms: int | None = None
+    is_snapshot: bool = False
 
     def position(
         self, source: PositionedSource, number: int, key: SplitKey, start: int, now: int | None
@@ -106,6 +108,8 @@ class BacklogEnd:
 
     def describe(self) -> str:
         """Return the end in words."""
+        if self.is_snapshot:
+            return "its snapshot"
         if self.timestamp_ms is not None:
             return f"timestamp {self.timestamp_ms}"
         if self.positions is None:
@@ -212,6 +216,11 @@ class LogSourcePart(SourcePart, LogSource):
     def is_dense(self) -> bool:  # type: ignore[override]
         """Whether every position has a record."""
         return self.source.is_dense
+
+    @property
+    def is_single(self) -> bool:  # type: ignore[override]
+        """Whether a position has at most one record."""
+        return self.source.is_single
 
     @property
     def read_timeout_seconds(self) -> float:  # type: ignore[override]

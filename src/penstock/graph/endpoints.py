@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from penstock.errors import CallSite
 from penstock.graph.log_source import LogSource
-from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
 from penstock.graph.source import Source
 from penstock.graph.split_source import SplitSource
 from penstock.types.information import TypeInformation
@@ -27,6 +27,7 @@ from penstock.types.information import TypeInformation
 __all__ = [
     "Committer",
     "LogBatch",
+    "LogSnapshot",
     "LogSource",
     "LogSplit",
     "Sink",

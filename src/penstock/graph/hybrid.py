@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from penstock.errors import GraphError
 from penstock.graph.backlog_end import BacklogEnd, part_of
+from penstock.graph.snapshot_part import with_snapshot_part
 from penstock.graph.source import PositionedSource, Source
 from penstock.types.information import TypeInformation
 
@@ -150,13 +151,22 @@ def _split_at(source: PositionedSource, end: BacklogEnd) -> HybridSource:
             f"the backlog of {source!r} cannot end within it: it is not read by positions",
             hint="Use a SplitSource or LogSource, or a HybridSource of what is before and what is behind.",
         )
+    if source.takes_snapshot:
+        raise GraphError.here(
+            f"the backlog of {source.describe()} is its snapshot, and cannot end elsewhere",
+            hint="Pass the source itself to from_source.",
+        )
     return HybridSource(
         (part_of(source, end, is_backlog=True), part_of(source, end, is_backlog=False))
     )
 
 
 def parts_of(source: Source | None) -> tuple[Source, ...]:
-    """Return the sources that are read one after the other: the parts, or the source itself."""
+    """Return the sources that are read one after the other: the parts, or the source itself.
+
+    A log that takes a snapshot is two of them.
+    """
     if source is None:
         return ()
-    return source.parts if isinstance(source, HybridSource) else (source,)
+    parts = source.parts if isinstance(source, HybridSource) else (source,)
+    return tuple(each for part in parts for each in with_snapshot_part(part))

@@ -6,7 +6,7 @@
     ───┴───────────────────┴─────────────────┴───
 
 A position is an integer: an offset, a byte, a version of a table, a time with a counter. A record belongs
-to one position, and a position has one record or none. The engine may cut a split at any integer: a record
+to one position, and a position has one record or none (`is_single`). The engine may cut a split at any integer: a record
 belongs to the range that has its position, wherever the range begins and ends.
 """
 
@@ -17,11 +17,21 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from operator import index
+from pathlib import Path
 from typing import ClassVar, cast, final
 
 from penstock.errors import CallSite, SourceError
 from penstock.graph.log_search import NoTimestamps, first_position_at
-from penstock.graph.log_values import LogBatch, LogSplit, Wrong, exact_batch, exact_splits
+from penstock.graph.log_values import (
+    LogBatch,
+    LogSnapshot,
+    LogSplit,
+    Wrong,
+    exact_batch,
+    exact_snapshot,
+    exact_splits,
+    lost_records,
+)
 from penstock.graph.source import Batch, PositionedSource, SplitKey, StartSplits
 
 _MOST_RECORDS = 8192
@@ -44,6 +54,10 @@ class LogSource(PositionedSource):
 
     is_dense: ClassVar[bool] = False
     """Whether every position has a record, so that positions are counts of records."""
+
+    is_single: ClassVar[bool] = True
+    """Whether a position has at most one record. If not, records of one position, such as those of a
+    transaction, are read together."""
 
     read_timeout_seconds: ClassVar[float] = 60.0
     """Time for which `read` may answer that records below the head are not there yet."""
@@ -88,6 +102,11 @@ class LogSource(PositionedSource):
     def is_confirmed(self) -> bool:
         """Whether the class has a `confirm` of its own."""
         return type(self).confirm is not LogSource.confirm
+
+    @property
+    def takes_snapshot(self) -> bool:
+        """Whether the job begins with a snapshot; by default whether the class has a `snapshot` of its own."""
+        return type(self).snapshot is not LogSource.snapshot
 
     @property
     def asks_driver(self) -> str | None:
@@ -171,6 +190,52 @@ class LogSource(PositionedSource):
             positions: Id of every split, and the position that the job has read to.
         """
 
+    def snapshot(self, directory: Path) -> LogSnapshot | None:
+        """Capture what there is now in files, and say from which positions the splits are read behind it.
+
+        Called in the driver, once per job, before anything else. What is captured is the history of the
+        source: it is read before the tail, at batch speed where the mode allows it, and again after a
+        restart, but it is not captured again. If the driver ends before the snapshot is complete, the next
+        one calls again, with the same directory: remove what the earlier call has left, there and in
+        your system. A job that starts from a savepoint does not call.
+
+        Args:
+            directory: Where to write the files. It is there, and every worker sees it.
+
+        Returns:
+            The files and positions; None if there is no history, so that splits are read from their start.
+        """
+        del directory
+        return None
+
+    def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
+        """Return the records `[start, end)` of a file of the snapshot, or the first ones of them.
+
+        Called in a worker. A record has a number in its file, from 0 on; all else is as with `read`.
+
+        Args:
+            file: The file.
+            start: Number of the first record.
+            end: Number behind the last.
+        """
+        raise NotImplementedError(f"{type(self).__name__} takes snapshots and cannot read them")
+
+    @final
+    def exact_take_snapshot(self, directory: Path) -> LogSnapshot | None:
+        """Return `snapshot(directory)`, checked; the engine calls this method.
+
+        Raises:
+            SourceError: It failed, or did not return a snapshot whose files are there.
+        """
+        with self._failing("snapshot"):
+            found = self.snapshot(directory)
+            if found is None:
+                return None
+            try:
+                return exact_snapshot(found, directory)
+            except Wrong as wrong:
+                raise self._wrong("snapshot", wrong) from wrong
+
     @final
     def exact_discover(self, known: Mapping[str, int]) -> tuple[LogSplit, ...]:
         """Return `discover(known)`, the known splits first, in their order; the engine calls this method.
@@ -189,7 +254,10 @@ class LogSource(PositionedSource):
             except Wrong as wrong:
                 raise self._wrong("discover", wrong) from wrong
         for name, at in known.items():
-            self._check_known(name, at, splits.get(name))
+            lost = lost_records(f"split {name!r} of {self._described()}", at, splits.get(name))
+            if lost is not None:
+                origin = CallSite.of_definition(self.discover)
+                raise SourceError(lost.problem, hint=lost.hint, origin=origin)
         new = (split for name, split in splits.items() if name not in known)
         return (*(splits[name] for name in known), *new)
 
@@ -304,7 +372,7 @@ class LogSource(PositionedSource):
         with self._failing(asked):
             found = self.read(split, start, end)
             try:
-                return exact_batch(found, start, end)
+                return exact_batch(found, start, end, is_single=self.is_single)
             except Wrong as wrong:
                 raise self._wrong("read", wrong, f", asked for {asked}") from wrong
 
@@ -315,31 +383,3 @@ class LogSource(PositionedSource):
             hint=wrong.hint,
             origin=CallSite.of_definition(getattr(self, method)),
         )
-
-    def _check_known(self, name: str, at: int, split: LogSplit | None) -> None:
-        """Refuse a split of which records that are to be read next are gone.
-
-        Raises:
-            SourceError: They are.
-        """
-        where = f"split {name!r} of {self._described()}"
-        anew = "or start in a new checkpoint directory, which reads what is there"
-        if split is None:
-            problem = f"{where}, which the job has read up to position {at}, is gone"
-            hint = (
-                f"Bring it back, {anew}. discover() must return every split that it gets as known."
-            )
-        elif split.head < at:
-            problem = (
-                f"{where} has records up to position {split.head}, and the job has read up to {at}"
-            )
-            hint = f"A head must not fall. Bring the records back, {anew}."
-        elif split.earliest > at:
-            problem = (
-                f"{where} begins at position {split.earliest}, and the job has read up to {at}: what "
-                "was between them was removed before it was read"
-            )
-            hint = f"Keep records for longer than the job may stand still. Bring them back, {anew}."
-        else:
-            return
-        raise SourceError(problem, hint=hint, origin=CallSite.of_definition(self.discover))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -63,6 +64,23 @@ class LogBatch:
     timestamps: Sequence[int] | pa.Array | pa.ChunkedArray | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class LogSnapshot:
+    """What a log had when a job started, in files, and where its tail begins.
+
+    Attributes:
+        files: Name of each file in the directory of the snapshot, and how many records it has.
+        positions: Id of every split, and the position from which it is read behind the snapshot.
+
+    Example:
+        >>> LogSnapshot({"0.parquet": 2_000}, {"orders": 17}).positions
+        {'orders': 17}
+    """
+
+    files: Mapping[str, int]
+    positions: Mapping[str, int]
+
+
 class Wrong(Exception):  # noqa: N818 - it is no error of ours: its catcher makes one of it
     """What a source returned cannot be true.
 
@@ -110,10 +128,73 @@ def _exact_split(split: Any) -> LogSplit:
     return LogSplit(split.id, earliest, head, start)
 
 
-def exact_batch(found: Any, start: int, end: int) -> LogBatch:
+def lost_records(where: str, at: int, split: LogSplit | None) -> Wrong | None:
+    """Return what is wrong if records of a split are gone that are to be read next, else None.
+
+    Args:
+        where: The split, in words.
+        at: Position that was read to.
+        split: The split as it is now; None if it is gone.
+    """
+    anew = "or start in a new checkpoint directory, which reads what is there"
+    if split is None:
+        return Wrong(
+            f"{where}, which the job has read up to position {at}, is gone",
+            f"Bring it back, {anew}. discover() must return every split that it gets as known.",
+        )
+    if split.head < at:
+        return Wrong(
+            f"{where} has records up to position {split.head}, and the job has read up to {at}",
+            f"A head must not fall. Bring the records back, {anew}.",
+        )
+    if split.earliest > at:
+        return Wrong(
+            f"{where} begins at position {split.earliest}, and the job has read up to {at}: what "
+            "was between them was removed before it was read",
+            f"Keep records for longer than the job may stand still. Bring them back, {anew}.",
+        )
+    return None
+
+
+def exact_snapshot(found: Any, directory: Path) -> LogSnapshot:
+    """Return a snapshot with Python's integers.
+
+    Args:
+        found: What was returned.
+        directory: Where its files are.
+
+    Raises:
+        Wrong: It is no snapshot, or a file is missing.
+    """
+    if not isinstance(found, LogSnapshot):
+        raise Wrong(f"returned {short(found)}", "Return a LogSnapshot, or None.")
+    counts = [*found.files.values(), *found.positions.values()]
+    names = [*found.files, *found.positions]
+    if any(not isinstance(name, str) or not name for name in names) or any(
+        type(count) is not int or not 0 <= count < _END for count in counts
+    ):
+        raise Wrong(
+            f"returned {short(found)}",
+            "Return names of files with their numbers of records, and ids of splits with positions.",
+        )
+    if any("/" in name or name in {".", ".."} for name in found.files):
+        raise Wrong(f"returned {short(found)}", "Name files in the directory that it got.")
+    missing = [name for name in found.files if not (directory / name).is_file()]
+    if missing:
+        raise Wrong(f"named {missing[0]!r}, which it has not written", "Write each file.")
+    return found
+
+
+def exact_batch(found: Any, start: int, end: int, *, is_single: bool = True) -> LogBatch:
     """Return a batch of the positions `[start, end)` with lists.
 
     It consumes iterables of the user's, which may raise anything.
+
+    Args:
+        found: What was returned.
+        start: First position that was asked for.
+        end: Position behind the last.
+        is_single: Whether a position has at most one record.
 
     Raises:
         Wrong: It is no batch of these positions.
@@ -126,7 +207,7 @@ def exact_batch(found: Any, start: int, end: int) -> LogBatch:
             f"has next position {following}",
             "Return at most the end: what is at it and behind it belongs to the next range.",
         )
-    if len(records) > following - start:
+    if len(records) > following - start and (is_single or following == start):
         raise Wrong(
             f"gave {len(records)} records for the {following - start} positions up to {following}",
             "Give each record a position of its own, and return only those of the range.",

@@ -70,6 +70,11 @@ class Source(ABC):
         return None
 
     @property
+    def takes_snapshot(self) -> bool:
+        """Whether it is a log whose history is captured when the job starts."""
+        return False
+
+    @property
     def gives_timestamps(self) -> bool:
         """Whether records may have timestamps before any strategy assigns them."""
         return False

@@ -27,6 +27,7 @@ from penstock.spark.driver.restore import restore
 from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.driver.snapshots import with_snapshots
 from penstock.spark.failures.translation import ended_job_error, translate
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.pipeline_runs import JobCounts
@@ -227,7 +228,7 @@ class SparkJobClient:
             failpoint("job.finished")
 
     def _check_sources(self) -> None:
-        """Decide the ends of backlog, and check that the files of later runs exist."""
+        """Decide the ends of backlog, take snapshots, and check that the files of later runs exist."""
         job = self._job
         recorded = self._directory.step("cuts")
         if recorded is None:
@@ -241,6 +242,7 @@ class SparkJobClient:
                 self._directory.record("cuts", recorded)
         known = {int(source): [Cut(*cut) for cut in of] for source, of in recorded.items()}
         job.plan = with_cuts(job.plan, known)
+        job.plan = with_snapshots(job)
         for run in job.plan.runs:
             if self._directory.step(f"run-{run.index}.pinned") is None:
                 check_files_there(job.plan, run)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from penstock.api.environment.environment import StreamExecutionEnvironment
@@ -13,7 +15,7 @@ from penstock.config.job_parameters import job_parameters
 from penstock.connectors.blocking_result import ResultSink, with_stored_result
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.plan.hand_over import HandOver
-from penstock.plan.phases.backlog import decide_cuts, with_cuts
+from penstock.plan.phases.backlog import decide_cuts, snapshot_parts, with_cuts, with_snapshot
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.planner import plan_job
 from penstock.plan.programs import programs_of
@@ -63,7 +65,9 @@ def run_in_process(
     if isinstance(program, StreamExecutionEnvironment):
         parameters = job_parameters(program.get_configuration())
         program = program.plan()
-    return _Job(program, schedule, dict(parameters or {})).run()
+    with tempfile.TemporaryDirectory(prefix="penstock-") as scratch:
+        program = _with_snapshots(with_cuts(program, decide_cuts(program)), Path(scratch))
+        return _Job(program, schedule, dict(parameters or {})).run()
 
 
 def collect(stream: DataStream[Any], schedule: Schedule | None = None) -> list[Any]:
@@ -101,7 +105,7 @@ class _Job:
     """One execution of a plan."""
 
     def __init__(self, plan: PhysicalPlan, schedule: Schedule, parameters: dict[str, str]) -> None:
-        self._plan = with_cuts(plan, decide_cuts(plan))
+        self._plan = plan
         self._schedule = schedule
         self._parameters = parameters
         self._sinks = {
@@ -171,6 +175,15 @@ class _Job:
             job_parameters=self._parameters,
             open_splits=splits,
         )
+
+
+def _with_snapshots(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
+    """Return the plan with the snapshots of its logs, which are taken now."""
+    for source, part in snapshot_parts(plan).items():
+        directory = scratch / str(source)
+        directory.mkdir()
+        plan = with_snapshot(plan, source, part.capture(directory))
+    return plan
 
 
 def _splits_of_logs(

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError, SourceError
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.graph.snapshot_part import SnapshotPart
 from penstock.testing.shapes import shape_of
 from penstock.wire import user_code
 
@@ -31,6 +34,7 @@ def check_log_source(
     * Wherever a range is cut, its parts give its records, none of them twice; holes belong to one part.
     * `discover` returns splits that it is told of again, and their heads do not fall.
     * `cost` is a count, and `position_at` finds the first record of a time.
+    * `snapshot` writes files that are read like splits, and the splits go on from its positions. It is called once.
     * `confirm` may be called twice, and takes nothing away that is not before its positions. It is called
       with the start of every split.
 
@@ -95,14 +99,29 @@ class _Check:
 
     def run(self) -> None:
         """Check everything."""
-        found = self._source.exact_discover({})
+        copy: LogSource = user_code.load(user_code.dump(self._source, self._source.describe()))
+        if not self._source.takes_snapshot:
+            self.run_on(copy, self._source.exact_discover({}), is_empty=True)
+            return
+        with TemporaryDirectory(prefix="penstock-") as name:
+            captured = SnapshotPart(self._source).capture(Path(name))
+            files = replace(SnapshotPart(self._source), captured=captured)
+            has_records = any(records for _, records in captured.files)
+            if has_records:
+                whole = _Check(files, self._most, self._chance)
+                whole.run_on(replace(files, source=copy), files.exact_discover({}), is_empty=True)
+            begins = {cut.name or "": cut.start for cut in captured.tail}
+            found = [replace(s, start=begins[s.id]) for s in self._source.exact_discover(begins)]
+            self.run_on(copy, tuple(found), is_empty=not has_records)
+
+    def run_on(self, copy: LogSource, found: tuple[LogSplit, ...], *, is_empty: bool) -> None:
+        """Check the splits; `is_empty` says whether it is a failure that they have no records."""
         ranges = [self._range(self._source, each) for each in found]
-        if not any(each.records for each in ranges):
+        if is_empty and not any(each.records for each in ranges):
             self._fail(
                 f"has no records to check, in {len(found)} splits", "Add some before the check."
             )
         self._discovers(found)
-        copy: LogSource = user_code.load(user_code.dump(self._source, self._source.describe()))
         for whole in ranges:
             self._reads(whole, copy)
             self._costs(whole)

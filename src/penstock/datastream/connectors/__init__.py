@@ -28,6 +28,7 @@ from penstock.datastream.connectors.file_system import (
 from penstock.graph.endpoints import (
     Committer,
     LogBatch,
+    LogSnapshot,
     LogSource,
     LogSplit,
     Sink,
@@ -58,6 +59,7 @@ __all__ = [
     "KafkaSink",
     "KafkaSource",
     "LogBatch",
+    "LogSnapshot",
     "LogSource",
     "LogSplit",
     "NumberSequenceSource",

@@ -18,6 +18,7 @@ from penstock.config.options import CHECKPOINT_INTERVAL, INTERVAL_DURING_BACKLOG
 from penstock.errors import SourceError
 from penstock.graph.backlog_end import Cut, as_split_part
 from penstock.graph.endpoints import Source
+from penstock.graph.snapshot_part import Captured, SnapshotPart, snapshot_part_of, with_captured
 from penstock.plan.phases.edges import sources_of
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.operators import TIMESTAMPS
@@ -97,6 +98,21 @@ def with_cuts(plan: PhysicalPlan, cuts: Mapping[int, Sequence[Cut]]) -> Physical
         if source.id in cuts
         else source
         for source in plan.sources
+    )
+    return replace(plan, sources=sources)
+
+
+def snapshot_parts(plan: PhysicalPlan) -> dict[int, SnapshotPart]:
+    """Return source id to the part that is a snapshot, for sources that begin with one."""
+    found = {source.id: snapshot_part_of(source.parts) for source in plan.sources}
+    return {source: part[1] for source, part in found.items() if part is not None}
+
+
+def with_snapshot(plan: PhysicalPlan, source: int, captured: Captured) -> PhysicalPlan:
+    """Return the plan with what a source has captured."""
+    sources = tuple(
+        replace(each, parts=with_captured(each.parts, captured)) if each.id == source else each
+        for each in plan.sources
     )
     return replace(plan, sources=sources)
 

@@ -19,6 +19,7 @@ from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restored import Files, Restored
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.source_row import ResumedPart
+from penstock.spark.sources.split_reads import LATER, SNAPSHOT
 from penstock.spark.sources.table import row_of
 from penstock.state.savepoint import EVERY_SUBTASK, Savepoint, SourceRecord, is_number
 
@@ -72,6 +73,7 @@ def match_savepoint(
         if resumed is None and not ignore_positions:
             raise _cannot_go_on(plan, source, record)
         going_on[source, record.part] = resumed or ResumedPart()
+        going_on |= _later_parts(plan, source, record)
     return Restored(
         savepoint=str(path),
         goes_on=goes_on,
@@ -83,7 +85,24 @@ def match_savepoint(
         read=read,
         read_frames=frozenset(source for (source, _), each in going_on.items() if each.is_read),
         names={key: each.names for key, each in going_on.items() if each.names is not None},
+        snapshots={
+            source: record.position[SNAPSHOT]
+            for source, record in records.items()
+            if SNAPSHOT in record.position
+        },
     )
+
+
+def _later_parts(
+    plan: PhysicalPlan, source: int, record: SourceRecord
+) -> dict[tuple[int, int], ResumedPart]:
+    """Return the positions at which parts begin that the source had not reached."""
+    found = {}
+    for name, position in record.position.get(LATER, {}).items():
+        resumed = row_of(plan.source(source).parts[int(name)]).resume(position)
+        if resumed is not None:
+            found[source, int(name)] = resumed
+    return found
 
 
 def _check_claimed(plan: PhysicalPlan, savepoint: Savepoint) -> None:

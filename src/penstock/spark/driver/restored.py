@@ -30,6 +30,7 @@ class Restored:
         read: (source id, part) to the files already read.
         read_frames: Sources whose batch DataFrame is already read.
         names: (source id, part) to the ids of the splits, of sources that name them.
+        snapshots: Source id to the record of a snapshot that is not read to its end.
     """
 
     savepoint: str
@@ -42,6 +43,7 @@ class Restored:
     read_frames: frozenset[int] = frozenset()
     skips: frozenset[int] = frozenset()
     names: dict[tuple[int, int], Names] = field(default_factory=dict)
+    snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def has_passed(self, source: int, part: int) -> bool:
         """Return whether a source goes on in a later part, so that nothing is left of this one."""
@@ -62,6 +64,11 @@ class Restored:
             "read": [[*key, files.to_json()] for key, files in self.read.items()],
             "read_frames": sorted(self.read_frames),
             **({"names": [[*key, each] for key, each in self.names.items()]} if self.names else {}),
+            **(
+                {"snapshots": [[*each] for each in self.snapshots.items()]}
+                if self.snapshots
+                else {}
+            ),
         }
 
     def _begins(self) -> dict[str, Any]:
@@ -93,4 +100,5 @@ class Restored:
             names={
                 (source, part): tuple(names) for source, part, names in recorded.get("names", ())
             },
+            snapshots=dict(recorded.get("snapshots", ())),
         )

@@ -3,6 +3,9 @@
     job.json              the job's identity and shape
     lock                  locked by the driver that runs the job (see `job_lock`)
     owner.json            that driver and its epoch: a driver with an older epoch cannot commit
+    cuts.json             where the backlog of sources ends, if it is decided once per job
+    snapshot-3.json       the snapshot of source 3 is complete
+    snapshots/            files of snapshots; they stay, since a restart reads them again
     run-0.pinned.json     the input of the run, decided before it reads
     run-0.staged.json     a batch run is complete, its sinks are not committed
     run-0.done.json       sinks are committed, state is ready for the next run
@@ -59,6 +62,11 @@ _PLACES = "places"
 
 PIPELINES = "pipelines"
 """The pipeline of each run; a job without the entry has one sequence of runs."""
+
+
+def snapshot_step(source: int) -> str:
+    """Return the step at which the snapshot of a source is complete."""
+    return f"snapshot-{source}"
 
 
 class JobDirectory:

@@ -12,13 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from penstock.graph.snapshot_part import SnapshotPart
 from penstock.plan.compat.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.runtime.task.report import Report
+from penstock.spark.job.job_directory import snapshot_step
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import StreamReading
-from penstock.spark.sources.split_reads import parts_reached
+from penstock.spark.sources.split_reads import LATER, NAMES, SNAPSHOT, parts_reached
 from penstock.spark.sources.table import row_named, row_of
 from penstock.state.savepoint import (
     EVERY_SUBTASK,
@@ -28,6 +30,7 @@ from penstock.state.savepoint import (
     StateFile,
     WatermarkRecord,
 )
+from penstock.wire.atomic_file import read_verified
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +277,7 @@ def source_records(
             if now:
                 before = read.get(part, PinnedFiles({}, ""))
                 read[part] = PinnedFiles(before.files | now, before.schema)
+            position = position | _behind(source, part, pinned, run_directory.parent)
         records.append(
             SourceRecord(
                 source.uid,
@@ -285,3 +289,26 @@ def source_records(
             )
         )
     return tuple(records)
+
+
+def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: Path) -> dict[str, Any]:
+    """Return where the parts behind one begin, and the snapshot if the part is one.
+
+    Where a later part begins was decided when the job started: a job that asked again would lose what was
+    added in between.
+    """
+    found: dict[str, Any] = {}
+    later = {}
+    for each in source.later:
+        key = source.id, each
+        if each > part and key in pinned.splits:
+            splits = [list(split) for split in pinned.splits[key]]
+            names = {NAMES: list(pinned.names[key])} if key in pinned.names else {}
+            later[str(each)] = {"splits": splits, **names}
+    if later:
+        found[LATER] = later
+    if source.kinds[part] == SnapshotPart.kind:
+        recorded = read_verified(directory / f"{snapshot_step(source.id)}.json")
+        files = str(directory / "snapshots" / str(source.id))
+        found[SNAPSHOT] = {"directory": files, **recorded}
+    return found

@@ -27,6 +27,12 @@ NAMES = "names"
 PARTS = "parts"
 """Key of the parts that sources have reached, in the offset of an epoch whose run reads several of them."""
 
+LATER = "later"
+"""Key of the positions at which later parts begin, in a position of a savepoint."""
+
+SNAPSHOT = "snapshot"
+"""Key of the record of a snapshot that is not read to its end, in a position of a savepoint."""
+
 
 def pin_splits(pinning: Pinning, part: SplitSource) -> PinnedPart:
     """Return the splits of a source.
