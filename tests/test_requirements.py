@@ -20,14 +20,16 @@ EXTRAS = PROJECT["project"]["optional-dependencies"]
 DECLARED = {
     "runtime": PROJECT["project"]["dependencies"],
     "demo": EXTRAS["demo"],
+    "delta": EXTRAS["delta"],
     "kafka": EXTRAS["kafka"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
     "runtime": [],
     "demo": ["runtime"],
+    "delta": ["runtime"],
     "kafka": ["runtime"],
-    "dev": ["runtime", "demo", "kafka"],
+    "dev": ["runtime", "demo", "delta", "kafka"],
 }
 
 

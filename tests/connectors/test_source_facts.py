@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import pyarrow as pa
 import pytest
 
 import penstock
 from penstock.connectors.blocking_result import ResultSource
 from penstock.connectors.cache import CacheSource
+from penstock.connectors.delta.delta_source import DeltaSource
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.kafka.deserializing import ValueDeserializer
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer
@@ -59,6 +61,7 @@ EXAMPLES: list[Source] = [
     DataGeneratorSource(str),
     FileSource("in", "text"),
     HybridSource((NUMBERS, NUMBERS)),
+    DeltaSource(Path("/t"), pa.schema([("n", pa.int64())])),
     IteratorSource(lambda *_: ()),
     KafkaSource(KafkaTopics(("t",)), KafkaProperties(), ValueDeserializer(TEXT)),
     FlinkKafkaConsumer("t", TEXT, {"bootstrap.servers": "a:1"}),
@@ -71,13 +74,13 @@ EXAMPLES: list[Source] = [
     SnapshotPart(WorldLog.of({})),
 ]
 FACTS = {
-    "as_split": "cache collection generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot",
+    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot",
     "gives_results": "result",
-    "gives_timestamps": "kafka kafka-consumer log-part recorded result snapshot",
-    "has_declared_form": "cache collection dataframe files hybrid kafka kafka-consumer part recorded result sequence",
+    "gives_timestamps": "delta kafka kafka-consumer log-part recorded result snapshot",
+    "has_declared_form": "cache collection dataframe delta files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
-    "makes_records_anew": "cache dataframe files iterator kafka kafka-consumer result sequence",
+    "makes_records_anew": "cache dataframe delta files iterator kafka kafka-consumer result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",

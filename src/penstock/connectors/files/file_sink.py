@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from penstock.connectors.files.file_commits import StagedFileCommitter
 from penstock.connectors.files.file_formats import SPECS, FileFormat
@@ -18,16 +16,13 @@ from penstock.connectors.files.file_policies import (
     RollingPolicy,
 )
 from penstock.connectors.files.staged_files import StagedFileWriter
+from penstock.connectors.local_path import local_path
 from penstock.connectors.rows.serialization import Encoder
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 
 T = TypeVar("T")
-
-# Two letters or more: `C:/data` is a path.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-_LOCAL_HOSTS = frozenset({"", "localhost"})
 
 
 class FileSinkBuilder:
@@ -169,7 +164,7 @@ class FileSink(Sink):
         Raises:
             ArgumentError: The path is empty or names another kind of storage than files.
         """
-        object.__setattr__(self, "path", _local_path(os.fspath(path)))
+        object.__setattr__(self, "path", local_path(path))
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "naming", naming)
 
@@ -264,27 +259,4 @@ def _instance(value: T, wanted: type[T]) -> T:
         return value
     raise ArgumentError.here(
         f"the file sink got {value!r} for a {wanted.__name__}", hint=f"Pass a {wanted.__name__}."
-    )
-
-
-def _local_path(path: str) -> Path:
-    scheme = _SCHEME.match(path)
-    if scheme is None:
-        if not path:
-            raise _refused(path, "it is empty")
-        return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
-    if scheme[1].lower() != "file":
-        raise _refused(path, f"{scheme[1]} is not a file system the workers can write directly")
-    parts = urlsplit(path)
-    if parts.query or parts.fragment:
-        raise _refused(path, "a file URI writes ? and # as %3F and %23")
-    if parts.netloc not in _LOCAL_HOSTS:
-        raise _refused(path, f"it names the host {parts.netloc!r}")
-    return Path(os.path.abspath(unquote(parts.path)))  # noqa: PTH100
-
-
-def _refused(path: str, reason: str) -> ArgumentError:
-    return ArgumentError.here(
-        f"cannot write files to {path!r}: {reason}",
-        hint="Give a local path, or one on a mount that the driver and all workers share.",
     )

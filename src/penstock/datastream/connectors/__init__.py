@@ -2,6 +2,7 @@
 
 from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.delta.delta_source import DeltaSource
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
@@ -45,6 +46,7 @@ __all__ = [
     "Committer",
     "DataGeneratorSource",
     "DeliveryGuarantee",
+    "DeltaSource",
     "DiscardingSink",
     "FileEnumeratorProvider",
     "FileSink",

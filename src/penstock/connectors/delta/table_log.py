@@ -1,0 +1,257 @@
+"""The log of a table, as one process knows it.
+
+    _delta_log/00000000000000000012.json     what version 12 added and removed
+    _delta_log/00000000000000000010.checkpoint.parquet     all that there was at version 10
+
+Old `.json` files are deleted when a checkpoint follows (`delta.logRetentionDuration`, 30 days), and files that no version
+has any more when somebody vacuums the table (`delta.deletedFileRetentionDuration`, 7 days).
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute
+
+from penstock.connectors.delta.action_files import added_files, changed_files, snapshot_files
+from penstock.connectors.delta.commit_file import CommitFile, read_commit
+from penstock.connectors.delta.library import delta_errors, library
+from penstock.connectors.delta.values import MOST_ROWS, DataFile, TableSplit, VersionRows
+from penstock.errors import SourceError
+
+_NAME = re.compile(r"\d{20}\.json")
+_MOST_VERSIONS = 10_000
+_FEED = "delta.enableChangeDataFeed"
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """A table at a version.
+
+    Attributes:
+        id: Its id, which no other table has.
+        version: The version.
+        schema: Its columns.
+        partition_columns: Those by which it is partitioned.
+        configuration: Its properties.
+    """
+
+    id: str
+    version: int
+    schema: pa.Schema
+    partition_columns: tuple[str, ...]
+    configuration: Mapping[str, str]
+
+    @property
+    def partition_types(self) -> dict[str, pa.DataType]:
+        """The types of the columns by which it is partitioned."""
+        return {name: self.schema.field(name).type for name in self.partition_columns}
+
+
+@lru_cache(maxsize=64)
+def log_of(directory: Path) -> TableLog:
+    """Return the log of a table; a process has one per table."""
+    return TableLog(directory)
+
+
+class TableLog:
+    """What a process knows of the log of a table; files of a log never change."""
+
+    def __init__(self, directory: Path) -> None:
+        """Begin without having looked."""
+        self._directory = directory
+        self._log = directory / "_delta_log"
+        self._oldest = self._newest = -1
+        self._newest_file: tuple[int, int] | None = None
+        self._facts: TableFacts | None = None
+        self._rows: dict[tuple[TableSplit, int, bool], VersionRows] = {}
+
+    @property
+    def oldest(self) -> int:
+        """The first version whose file was in the log."""
+        return self._oldest
+
+    @property
+    def newest(self) -> int:
+        """The version that was the last one when somebody looked."""
+        return self._newest
+
+    def look(self) -> TableFacts:
+        """Find out which versions there are; return the table as it is now.
+
+        Raises:
+            SourceError: It is no table, or cannot be read as one.
+        """
+        if self._signature(self._newest) != self._newest_file or self._newest < 0:
+            self._facts = None  # another table: the path is the same, and nothing else need be
+            self._rows.clear()
+        versions = self._versions()
+        found = self._facts
+        if found is None or not versions or self._has_new_metadata(versions):
+            found = self.facts()  # it reads the files of the table, of which there may be many
+        elif versions[-1] != found.version:
+            found = replace(found, version=versions[-1])
+        if found is not self._facts:
+            # A version that came while the library looked is found by the next call.
+            self._facts, self._newest = found, found.version
+            self._newest_file = self._signature(self._newest)
+        self._oldest = versions[0] if versions else 0
+        return found
+
+    def _has_new_metadata(self, versions: Sequence[int]) -> bool:
+        new = versions[bisect_right(versions, self._newest) :]
+        return any(self._commit(version).metadata is not None for version in new)
+
+    def facts(self, version: int | None = None) -> TableFacts:
+        """Return the table at a version; None is the newest one.
+
+        Raises:
+            SourceError: The version cannot be opened, or has a feature that this connector lacks.
+        """
+        with delta_errors(SourceError, self._directory, "open"):
+            table = library().DeltaTable(str(self._directory), version=version)
+            metadata = table.metadata()
+            found = TableFacts(
+                str(metadata.id),
+                table.version(),
+                pa.schema(table.schema().to_arrow()),
+                tuple(metadata.partition_columns),
+                dict(metadata.configuration),
+            )
+        if found.configuration.get("delta.columnMapping.mode", "none") != "none":
+            raise SourceError(
+                f"the Delta table {self._directory} maps columns to names of their own in its files "
+                "(delta.columnMapping.mode)",
+                hint="Copy it to a table without column mapping, or read it with Spark and its jar.",
+            )
+        return found
+
+    def rows(self, split: TableSplit, version: int, *, feed: bool) -> VersionRows:
+        """Return what a version brings.
+
+        Args:
+            split: The split; its snapshot is all that the table has at its version.
+            version: A version that there is.
+            feed: Whether updates and deletions are brought too.
+
+        Raises:
+            SourceError: The version is gone, or has changes that were not asked for.
+        """
+        key = (split, version, feed)
+        found = self._rows.get(key)
+        if found is None:
+            found = self._snapshot(version) if version == split.snapshot else self._version(*key)
+            if found.row_count >= MOST_ROWS:
+                raise SourceError(
+                    f"version {version} of the Delta table {self._directory} has {found.row_count} rows, and "
+                    f"positions have room for {MOST_ROWS - 1} of a version",
+                    hint="Read it in parts: as files with FileSource, or from an earlier version on.",
+                )
+            if len(self._rows) >= _MOST_VERSIONS:
+                self._rows.pop(next(iter(self._rows)))
+            self._rows[key] = found
+        return found
+
+    def _snapshot(self, version: int) -> VersionRows:
+        with delta_errors(SourceError, self._directory, f"read version {version} of"):
+            table = library().DeltaTable(str(self._directory), version=version)
+            if _has_deletion_vectors(table):
+                raise self._deletion_vectors(version)
+            actions = pa.table(table.get_add_actions(flatten=False))
+            # Not the time of the commit: its file may go while the snapshot is read, and rows keep their times.
+            newest = pa.compute.max(actions.column("modification_time")).as_py()
+            return VersionRows.of(newest or 0, snapshot_files(self._directory, actions))
+
+    def _version(self, split: TableSplit, version: int, feed: bool) -> VersionRows:  # noqa: FBT001
+        commit = self._commit(version)
+        facts = self._facts or self.look()
+        if any(each.get("deletionVector") for each in commit.added):
+            raise self._deletion_vectors(version)
+        if commit.removed and not feed:
+            raise self._has_changes(commit)
+        if commit.removed and not commit.changes and not self._had_feed(version):
+            raise self._had_no_feed(commit)
+        with delta_errors(SourceError, self._directory, f"read version {version} of"):
+            types = facts.partition_types
+            made: Sequence[DataFile] = (
+                changed_files(self._directory, commit, types)
+                if feed
+                else added_files(self._directory, commit.added, types)
+            )
+            return VersionRows.of(commit.timestamp_ms, made)
+
+    def _commit(self, version: int) -> CommitFile:
+        path = self._path(version)
+        try:
+            with delta_errors(SourceError, self._directory, f"read version {version} of"):
+                return read_commit(path, version)
+        except SourceError as cause:
+            if not isinstance(cause.__cause__, FileNotFoundError):
+                raise
+            raise gone(self._directory, version) from cause
+
+    def _had_feed(self, version: int) -> bool:
+        return self.facts(version).configuration.get(_FEED, "false").lower() == "true"
+
+    def _has_changes(self, commit: CommitFile) -> SourceError:
+        return SourceError(
+            f"version {commit.version} of the Delta table {self._directory} removed rows or changed them "
+            f"({commit.operation}), and the source reads rows that are added",
+            hint=f"Set the table's property {_FEED} to true before such changes and read them with "
+            "change_feed(), or start in a new checkpoint directory, which reads the table as it is now.",
+        )
+
+    def _had_no_feed(self, commit: CommitFile) -> SourceError:
+        return SourceError(
+            f"version {commit.version} of the Delta table {self._directory} removed rows or changed them "
+            f"({commit.operation}) while the table had no change data feed",
+            hint=f"Set the table's property {_FEED} to true, and start in a new checkpoint directory, which "
+            "reads the table as it is now.",
+        )
+
+    def _deletion_vectors(self, version: int) -> SourceError:
+        return SourceError(
+            f"version {version} of the Delta table {self._directory} has deletion vectors, which this source "
+            "does not apply",
+            hint="Set the table's property delta.enableDeletionVectors to false and purge it (REORG TABLE … "
+            "APPLY (PURGE)), then start in a new checkpoint directory.",
+        )
+
+    def _versions(self) -> list[int]:
+        try:
+            names = [path.name for path in self._log.iterdir()]
+        except OSError:
+            return []  # `facts` says what is wrong
+        return sorted(int(name[:20]) for name in names if _NAME.fullmatch(name))
+
+    def _path(self, version: int) -> Path:
+        return self._log / f"{version:020}.json"
+
+    def _signature(self, version: int) -> tuple[int, int] | None:
+        try:
+            found = self._path(version).stat()
+        except (OSError, ValueError):
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+
+def gone(directory: Path, version: int) -> SourceError:
+    """Return the error about a version that is to be read and is not in the log any more."""
+    return SourceError(
+        f"version {version} of the Delta table {directory} is not in its log any more, and the job has not "
+        "read it",
+        hint="Keep the log for longer than the job may stand still (delta.logRetentionDuration). Restore the "
+        "log, or start in a new checkpoint directory, which reads the table as it is now.",
+    )
+
+
+def _has_deletion_vectors(table: Any) -> bool:
+    features = table.protocol().reader_features or ()
+    return "deletionVectors" in features and pa.table(table.deletion_vectors()).num_rows > 0
