@@ -49,7 +49,7 @@ class DeltaSource(LogSource):
     Attributes:
         directory: The table's directory.
         schema: The columns that are read.
-        snapshot: Version that is read as a whole; None is the newest one at the start.
+        whole: Version that is read as a whole; None is the newest one at the start.
         first: Version that is read first, without a snapshot; None if there is one.
         last: Version that is read last; None never ends, or ends at the newest one at the start.
         ends: Whether it ends.
@@ -67,7 +67,7 @@ class DeltaSource(LogSource):
 
     directory: Path
     schema: pa.Schema
-    snapshot: int | None = None
+    whole: int | None = None
     first: int | None = None
     last: int | None = None
     ends: bool = False
@@ -121,7 +121,7 @@ class DeltaSource(LogSource):
         Raises:
             ArgumentError: It is no version.
         """
-        return replace(self, snapshot=_version(version), first=None)
+        return replace(self, whole=_version(version), first=None)
 
     def from_version(self, version: int) -> DeltaSource:
         """Return the source with what versions bring, without what was there before.
@@ -132,7 +132,7 @@ class DeltaSource(LogSource):
         Raises:
             ArgumentError: It is no version.
         """
-        return replace(self, first=_version(version), snapshot=None)
+        return replace(self, first=_version(version), whole=None)
 
     def bounded(self, version: int | None = None) -> DeltaSource:
         """Return the source with an end.
@@ -243,7 +243,7 @@ class DeltaSource(LogSource):
         newest = self._newest(facts)
         split = TableSplit(facts.id)
         if self.first is None:
-            version = newest if self.snapshot is None else self.snapshot
+            version = newest if self.whole is None else self.whole
             self._check_there(version, newest)
             rows = log_of(self.directory).rows(
                 TableSplit(facts.id, version), version, feed=self.feed
