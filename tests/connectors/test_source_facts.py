@@ -32,6 +32,7 @@ from penstock.graph.endpoints import LogSource, Source, SplitSource
 from penstock.graph.hybrid import HybridSource
 from penstock.graph.snapshot_part import SnapshotPart
 from penstock.graph.source import PositionedSource
+from penstock.graph.source_switch import SwitchColumns, SwitchedSource
 from penstock.plan.phases.operator_traits import stored_output_of_source
 from penstock.types import Types
 from tests.connectors.source_classes import source_classes
@@ -42,6 +43,8 @@ TABLE = "spark/sources/table.py"
 NOT_OURS = {
     ("api/environment/environment.py", "Source"),
     ("graph/hybrid.py", "PositionedSource"),
+    ("graph/hybrid.py", "Source"),
+    ("graph/source_switch.py", "LogSource"),
     ("testing/log_kit.py", "LogSource"),
 }
 """File and class, where what is looked at may be anything that the user passed."""
@@ -72,11 +75,13 @@ EXAMPLES: list[Source] = [
     SplitSourcePart(NUMBERS, BacklogEnd(positions=(1,)), is_backlog=True),
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
     SnapshotPart(WorldLog.of({})),
+    SwitchedSource(lambda _: NUMBERS, SwitchColumns("at"), INT, ends=False, origin=None),
 ]
 FACTS = {
-    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot",
+    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot "
+    "switched",
     "gives_results": "result",
-    "gives_timestamps": "delta kafka kafka-consumer log-part recorded result snapshot",
+    "gives_timestamps": "delta kafka kafka-consumer log-part recorded result snapshot switched",
     "has_declared_form": "cache collection dataframe delta files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",

@@ -5,7 +5,9 @@ Every test compares with what one uninterrupted run would have written.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ import pytest
 
 from penstock import failpoint
 from penstock.api.environment.job import JobClient
-from penstock.common import SimpleStringSchema, Types, WatermarkStrategy
+from penstock.common import Row, SimpleStringSchema, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource, SourceSwitch
 from penstock.datastream.connectors.kafka import (
     DeliveryGuarantee,
     KafkaOffsetsInitializer,
@@ -31,6 +33,7 @@ from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for
 
 ROW = Types.ROW_NAMED(["key", "n"], [Types.STRING(), Types.LONG()])
+AT = Types.ROW_NAMED(["key", "at"], [Types.STRING(), Types.LONG()])
 NO_TIME = WatermarkStrategy.no_watermarks()
 SECRET = "s3cr3t-and-long"  # noqa: S105 - of nobody
 
@@ -53,10 +56,12 @@ def counts(count: int) -> Counter[Any]:
     return Counter((f"k{n % 5}", n // 5 + 1) for n in range(count))
 
 
-def start(env: StreamExecutionEnvironment, read: Source, out: Path) -> JobClient:
+def start(
+    env: StreamExecutionEnvironment, read: Source, out: Path, key_of: Callable[[Any], str] = str
+) -> JobClient:
     """Start a job that counts the records of every key."""
     records = env.from_source(read, NO_TIME, "orders").uid("orders")
-    ones = records.map(lambda key: (key, 1)).key_by(lambda one: one[0])
+    ones = records.map(lambda record: (key_of(record), 1)).key_by(lambda one: one[0])
     ones.sum(1).uid("counts").map(lambda r: r, ROW).sink_to(FileSink.parquet(out)).uid("out")
     return env.execute_async("orders")
 
@@ -115,23 +120,43 @@ def test_a_topic_is_read_once_over_a_restart_with_partitions_that_are_added(
     assert files_with_the_secret(tmp_path / "job") == []
 
 
-def test_a_topic_follows_files_from_a_time_on(
-    environment: Environment, tmp_path: Path, kafka: Broker
+@pytest.mark.parametrize("mode", ["batch", "streaming", "mixed"])
+def test_a_topic_follows_files_from_where_they_end(
+    environment: Environment, tmp_path: Path, kafka: Broker, mode: str
 ) -> None:
     topic, out = kafka.topic(), tmp_path / "out"
     files = tmp_path / "files"
     files.mkdir()
-    (files / "a.txt").write_bytes(b"\n".join(keys(0, 40)) + b"\n")
-    history = FileSource.text(str(files))
     kafka.add(topic, *keys(30, 50))
-    since = kafka.messages(topic)[10].timestamp()[1]
-    read = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
-    read.set_starting_offsets(KafkaOffsetsInitializer.timestamp(since))
-    live = read.set_value_only_deserializer(SimpleStringSchema()).build()
-    both = HybridSource.builder(history).add_source(live).build()
-    client = start(environment("mixed"), both, out)
+    since = kafka.messages(topic)[9].timestamp()[1]
+    rows = [{"key": key.decode(), "at": since} for key in keys(0, 40)]
+    (files / "a.json").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def record(found: KafkaRecord) -> Row:
+        assert found.value is not None
+        return Row(key=found.value.decode(), at=found.timestamp)
+
+    def live(switch: SourceSwitch) -> KafkaSource:
+        made = KafkaSource.builder().set_bootstrap_servers(kafka.servers).set_topics(topic)
+        made.set_starting_offsets(KafkaOffsetsInitializer.timestamp(switch.next_timestamp))
+        if mode == "batch":
+            made.set_bounded(KafkaOffsetsInitializer.latest())
+        return made.set_property("sasl.password", SECRET).set_deserializer(record, AT).build()
+
+    def begin() -> JobClient:
+        builder = HybridSource.builder(FileSource.json(str(files), type_info=AT))
+        both = builder.add_source(live, timestamp="at", is_bounded=mode == "batch").build()
+        return start(environment(mode), both, out, lambda row: row.key)
+
+    client = begin()
     wait_for(client, lambda: final(written(out)) == final(counts(50)))
-    stop(client)
+    if mode != "batch":
+        stop(client)
+        kafka.add(topic, *keys(50, 60), after_ms=30_000)
+        client = begin()
+        wait_for(client, lambda: final(written(out)) == final(counts(60)))
+        stop(client)
+    assert files_with_the_secret(tmp_path / "job") == []
 
 
 STEPS = [f"kafka.{step}:2:raise" for step in ("decided", "produced", "marked", "committed")]

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from penstock.errors import GraphError
+from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.backlog_end import BacklogEnd, part_of
 from penstock.graph.snapshot_part import with_snapshot_part
 from penstock.graph.source import PositionedSource, Source
+from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
 from penstock.types.information import TypeInformation
 
 
@@ -132,9 +133,61 @@ class HybridSourceBuilder:
 
     parts: tuple[Source, ...]
 
-    def add_source(self, source: Source) -> HybridSourceBuilder:
-        """Add the source that follows."""
-        return HybridSourceBuilder((*self.parts, source))
+    def add_source(
+        self,
+        source: Source | Factory,
+        *,
+        timestamp: str | None = None,
+        position: str | None = None,
+        split: str | None = None,
+        is_bounded: bool = False,
+    ) -> HybridSourceBuilder:
+        """Add the source that follows: one, or a function that makes it of where the one before has ended.
+
+        The function is called in the driver when the source before it is complete, or all of it is known. What it
+        is told is recorded: a job that is started again calls it with the same value. It returns a
+        `LogSource`, such as a `KafkaSource`, of the type of the sources before.
+
+        Args:
+            source: The source, or a function of a `SourceSwitch`. The other arguments are for a function.
+            timestamp: Column of the records before which has their times: timestamps, or epoch milliseconds. Without
+                it the source must give timestamps itself.
+            position: Column which has their positions.
+            split: Column which has the splits of positions, such as a partition.
+            is_bounded: Whether the source that the function makes ends.
+
+        Raises:
+            ArgumentError: It is neither, or a source has arguments of a function.
+
+        Example:
+            >>> from penstock.connectors.files.file_source import FileSource
+            >>> from penstock.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
+            >>> from penstock.types.types import Types
+            >>> order = Types.ROW_NAMED(["at", "amount"], [Types.LONG(), Types.LONG()])
+            >>> kafka = KafkaSource.builder().set_bootstrap_servers("localhost:9092").set_topics("orders")
+            >>> def live(switch):
+            ...     since = KafkaOffsetsInitializer.timestamp(switch.next_timestamp)
+            ...     return kafka.set_starting_offsets(since).build()
+            >>> files = FileSource.parquet("orders/", type_info=order)
+            >>> HybridSource.builder(files).add_source(live, timestamp="at").build().is_bounded
+            False
+        """
+        if isinstance(source, Source):
+            if timestamp or position or split or is_bounded:
+                raise ArgumentError.here(
+                    f"add_source got {source.describe()}, and columns of what is before it",
+                    hint="Pass a function of a SourceSwitch that makes the source, or no columns.",
+                )
+            return HybridSourceBuilder((*self.parts, source))
+        if not callable(source):
+            raise ArgumentError.here(
+                f"add_source got {source!r}",
+                hint="Pass a source, or a function of a SourceSwitch that makes it.",
+            )
+        asks = SwitchColumns(timestamp, position, split)
+        type_info = self.parts[0].get_produced_type()
+        made = SwitchedSource(source, asks, type_info, is_bounded, CallSite.of_caller())
+        return HybridSourceBuilder((*self.parts, made))
 
     def build(self) -> HybridSource:
         """Return the hybrid source.

@@ -25,7 +25,7 @@ from penstock.program.run_settings import RunKind
 from penstock.testing.batch_run import run_batch
 from penstock.testing.live_input import LiveInput
 from penstock.testing.live_run import run_live
-from penstock.testing.readings import Piece, splits_of
+from penstock.testing.readings import Piece, splits_of, with_sources_made
 from penstock.testing.results import InProcessSinkStage, Results
 from penstock.testing.schedule import Schedule
 
@@ -67,6 +67,7 @@ def run_in_process(
         program = program.plan()
     with tempfile.TemporaryDirectory(prefix="penstock-") as scratch:
         program = _with_snapshots(with_cuts(program, decide_cuts(program)), Path(scratch))
+        program = with_sources_made(program)
         return _Job(program, schedule, dict(parameters or {})).run()
 
 

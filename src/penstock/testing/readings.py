@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from penstock.errors import SourceError
-from penstock.graph.source import PositionedSource
+from penstock.graph.source import PositionedSource, Source
+from penstock.graph.source_switch import as_switched, batches_of, switch_after
 from penstock.plan.phases.task_groups import tasks_reading
-from penstock.plan.physical import PhysicalPlan, RunPlan
+from penstock.plan.physical import PhysicalPlan, RunPlan, SourcePlan
 from penstock.program.run_settings import RunKind
 from penstock.runtime.task.level_zero import LevelZero
 
@@ -63,14 +65,7 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
     for reading in run.readings:
         source = plan.source(reading.source)
         for number in reading.parts:
-            part = source.parts[number].as_split
-            if part is None:
-                raise SourceError(
-                    f"source {source.name!r} reads {source.parts[number].describe()}, which cannot be read in "
-                    "process",
-                    hint="Replace it by from_collection or another SplitSource in the test.",
-                    origin=source.origin,
-                )
+            part = _positioned(source, number)
             found = part.exact_start(plan.options.parallelism)
             is_live = run.kind is RunKind.LIVE
             ends = part.exact_ends_now(found) if is_live else [end for _, end in found.ranges]
@@ -80,6 +75,42 @@ def splits_of(plan: PhysicalPlan, run: RunPlan) -> Iterator[Piece]:
                 yield Piece(
                     source.id, part, split, start, end, tasks=tasks, part_number=number, name=name
                 )
+
+
+def with_sources_made(plan: PhysicalPlan) -> PhysicalPlan:
+    """Return the plan with the sources that are made at the switch of a hybrid source.
+
+    Raises:
+        SourceError: A source before a switch is not read by splits, or a factory failed.
+    """
+    for source_id in [source.id for source in plan.sources]:
+        for number in range(1, len(plan.source(source_id).parts)):
+            source = plan.source(source_id)
+            later = as_switched(source.parts[number])
+            if later is not None:
+                before = _positioned(source, number - 1)
+                start = before.exact_start(plan.options.parallelism)
+                records = batches_of(before, start.ranges, start.names)
+                switch = switch_after(records, later.asks, before.describe(), later.origin)
+                made = later.made(switch)
+                plan = plan.with_parts(partial(_replaced, later, made))
+    return plan
+
+
+def _replaced(old: Source, new: Source, part: Source) -> Source:
+    return new if part is old else part
+
+
+def _positioned(source: SourcePlan, number: int) -> PositionedSource:
+    part = source.parts[number].as_split
+    if part is None:
+        raise SourceError(
+            f"source {source.name!r} reads {source.parts[number].describe()}, which cannot be read in "
+            "process",
+            hint="Replace it by from_collection or another SplitSource in the test.",
+            origin=source.origin,
+        )
+    return part
 
 
 def cut_evenly(pieces: list[Piece], tasks: int) -> list[list[Piece]]:

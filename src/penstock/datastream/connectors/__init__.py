@@ -39,6 +39,7 @@ from penstock.graph.endpoints import (
     SplitSource,
 )
 from penstock.graph.hybrid import HybridSource
+from penstock.graph.source_switch import SourceSwitch
 
 __all__ = [
     "BucketAssigner",
@@ -73,6 +74,7 @@ __all__ = [
     "SinkContext",
     "SinkWriter",
     "Source",
+    "SourceSwitch",
     "SparkSource",
     "SplitSource",
     "StreamFormat",

@@ -11,12 +11,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.errors import CallSite, SavepointMismatchError
+from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import PhysicalPlan, PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.driver.restored import Files, Restored
+from penstock.spark.job.run_outline import SWITCHES
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.source_row import ResumedPart
 from penstock.spark.sources.split_reads import LATER, SNAPSHOT
@@ -65,6 +67,7 @@ def match_savepoint(
     goes_on, skips = _runs_that_go_on(plan, savepoint, records)
     going_on: dict[tuple[int, int], ResumedPart] = {}
     read: Files = {}
+    switches: dict[tuple[int, int], SourceSwitch] = {}
     for source, record in records.items():
         read |= {(source, int(part)): PinnedFiles.from_json(f) for part, f in record.read.items()}
         if record.part is None:
@@ -74,6 +77,10 @@ def match_savepoint(
             raise _cannot_go_on(plan, source, record)
         going_on[source, record.part] = resumed or ResumedPart()
         going_on |= _later_parts(plan, source, record)
+        switches |= {
+            (source, int(part)): SourceSwitch.from_json(switch)
+            for part, switch in record.position.get(SWITCHES, {}).items()
+        }
     return Restored(
         savepoint=str(path),
         goes_on=goes_on,
@@ -90,6 +97,7 @@ def match_savepoint(
             for source, record in records.items()
             if SNAPSHOT in record.position
         },
+        switches=switches,
     )
 
 

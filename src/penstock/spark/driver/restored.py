@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.hand_over import HandOver
 from penstock.spark.job.hand_over import describe_watermarks, read_hand_over
 from penstock.spark.job.observed_job import skipped_runs
@@ -31,6 +32,7 @@ class Restored:
         read_frames: Sources whose batch DataFrame is already read.
         names: (source id, part) to the ids of the splits, of sources that name them.
         snapshots: Source id to the record of a snapshot that is not read to its end.
+        switches: (source id, part) to the switch at which the source of the part is made.
     """
 
     savepoint: str
@@ -44,6 +46,7 @@ class Restored:
     skips: frozenset[int] = frozenset()
     names: dict[tuple[int, int], Names] = field(default_factory=dict)
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
+    switches: dict[tuple[int, int], SourceSwitch] = field(default_factory=dict)
 
     def has_passed(self, source: int, part: int) -> bool:
         """Return whether a source goes on in a later part, so that nothing is left of this one."""
@@ -51,6 +54,7 @@ class Restored:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form to record."""
+        switches = [[*key, switch.to_json()] for key, switch in self.switches.items()]
         return {
             "savepoint": self.savepoint,
             **self._begins(),
@@ -69,6 +73,7 @@ class Restored:
                 if self.snapshots
                 else {}
             ),
+            **({"switches": switches} if switches else {}),
         }
 
     def _begins(self) -> dict[str, Any]:
@@ -101,4 +106,8 @@ class Restored:
                 (source, part): tuple(names) for source, part, names in recorded.get("names", ())
             },
             snapshots=dict(recorded.get("snapshots", ())),
+            switches={
+                (source, part): SourceSwitch.from_json(switch)
+                for source, part, switch in recorded.get("switches", ())
+            },
         )

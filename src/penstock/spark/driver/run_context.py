@@ -13,6 +13,7 @@ from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
+from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.listener import JobEvents, MetricsReported
 from penstock.metrics.profile import WALL
@@ -25,6 +26,7 @@ from penstock.runtime.task.report import Report
 from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.driver.restored import Restored
 from penstock.spark.driver.sink_stage import SinkStage
+from penstock.spark.driver.switches import switch_behind
 from penstock.spark.job.job_directory import JobDirectory
 from penstock.spark.sources.pinned_files import PinnedFiles, check_unchanged
 from penstock.spark.sources.read_context import Pinned, ReadContext
@@ -203,7 +205,11 @@ class JobContext:
         """Return the pinned input of a run that has begun, without checking files."""
         recorded = self.directory.step(_step(run))
         assert recorded is not None, f"run {run.index} was pinned before it began"
-        return Pinned.from_json(recorded)
+        pinned = Pinned.from_json(recorded)
+        for key, switch in self._known_switches().items():
+            if any(key[0] == each.source and key[1] in each.parts for each in run.readings):
+                self._make_source(key, switch)
+        return pinned
 
     def check_pinned(self, run: RunPlan, pinned: Pinned) -> None:
         """Compare pinned files with the current ones.
@@ -220,12 +226,15 @@ class JobContext:
         files: dict[str, Any] = {}
         splits: dict[str, Any] = {}
         names: dict[str, Any] = {}
+        switches = self._known_switches()
         restored = self.restored
         goes_on = restored is not None and run.index in restored.goes_on
         for reading in run.readings:
-            source = self.plan.source(reading.source)
             for part in reading.parts:
                 name, key = f"{reading.source}.{part}", (reading.source, part)
+                if key in switches:
+                    self._make_source(key, switches[key])
+                source = self.plan.source(reading.source)
                 if restored is not None and goes_on and key in restored.splits | restored.left:
                     left, named = restored.left.get(key), restored.names.get(key)
                     made = PinnedPart(restored.splits.get(key), left, named)
@@ -243,7 +252,46 @@ class JobContext:
                     files[name] = made.files.to_json()
                 if made.names is not None:
                     names[name] = made.names
-        return {"files": files, "splits": splits, **({"names": names} if names else {})}
+                switch = self._switch_behind(key, made)
+                if switch is not None:
+                    switches[reading.source, part + 1] = switch
+        # All that is known, not only what this run needs: a savepoint of the run has it from here.
+        read = {reading.source for reading in run.readings}
+        of_run = {f"{of}.{at}": each.to_json() for (of, at), each in switches.items() if of in read}
+        more = {"names": names, "switches": of_run}
+        return {"files": files, "splits": splits, **{key: of for key, of in more.items() if of}}
+
+    def _switch_behind(self, key: tuple[int, int], pinned: PinnedPart) -> SourceSwitch | None:
+        """Return the switch behind a part of a source; None if the next one is not made there.
+
+        It is decided with the input of the part, so that a savepoint has it, whatever was read by then.
+        """
+        parts, after = self.plan.source(key[0]).parts, (key[0], key[1] + 1)
+        if self.restored is not None and after in self.restored.switches:
+            return self.restored.switches[after]
+        later = as_switched(parts[after[1]]) if after[1] < len(parts) else None
+        if later is None:
+            return None
+        part, asks, origin = parts[key[1]], later.asks, later.origin
+        return self.patiently(lambda: switch_behind(self.session, part, pinned, asks, origin))
+
+    def _known_switches(self) -> dict[tuple[int, int], SourceSwitch]:
+        """Return the switches that were decided, by (source id, part)."""
+        parts = (part for source in self.plan.sources for part in source.parts)
+        if not any(map(as_switched, parts)):
+            return {}
+        known = {} if self.restored is None else dict(self.restored.switches)
+        for run in self.plan.runs:
+            recorded = self.directory.step(_step(run))
+            known |= {} if recorded is None else Pinned.from_json(recorded).switches
+        return known
+
+    def _make_source(self, key: tuple[int, int], switch: SourceSwitch) -> None:
+        """Replace the part that is made at a switch by its source, unless that was done."""
+        later = as_switched(self.plan.source(key[0]).parts[key[1]])
+        if later is not None and later.decided is None:
+            made = later.made(switch)
+            self.plan = self.plan.with_parts(lambda part: made if part is later else part)
 
 
 def _check_shippable(plan: PhysicalPlan) -> None:

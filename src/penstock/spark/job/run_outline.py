@@ -32,6 +32,9 @@ from penstock.state.savepoint import (
 )
 from penstock.wire.atomic_file import read_verified
 
+SWITCHES = "switches"
+"""Key of the switches of a source in its position: part to the switch at which it is made."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceOutline:
@@ -278,6 +281,13 @@ def source_records(
                 before = read.get(part, PinnedFiles({}, ""))
                 read[part] = PinnedFiles(before.files | now, before.schema)
             position = position | _behind(source, part, pinned, run_directory.parent)
+        switches = {
+            str(at): switch.to_json()
+            for (of, at), switch in pinned.switches.items()
+            if of == source.id
+        }
+        if switches:
+            position = {**position, SWITCHES: switches}
         records.append(
             SourceRecord(
                 source.uid,

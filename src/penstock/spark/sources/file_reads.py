@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.config.options import MAX_FILES_PER_BATCH
@@ -62,12 +62,16 @@ def pin_nothing(pinning: Pinning, part: Any) -> PinnedPart:
 
 def pinned_rows(context: ReadContext, source: int, part: int, described: FileSource) -> DataFrame:
     """Return the rows of the pinned files."""
-    pinned = context.pinned.files[source, part]
+    return rows_of_pinned(context.session, described, context.pinned.files[source, part])
+
+
+def rows_of_pinned(session: SparkSession, described: FileSource, pinned: PinnedFiles) -> DataFrame:
+    """Return the rows of pinned files of a source."""
     schema = StructType.fromJson(json.loads(pinned.schema))
     if not pinned.files:
-        return context.session.createDataFrame([], schema)
+        return session.createDataFrame([], schema)
     options = base_path(described.path) | reader_options(described)
-    made = context.session.read.format(described.format).options(**options).schema(schema)
+    made = session.read.format(described.format).options(**options).schema(schema)
 
     def load(uris: Sequence[str]) -> DataFrame:
         return made.load([load_path(uri) for uri in uris])

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
 from penstock.graph.endpoints import Source
+from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.program.folding.fold import ColumnFold
 from penstock.program.level import LevelProgram
@@ -38,11 +39,13 @@ class Pinned:
         files: (source id, part index) to pinned files.
         splits: (source id, part index) to split ranges.
         names: (source id, part index) to the ids of the splits, of sources that name them.
+        switches: (source id, part index) to the switch at which the source of the part is made.
     """
 
     files: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
     splits: dict[tuple[int, int], Splits] = field(default_factory=dict)
     names: dict[tuple[int, int], Names] = field(default_factory=dict)
+    switches: dict[tuple[int, int], SourceSwitch] = field(default_factory=dict)
 
     @classmethod
     def from_json(cls, recorded: dict[str, Any]) -> Pinned:
@@ -53,6 +56,9 @@ class Pinned:
                 _key(k): [(start, end) for start, end in v] for k, v in recorded["splits"].items()
             },
             names={_key(k): tuple(v) for k, v in recorded.get("names", {}).items()},
+            switches={
+                _key(k): SourceSwitch.from_json(v) for k, v in recorded.get("switches", {}).items()
+            },
         )
 
     def growing(self) -> dict[int, tuple[bool, ...]]:

@@ -1,0 +1,382 @@
+"""The switch of a hybrid source: what is known of a part when the part behind it begins, and what follows there.
+
+A source that is made at the switch is a `SwitchedSource` in the graph and in the plan, which need its type and
+whether it ends. Its factory is called in the driver, when the part begins, with a `SourceSwitch`. The switch is decided
+and recorded with the input of the part before it, so a driver that goes on, and a job that starts from a savepoint, call the
+factory with the same value. The source itself is not recorded: it has code of the user's, and may have secrets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, ClassVar
+
+from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
+from penstock.types.information import TypeInformation
+from penstock.user_failure import failing_as
+
+_BATCH_RECORDS = 8_192
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+SplitValue = int | str
+"""What a column names a split by."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSwitch:
+    """Where the source before a switch has ended: what a factory of `HybridSource` is called with.
+
+    Attributes:
+        end_timestamp: The greatest timestamp of its records, in epoch milliseconds; None if it had no
+            record, or nobody asked for a time.
+        positions: The greatest position of each split, as (split, position) pairs, if they were asked for.
+
+    Example:
+        >>> switch = SourceSwitch(end_timestamp=1_767_225_599_999, positions=((0, 41),))
+        >>> switch.next_timestamp
+        1767225600000
+        >>> switch.next_positions
+        {0: 42}
+        >>> SourceSwitch().next_timestamp
+        0
+    """
+
+    end_timestamp: int | None = None
+    positions: tuple[tuple[SplitValue, int], ...] = ()
+
+    @property
+    def next_timestamp(self) -> int:
+        """The first millisecond behind all records; 0 if there was no record."""
+        return 0 if self.end_timestamp is None else self.end_timestamp + 1
+
+    @property
+    def end_positions(self) -> dict[SplitValue, int]:
+        """Split to the greatest position of its records."""
+        return dict(self.positions)
+
+    @property
+    def next_positions(self) -> dict[SplitValue, int]:
+        """Split to the position behind its last record."""
+        return {split: position + 1 for split, position in self.positions}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form to record."""
+        return {"end_timestamp": self.end_timestamp, "positions": [*map(list, self.positions)]}
+
+    @classmethod
+    def from_json(cls, recorded: Mapping[str, Any]) -> SourceSwitch:
+        """Return the value that `to_json` encoded."""
+        pairs = tuple((split, position) for split, position in recorded["positions"])
+        return cls(recorded["end_timestamp"], pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchColumns:
+    """What is asked of the records before a switch.
+
+    Attributes:
+        timestamp: Column of their times; None is the timestamps that their source gives them.
+        position: Column of their positions; None asks for no positions, then `split` is None too.
+        split: Column of the splits that positions are in; None is one split, which is 0.
+    """
+
+    timestamp: str | None = None
+    position: str | None = None
+    split: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the names.
+
+        Raises:
+            ArgumentError: One is no name, or there are splits without positions.
+        """
+        for what in ("timestamp", "position", "split"):
+            name = getattr(self, what)
+            if name is not None and (not isinstance(name, str) or not name):
+                raise ArgumentError.here(
+                    f"the column {what} of a switch is {name!r}", hint="Pass its name as a string."
+                )
+        if self.split is not None and self.position is None:
+            raise ArgumentError.here(
+                f"a switch has splits by the column {self.split!r}, and no positions",
+                hint="Name the column of positions too: position=….",
+            )
+
+
+Factory = Callable[[SourceSwitch], Source]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchedSource(LogSource):
+    """A log that a factory makes at a switch. Nobody reads it before.
+
+    Attributes:
+        factory: Makes the source.
+        asks: What the factory is told.
+        type_info: Type of the records: that of the parts before.
+        ends: Whether the source ends.
+        origin: The user's line.
+        decided: The source, None before the switch.
+    """
+
+    factory: Factory
+    asks: SwitchColumns
+    type_info: TypeInformation
+    ends: bool
+    origin: CallSite | None
+    decided: LogSource | None = None
+
+    kind: ClassVar[str] = "switched"
+
+    @property
+    def source(self) -> LogSource:
+        """The source that was made."""
+        assert self.decided is not None, "a source is made before it is read"
+        return self.decided
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the source ends."""
+        return self.ends
+
+    @property
+    def records_per_second(self) -> int | None:  # type: ignore[override]
+        """The rate limit of the source in live runs."""
+        return self.source.records_per_second
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether records have the declared form already; they need not, before it is made."""
+        return self.decided is not None and self.decided.has_declared_form
+
+    @property
+    def is_dense(self) -> bool:  # type: ignore[override]
+        """Whether every position has a record."""
+        return self.source.is_dense
+
+    @property
+    def read_timeout_seconds(self) -> float:  # type: ignore[override]
+        """Time for which reading may wait for records below the head."""
+        return self.source.read_timeout_seconds
+
+    @property
+    def confirm_timeout_seconds(self) -> float:  # type: ignore[override]
+        """Time for which the end of a run waits for the last call of `confirm`."""
+        return self.source.confirm_timeout_seconds
+
+    @property
+    def discovery_seconds(self) -> float:  # type: ignore[override]
+        """Least time between two calls of `discover`."""
+        return self.source.discovery_seconds
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether tasks may read ranges of one split at the same time."""
+        return self.source.is_divisible
+
+    @property
+    def knows_costs(self) -> bool:
+        """Whether the source knows costs."""
+        return self.source.knows_costs
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether the source is told of commits."""
+        return self.source.is_confirmed
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the parts before."""
+        return self.type_info
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return the splits of the source."""
+        return self.source.discover(known)
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return records of a range."""
+        return self.source.read(split, start, end)
+
+    def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
+        """Return the first position in a range whose record is not before a timestamp."""
+        return self.source.position_at(split, timestamp_ms, start, end)
+
+    def cost(self, split: str, start: int, end: int) -> int | None:
+        """Return how much there is to read in a range."""
+        return self.source.cost(split, start, end)
+
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        """Tell the source what the job will not read again."""
+        self.source.confirm(positions)
+
+    def describe(self) -> str:
+        """Return the source in words."""
+        return "a source made at the switch" if self.decided is None else self.decided.describe()
+
+    def made(self, switch: SourceSwitch) -> SwitchedSource:
+        """Return the part with the source that the factory makes.
+
+        Args:
+            switch: What the factory is told.
+
+        Raises:
+            SourceError: The factory failed, or made something else than was announced.
+        """
+        failed = f"the factory of a HybridSource failed on {switch}"
+        with failing_as(SourceError, failed, self.origin, hint="Correct the factory."):
+            found = self.factory(switch)
+        if not isinstance(found, LogSource):
+            raise SourceError(
+                f"the factory of a HybridSource made {found!r}, which is no log",
+                hint="Return a KafkaSource or another LogSource.",
+                origin=self.origin,
+            )
+        if found.takes_snapshot:
+            raise SourceError(
+                f"the factory of a HybridSource made {found.describe()}, which takes a snapshot when the job "
+                "starts: it has a history of its own",
+                hint="Pass the source itself to add_source, or read it alone.",
+                origin=self.origin,
+            )
+        if found.is_bounded != self.ends:
+            raise SourceError(
+                f"the factory of a HybridSource made {found.describe()}, which "
+                f"{'ends' if found.is_bounded else 'never ends'}",
+                hint=f"Pass is_bounded={found.is_bounded} to add_source.",
+                origin=self.origin,
+            )
+        if str(found.get_produced_type()) != str(self.type_info):
+            raise SourceError(
+                f"the factory of a HybridSource made {found.describe()} of the type "
+                f"{found.get_produced_type()}, and the sources before it have {self.type_info}",
+                hint="Give them the same schema, column order included.",
+                origin=self.origin,
+            )
+        return replace(self, decided=found)
+
+
+def as_switched(source: Source) -> SwitchedSource | None:
+    """Return the source if it is made at a switch, else None."""
+    return source if isinstance(source, SwitchedSource) else None
+
+
+def switch_after(
+    batches: Iterable[Batch], asks: SwitchColumns, described: str, origin: CallSite | None
+) -> SourceSwitch:
+    """Return the switch behind records.
+
+    Args:
+        batches: All records of the source, with their timestamps if it knows them.
+        asks: What is asked of them.
+        described: The source, for messages.
+        origin: The user's line.
+
+    Raises:
+        SourceError: They have no timestamps, or no such column.
+    """
+    column = partial(_column, described=described, origin=origin)
+    latest: int | None = None
+    positions: dict[SplitValue, int] = {}
+    for values, timestamps in batches:
+        times = timestamps
+        if asks.timestamp is not None:
+            times = [milliseconds(at) for at in column(values, asks.timestamp) if at is not None]
+        if times is None and asks.position is None:
+            raise no_time(described, origin)
+        if times:
+            latest = max(times) if latest is None else max(latest, *times)
+        if asks.position is not None:
+            at = column(values, asks.position)
+            of = [0] * len(at) if asks.split is None else column(values, asks.split)
+            for split, position in zip(of, at, strict=True):
+                if split is not None and position is not None:
+                    positions[split] = max(positions.get(split, position), position)
+    return checked_switch(latest, positions, asks, described, origin)
+
+
+def checked_switch(
+    end_timestamp: Any,
+    positions: Mapping[Any, Any],
+    asks: SwitchColumns,
+    described: str,
+    origin: CallSite | None,
+) -> SourceSwitch:
+    """Return a switch of values that were found in columns.
+
+    Raises:
+        SourceError: A time or position is no whole number, or a split neither a number nor a text.
+    """
+    found = (
+        [(asks.timestamp, end_timestamp, int)] * (end_timestamp is not None)
+        + [(asks.split, split, (int, str)) for split in positions]
+        + [(asks.position, position, int) for position in positions.values()]
+    )
+    for name, value, kinds in found:
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise SourceError(
+                f"the column {name!r} of {described} has {value!r}, a {type(value).__name__}",
+                hint="Times are timestamps or epoch milliseconds, positions whole numbers, and splits "
+                "whole numbers or texts.",
+                origin=origin,
+            )
+    return SourceSwitch(end_timestamp, tuple(sorted(positions.items(), key=repr)))
+
+
+def batches_of(
+    part: PositionedSource,
+    splits: Sequence[tuple[int, int | None]],
+    names: Sequence[str] | None,
+) -> Iterator[Batch]:
+    """Yield all records of a part that is read by positions.
+
+    Args:
+        part: The part.
+        splits: Start and end of every split.
+        names: Ids of the splits; None if they are known by their numbers.
+    """
+    keys: Sequence[SplitKey] = range(len(splits)) if names is None else names
+    for key, (start, end) in zip(keys, splits, strict=True):
+        assert end is not None, "a part before another one is bounded"
+        yield from part.exact_batches(key, start, end, _BATCH_RECORDS)
+
+
+def no_time(described: str, origin: CallSite | None) -> SourceError:
+    """Return the error that records before a switch have no time."""
+    return SourceError(
+        f"nobody knows when the records of {described} end: they have no timestamps of their own",
+        hint="Name the column of their times in add_source(…, timestamp=…), or of their positions.",
+        origin=origin,
+    )
+
+
+def no_column(name: str, described: str, origin: CallSite | None) -> SourceError:
+    """Return the error that records before a switch lack a column."""
+    return SourceError(
+        f"{described} has no column {name!r}, which the switch behind it asks for",
+        hint="Name a column that all records have.",
+        origin=origin,
+    )
+
+
+def _column(
+    values: Sequence[Any], name: str, *, described: str, origin: CallSite | None
+) -> list[Any]:
+    try:
+        if values and isinstance(values[0], Mapping):
+            return [value[name] for value in values]
+        return [getattr(value, name) for value in values]
+    except (KeyError, AttributeError) as cause:
+        raise no_column(name, described, origin) from cause
+
+
+def milliseconds(at: Any) -> Any:
+    """Return epoch milliseconds of a timestamp, which is one of UTC if it has no zone; a number as it is."""
+    if not isinstance(at, datetime):
+        return at
+    known = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return (known - _EPOCH) // timedelta(milliseconds=1)
