@@ -1,15 +1,23 @@
-"""The programs of the page about Kafka run, against the broker of the tests."""
+"""The programs of the page about Kafka do what it says, against the broker of the tests."""
 
 from __future__ import annotations
 
 import re
 import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from examples.kafka.totals import build, orders, totals
+from penstock.datastream.connectors import SourceSwitch
+from penstock.graph.endpoints import SinkContext
+from penstock.testing import run_in_process
+from tests.connectors.conftest import MakeContext
 from tests.kafka_broker import HOUR_AGO_MS, Broker
 
 PAGE = Path(__file__).parents[3] / "docs" / "connectors" / "kafka.md"
@@ -22,13 +30,82 @@ VALUES = [b'{"customer": "ann", "amount": 5}', b'{"customer": "bob", "amount": 3
 START = ".set_starting_offsets(KafkaOffsetsInitializer.earliest())"
 CHANGES = {
     START: f"{START}.set_bounded(KafkaOffsetsInitializer.timestamp({HOUR_AGO_MS + 2_000}))",
-    'env.execute("totals")': "from penstock.testing import run_in_process; run_in_process(env)",
+    'env.execute("totals")': "from penstock.testing import run_in_process; found = run_in_process(env)",
 }
 """A program that never ends ends where the records end that it can read, and needs no Spark."""
 
 
+@dataclass(frozen=True)
+class Ran:
+    """What a program left behind.
+
+    Attributes:
+        names: Its variables.
+        topic: The topic that it was given.
+        kafka: The broker.
+        context: For its sinks.
+    """
+
+    names: dict[str, Any]
+    topic: str
+    kafka: Broker
+    context: SinkContext
+
+
+def totals_are_right(ran: Ran) -> None:
+    found = ran.names["found"].of()
+    assert [(total.customer, total.amount) for total in found] == [("ann", 5), ("bob", 3)]
+
+
+def kafka_follows_files(ran: Ran) -> None:
+    live = ran.names["live"](SourceSwitch(HOUR_AGO_MS))
+    (split,) = live.exact_discover({})
+    assert (split.start, split.head) == (1, 3)
+    _, later = ran.names["history_then_live"].parts
+    assert later.made(SourceSwitch(HOUR_AGO_MS + 1_000)).exact_start(1).ranges == ((2, None),)
+
+
+def letters_were_compared(ran: Ran) -> None:
+    assert ran.names["letter"].record.value == VALUES[2]
+    assert run_in_process(ran.names["env"]).of("texts") == [v.decode() for v in VALUES[:2]]
+
+
+def records_are_written(ran: Ran) -> None:
+    records = run_in_process(ran.names["env"]).of("out")
+    assert records == ["a", "b"]
+    sink = ran.names["sink"]
+    committer = sink.create_committer(replace(ran.context, subtask=-1))
+    committer.recover()
+    writer = sink.create_writer(ran.context)
+    writer.write(records)
+    committer.commit("1", writer.prepare_commit())
+    committer.close()
+    assert ran.kafka.values(ran.topic) == [*VALUES, b"a", b"b"]
+
+
+def secrets_are_hidden(ran: Ran) -> None:
+    ran.names["builder"].set_bootstrap_servers(ran.kafka.servers).set_topics(ran.topic)
+    source = ran.names["builder"].set_deserializer(str).build()
+    shown = repr(source.properties)
+    assert "sasl.username=shop" in shown
+    assert "sasl.password=******" in shown
+
+
+CHECKS: dict[str, Callable[[Ran], None]] = {
+    'env.execute("totals")': totals_are_right,
+    "history_then_live": kafka_follows_files,
+    "KafkaDeadLetters(": letters_were_compared,
+    "set_delivery_guarantee": records_are_written,
+    "sasl.password": secrets_are_hidden,
+}
+"""What only one program of the page has, and what is true when it has run."""
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda each: each.split("\n")[0])
-def test_a_program_runs(kafka: Broker, block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_does_what_the_page_says(
+    kafka: Broker, block: str, monkeypatch: pytest.MonkeyPatch, make_context: MakeContext
+) -> None:
+    (check,) = (check for mark, check in CHECKS.items() if mark in block)
     topic = kafka.topic(1, "orders")
     kafka.add(topic, *VALUES)
     for old, new in CHANGES.items():
@@ -37,10 +114,13 @@ def test_a_program_runs(kafka: Broker, block: str, monkeypatch: pytest.MonkeyPat
     module = ModuleType("kafka_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(text, str(PAGE), "exec"), vars(module))  # noqa: S102 - our own documentation
+    context = replace(make_context(), job_id=uuid.uuid4().hex)
+    check(Ran(vars(module), topic, kafka, context))
 
 
-def test_the_page_has_programs() -> None:
-    assert len(BLOCKS) >= 3
+def test_every_program_of_the_page_is_looked_at() -> None:
+    assert len(BLOCKS) == len(CHECKS)
+    assert all(sum(mark in block for block in BLOCKS) == 1 for mark in CHECKS)
     assert all(any(old in block for block in BLOCKS) for old in CHANGES)
 
 
