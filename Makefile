@@ -49,7 +49,7 @@ faults: $(installed) java ## Kill, fill and damage running jobs
 		--durations=20 -m faults tests/faults
 
 soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)
-	@PENSTOCK_SOAK_KILLS=$(kills) $(python) -m pytest -q -s --log-cli-level=WARNING --durations=1 \
+	@PENSTOCK_SOAK_KILLS=$(kills) $(python) -m pytest -q -s --log-cli-level=INFO --durations=1 \
 		tests/faults/test_soak.py -m faults -k loop
 
 fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (seconds=N)

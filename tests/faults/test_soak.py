@@ -203,6 +203,7 @@ def survive(
             until = wanted()
             process = accident(what, process, drivers, chance)
             done[what] += 1
+            _logger.info("kill %d of %d: %s", done.total(), len(order), what)
             wait_until_shown(process, results, until, f"after kill {done}")
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SECONDS)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
 
 _POLL_SECONDS = 0.05
 
@@ -12,7 +14,7 @@ T = TypeVar("T")
 
 
 def until_cancelled(call: Callable[[], T], check: Callable[[], None]) -> T:
-    """Return the result of a call that is made in a thread of its own.
+    """Return the result of a call that is made in another thread.
 
     If the job is cancelled, the thread is left alone: nobody waits for it, also not at the end of the
     process.
@@ -21,22 +23,55 @@ def until_cancelled(call: Callable[[], T], check: Callable[[], None]) -> T:
         call: The call.
         check: Called some times per second while it lasts; raises if the job was cancelled.
     """
-    results: list[T] = []
-    failures: list[BaseException] = []
+    caller = _idle_caller()
+    caller.asked.put(call)
+    try:
+        result, failure = caller.answer(check)
+    except BaseException:
+        caller.is_abandoned = True
+        raise
+    _idle.append(caller)
+    if failure is not None:
+        raise failure
+    answer: T = result
+    return answer
 
-    def run() -> None:
-        try:
-            results.append(call())
-        except BaseException as cause:  # noqa: BLE001 - it is raised again below
-            failures.append(cause)
 
-    thread = threading.Thread(target=run, name="penstock-source", daemon=True)
-    thread.start()
-    while True:
-        thread.join(_POLL_SECONDS)
-        if not thread.is_alive():
-            break
-        check()
-    if failures:
-        raise failures[0]
-    return results[0]
+class _Caller:
+    """A thread that makes calls, one after the other. Starting one for each cost an idle job most of its CPU."""
+
+    def __init__(self) -> None:
+        self.asked: SimpleQueue[Callable[[], Any]] = SimpleQueue()
+        self.is_abandoned = False
+        self._answers: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
+        threading.Thread(target=self._run, name="penstock-source", daemon=True).start()
+
+    def answer(self, check: Callable[[], None]) -> tuple[Any, BaseException | None]:
+        """Return the result of the call that was asked for, or what it raised."""
+        while True:
+            try:
+                return self._answers.get(timeout=_POLL_SECONDS)
+            except Empty:
+                check()
+
+    def _run(self) -> None:
+        while not self.is_abandoned:
+            call = self.asked.get()
+            try:
+                answer = call(), None
+            except BaseException as cause:  # noqa: BLE001 - it is raised again by who asked
+                answer = None, cause
+            self._answers.put(answer)
+            del call, answer  # the thread waits: it must not keep them alive
+
+
+_idle: deque[_Caller] = deque()
+"""Callers whose last call has returned, of all jobs of the process."""
+
+
+def _idle_caller() -> _Caller:
+    """Return a caller that nobody else uses."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        return _Caller()
