@@ -34,6 +34,8 @@ from penstock.datastream.window import (
 )
 from penstock.plan.folding.choice import legal_places
 from penstock.program.folding.fold import Place
+from penstock.program.folding.latest import LATEST_LAWS, latest
+from penstock.program.operators import KEYED_LATEST
 from penstock.runtime.fold import entry_limit
 from penstock.testing import Schedule, difference, run_in_process
 from tests.runtime.jobs import BATCH, MIXED, Splits, by_time, environment
@@ -174,6 +176,9 @@ THENS: dict[str, Any] = {
     "reduce, no promise": lambda k: k.reduce(bracketed),
     **{f"{how} of {at}": lambda k, how=how, at=at: getattr(k, how)(at)
        for how, at in (("sum", 1), ("min", 1), ("max", 2), ("min_by", 2), ("max_by", 1))},
+    "the last": lambda k: k._derive(
+        KEYED_LATEST, "upsert", k.get_type(), function=latest, method=None, promises=LATEST_LAWS
+    ),
     **{
         f"{shape}, {name}": lambda k, shape=shape, name=name: OF_WINDOWS[name](WINDOWS[shape](k))
         for shape, name in product(WINDOWS, OF_WINDOWS)

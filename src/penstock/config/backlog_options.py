@@ -26,7 +26,8 @@ BACKLOG_OUTPUT: ConfigOption[str] = ConfigOption(
     default="all",
     description=(
         "What rolling aggregates (`reduce`, `sum`, …) give while history is read as a batch run: "
-        "`all` results, one per record, or only the `latest` one of each key."
+        "`all` results, one per record, or only the `latest` one of each key. A sink that keeps one value per key "
+        "needs it not: see `upsert_to`."
     ),
     check=one_of("all", "latest"),
 )

@@ -98,7 +98,7 @@ class Emit(Enum):
     """With every record, the value so far. Example: KEYED_REDUCE."""
 
     FINAL = auto()
-    """Once per key, at the end of a batch run with final results only."""
+    """Once per key: at the end of a batch run with final results only, or of a micro-batch. Example: KEYED_LATEST."""
 
     WINDOW_END = auto()
     """When a window fires. Example: KEYED_WINDOW."""

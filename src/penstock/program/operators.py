@@ -133,6 +133,17 @@ KEYED_REDUCE = OperatorKind(
     own_states=(REDUCE_AGGREGATE,),
     emit=Emit.ROLLING,
 )
+KEYED_LATEST = OperatorKind(
+    "KEYED_LATEST",
+    f"{_HERE}keyed_latest:KeyedLatestOperator",
+    is_keyed=True,
+    time=TimeUse.ORDERS,
+    keeps=Keeps.NOTHING,
+    holds_input=True,
+    state=StateUse.IF_OPENED,
+    makes_values=False,
+    emit=Emit.FINAL,
+)
 KEYED_PROCESS = OperatorKind(
     "KEYED_PROCESS",
     f"{_HERE}keyed_process:KeyedProcessOperator",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
+from penstock.api.functions.callables import ToKey
 from penstock.api.functions.sink_functions import as_sink
 from penstock.api.streams.collecting import CloseableIterator, collect_stream
 from penstock.api.streams.dataframes import dataframe_of
@@ -12,7 +13,8 @@ from penstock.api.streams.stream_base import StreamBase
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Sink
-from penstock.program.operators import SINK
+from penstock.program.folding.latest import LATEST_LAWS, latest
+from penstock.program.operators import KEYED_LATEST, SINK
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
@@ -65,6 +67,47 @@ class StreamEnds(StreamBase[T], Generic[T]):
             sink=sink,
         )
         return DataStreamSink(self._graph, node_id)
+
+    def upsert_to(self, sink: Sink, key: ToKey[T, Any] | None = None) -> DataStreamSink:
+        """Write the last record of each key and micro-batch to a sink; of history read as a batch, the last of each key.
+
+        For sinks that keep one value per key: a compacted topic, a table with a primary key. What they hold
+        in the end is the same in every mode, and the same as if every record had been written. "Last" is in order
+        of arrival in a live run; a batch run reads each key in order of time, as keyed functions do.
+
+        Args:
+            sink: The sink. It gets each key once per micro-batch, and once of a batch run.
+            key: A `KeySelector` or a callable of a record. A stream with a key needs none.
+
+        Returns:
+            A handle to the sink, to set its name or uid.
+
+        Raises:
+            ArgumentError: There is no key, or `sink` is not a sink.
+            GraphError: The sink cannot write records of this type.
+
+        Example:
+            >>> totals = orders.key_by(lambda order: order[0]).sum(1)
+            >>> sink = totals.upsert_to(DiscardingSink(), key=lambda order: order[0]).name("totals")
+            >>> sorted(run_in_process(env).of("totals"))
+            [('ann', 12, 1000), ('bob', 3, 2000)]
+        """
+        if key is None and not self.has_key:
+            raise ArgumentError.here(
+                "upsert_to was called without a key, on a stream that has none",
+                hint="Pass key=…, a function of a record.",
+            )
+        stream = cast("DataStream[T]", self)
+        keyed = stream if key is None else stream.key_by(key)
+        last = keyed._derive(  # noqa: SLF001 - of the same class
+            KEYED_LATEST,
+            "upsert",
+            self.get_type(),
+            function=latest,
+            method=None,
+            promises=LATEST_LAWS,
+        )
+        return last.sink_to(sink)
 
     def add_sink(self, sink_func: Any) -> DataStreamSink:
         """Call a function for each record, in the workers, at least once.

@@ -25,7 +25,7 @@ class Operator:
 
     Call order: `open`; then `collect` and `advance_watermark` any number of times, never at
     the same time; `finish_batch` after every task or micro-batch, and wherever a watermark takes
-    effect between records; `close` once.
+    effect between records; `end_epoch` after every micro-batch; `close` once.
 
     Attributes:
         records_in: Records received since the last report.
@@ -133,6 +133,9 @@ class Operator:
 
     def finish_batch(self) -> None:
         """React to the end of a task or micro-batch."""
+
+    def end_epoch(self) -> None:
+        """React to the end of a micro-batch, after its last `finish_batch`, which may be one of several."""
 
     def end_task(self) -> None:
         """React to the end of a task of a batch run, after `finish_batch` and before `close`."""

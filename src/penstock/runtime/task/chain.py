@@ -288,6 +288,14 @@ class OperatorChain:
         for writer in self.writers.values():
             writer.flush()
 
+    def end_epoch(self) -> None:
+        """End a micro-batch, after `finish_batch`."""
+        for key, operator in self.operators.items():
+            with self.timing(key):
+                operator.end_epoch()
+        for writer in self.writers.values():
+            writer.flush()
+
     def end_task(self) -> None:
         """End a task of a batch run, after `finish_batch`."""
         for operator in self.operators.values():

@@ -107,6 +107,7 @@ class LiveLevel:
             self._forward_backlog()
         self._forward_processing_time()
         self._chain.finish_batch()
+        self._chain.end_epoch()
         for operator, frame in arrived.latency():
             marker = SourceMarker.of_frame(frame)
             self._chain.latency.arrive(operator, marker, self._now_ms())
