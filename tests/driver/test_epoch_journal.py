@@ -12,7 +12,7 @@ import pytest
 
 from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.live.epochs.epoch_journal import EpochJournal
-from penstock.spark.live.epochs.epoch_planner import EpochPositions
+from penstock.spark.live.epochs.epoch_positions import EpochPositions
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.segment import SegmentWriter
 from tests.state.epoch_world import run_task, small_limits

@@ -14,7 +14,8 @@ from penstock.common import Types
 from penstock.errors import SourceError
 from penstock.graph.endpoints import SplitSource
 from penstock.spark.live.epochs.epoch_pace import EpochPace
-from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.sources.listing.file_readings import FileCaps, PinnedReading
 from penstock.spark.sources.split_advance import Budgets, SplitReading
 
@@ -259,7 +260,7 @@ def test_files_are_planned_beside_positions() -> None:
     planner = planner_of(
         SplitReading(1, ((0, 3),), None, ends=True), files=(file_reading(2, 5),), most=2
     )
-    at = EpochPositions.before(planner.readings, planner.files)
+    at = planner.begin()
     planner.open(at)
     assert at.at == {1: (0,), 2: (0,)}
     assert planner.may_block
@@ -269,7 +270,7 @@ def test_files_are_planned_beside_positions() -> None:
     while not planner.is_complete(at):
         planned = planner.next(at, is_first=not taken)
         assert planned is not None
-        taken.append(planned.files.get(2))
+        taken.append(planned.files.get((2, 0)))
         ends.append([source for name, source in events_of(planned) if name == "end"])
         at = EpochPositions.from_json(planned.after.to_json())
         planner.note_recorded(at)
@@ -281,23 +282,23 @@ def test_files_are_planned_beside_positions() -> None:
 
 def test_an_epoch_may_have_files_only() -> None:
     planner = planner_of(files=(file_reading(2, 3, ends=False),), hands_over=True)
-    at = EpochPositions.before((), planner.files)
+    at = planner.begin()
     first = planner.next(at)
     assert first is not None
-    assert (first.tasks, first.files, first.event) == (((),), {2: (0, 2)}, None)
+    assert (first.tasks, first.files, first.event) == (((),), {(2, 0): (0, 2)}, None)
     assert planner.seconds_to_next(first.after) == 0.0
     last = planner.next(first.after)
     assert last is not None
-    assert (last.files, last.event) == ({2: (2, 3)}, "handover")
+    assert (last.files, last.event) == ({(2, 0): (2, 3)}, "handover")
     assert planner.is_complete(last.after)
 
 
 def test_a_drain_ends_files_that_never_end() -> None:
     planner = planner_of(files=(file_reading(2, 9, ends=False),))
-    at = EpochPositions.before((), planner.files)
+    at = planner.begin()
     planned = planner.next(at, savepoint="savepoint:1", drains=True)
     assert planned is not None
-    assert (planned.files, planned.event) == ({2: (0, 2)}, "savepoint:1")
+    assert (planned.files, planned.event) == ({(2, 0): (0, 2)}, "savepoint:1")
     assert events_of(planned) == [("end", 2), ("savepoint:1", -1)]
 
 

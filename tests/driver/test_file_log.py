@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 from penstock.errors import StateError
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile, logged_files
-from penstock.spark.sources.listing.file_readings import FileCaps, ListedReading, PinnedReading
+from penstock.spark.sources.listing.file_readings import (
+    FileCaps,
+    ListedReading,
+    Lister,
+    PinnedReading,
+)
 from penstock.spark.sources.listing.known_files import KnownFiles
 from penstock.spark.sources.listing.local_listing import Listed
 
@@ -193,7 +198,11 @@ class Directory:
 
     def reading(self, log: FileLog, usual: int = 2, factor: int = 1) -> ListedReading:
         return ListedReading(
-            1, FileCaps(usual, factor), log, self.listed, self.files.get, 1.0, lambda: self.now
+            1,
+            FileCaps(usual, factor),
+            log,
+            Lister(self.listed, self.files.get, 1.0),
+            lambda: self.now,
         )
 
 

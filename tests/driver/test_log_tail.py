@@ -19,7 +19,8 @@ from penstock.metrics.listener import (
 )
 from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.patience import until_cancelled
-from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.log_tail import LogTail
 from penstock.spark.live.epochs.planner_answer import answer_of
 from penstock.spark.live.pending_input import PendingEstimates

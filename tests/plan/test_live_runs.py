@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from penstock.common import Types
 from penstock.config.backlog_options import BACKLOG_SHARE
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.python.discard import DiscardingSink
+from penstock.connectors.spark_source import SparkSource
 from penstock.datastream import WatermarkStrategy
 from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource
 from penstock.errors import ConfigError
+from penstock.graph.hybrid import parts_of
 from penstock.plan.explain.render import render_text
 from penstock.plan.planner import as_one_sequence
+from penstock.program.run_settings import LiveEngine
 from tests.plan.test_blocking import ENDLESS, totals
 from tests.runtime.jobs import MIXED, STREAMING, environment, history_then_live
 
 NO_TIME = WatermarkStrategy.no_watermarks()
 HYBRID = history_then_live([("a", 1, 1)], [("a", 2, 1)])
 LONG = HybridSource.builder(CollectionSource.of([])).add_source(HYBRID.parts[0]).add_source(ENDLESS)
-TEXT = FileSource("in", "text")
+TEXT = FileSource("/in", "text")
 FILES = HybridSource.builder(TEXT).add_source(TEXT.monitor_continuously()).build()
+SCHEMA = SimpleNamespace(jsonValue=lambda: {"fields": [{"name": "a", "type": "long"}]})
+FRAME = SparkSource(
+    SimpleNamespace(mapInArrow=None, isStreaming=False, columns=["a"], schema=SCHEMA)
+)
 
 
 def plan_of(*sources, settings=STREAMING, with_results=False):
@@ -89,6 +99,46 @@ def test_live_files_are_read_beside_history():
     assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
 
 
+LATER = {
+    "positions": CollectionSource.of(["later"], Types.STRING()),
+    "files": TEXT,
+    "live files": TEXT.monitor_continuously(),
+}
+OTHERS = {
+    "positions": ENDLESS,
+    "live files": TEXT.monitor_continuously(),
+    "history in files": FILES,
+    "history": HYBRID,
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize("later", LATER)
+def test_history_in_files_is_read_beside_what_meets_it(later, other):
+    builder = HybridSource.builder(TEXT).add_source(LATER[later])
+    plan = plan_of(builder.build(), OTHERS[other])
+    parts = (0,) if len(parts_of(OTHERS[other])) == 1 else (0, 1)
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": parts}, False)]
+    (run,) = plan.runs
+    assert run.engine is LiveEngine.JOBS
+    named = [plan.source(source).name for source in sorted(plan.backlog_sources(run))]
+    assert named == ["a", "b"][: len(parts)]
+
+
+def test_golden_text_of_history_in_files_beside_live_input():
+    lines = render_text(plan_of(FILES, ENDLESS, settings=MIXED)).splitlines()
+    words = ("reads a (", "run 0 (live)")
+    assert "\n".join(line for line in lines if any(word in line for word in words)) == GOLDEN
+
+
+GOLDEN = """\
+  0 live (live): reads a (text files of /in, then text files of /in as they appear); b (endless generated records), and goes on until it is stopped
+  run 0 (live): live, because source 'b' has no backlog: only the parts of a HybridSource before its last are, and the job leaves backlog when all sources have
+  history in run 0 (live): in the epochs of the live input, because history of 'a' and live input meet, so neither waits for the other: history has 0.5 of the records of an epoch while it lasts (execution.backlog.share), of 'a' in whole files, at least one; a batch run needs a backlog of 'b', such as HybridSource.until_head(…)
+  engine of run 0 (live): jobs, because all that it reads is read by positions
+  reader of 'a' in run 0 (live): Spark's reader, which gets the files from a log, because it is read in a loop of epochs"""
+
+
 def test_sources_without_history_are_one_run_as_ever():
     plan = plan_of(ENDLESS, CollectionSource.of([]))
     assert runs_of(plan) == [("live", "LIVE", {"a": (0,), "b": (0,)}, False)]
@@ -110,7 +160,12 @@ def test_results_come_before_history_and_live_input(settings):
 @pytest.mark.parametrize(
     ("source", "settings", "why"),
     [
-        (FILES, {}, f"source 'a' is read by {TEXT.read_in_epochs_by}"),
+        (
+            HybridSource.builder(FRAME).add_source(FRAME).build(),
+            {},
+            "history of source 'a' is a DataFrame, which is written to files first",
+        ),
+        (FILES, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
         (HYBRID, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
     ],
 )
@@ -127,8 +182,8 @@ def test_what_the_loop_cannot_read_comes_before_live_input_and_the_plan_says_why
             "live input of run 1 (live)",
             "behind the history",
             (
-                "history of 'a' can be read beside live input only if all parts are read by positions, "
-                f"and {why}"
+                "history of 'a' can be read beside live input only if all parts are read by positions or in "
+                f"files, and {why}"
             ),
         )
     ]

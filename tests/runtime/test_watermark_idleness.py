@@ -178,7 +178,7 @@ class TwoSources:
             max_frame_records=100,
             handed=HandOver(),
             job_parameters={},
-            open_splits=dict.fromkeys(self.sources, (1,)),
+            open_splits={(source, 0): 1 for source in self.sources},
         )
         self.zero = programs[0]
         self.now_ms = 0

@@ -45,6 +45,7 @@ class SparkSource(Source):
 
     kind: ClassVar[str] = "dataframe"
     makes_records_anew: ClassVar[bool] = True
+    is_written_first: ClassVar[bool] = True
     dataframe: Any
 
     def __post_init__(self) -> None:

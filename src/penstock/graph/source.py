@@ -61,6 +61,9 @@ class Source(ABC):
     """What reads the source in a loop of epochs if it is not read by positions, in words. If there is
     nothing, a live run that reads the source is a query."""
 
+    is_written_first: ClassVar[bool] = False
+    """Whether a live run writes all of its rows to files before it reads the first of them."""
+
     read_in_batch_by: ClassVar[str | None] = None
     """What reads the source in a batch run, in words, if there is a choice in a live run."""
 

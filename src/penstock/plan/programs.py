@@ -29,7 +29,7 @@ def programs_of(
     max_frame_records: int,
     handed: HandOver,
     job_parameters: dict[str, str],
-    open_splits: Mapping[int, Sequence[int]] | None = None,
+    open_splits: Mapping[tuple[int, int], int] | None = None,
 ) -> tuple[LevelProgram, ...]:
     """Return one program per level.
 
@@ -41,12 +41,12 @@ def programs_of(
         max_frame_records: Records per frame.
         handed: Hand-over of the previous run.
         job_parameters: Global job parameters.
-        open_splits: Source id to the number of splits with records left of each part in a live run, after
-            pinning. Of other sources it takes all splits.
+        open_splits: (source id, part) to the number of splits with records left in a live run, after pinning;
+            of files 1 if some are left, else 0. Of other parts it takes all splits.
     """
     parallelism = plan.options.parallelism if run.kind is RunKind.LIVE else tasks
     settings = _settings(plan, run, parallelism, max_frame_records, handed, job_parameters)
-    behind = {source for source, splits in (open_splits or {}).items() if _is_behind(splits)}
+    behind = _behind_history(run, open_splits or {})
     settings = replace(settings, backlog_sources=settings.backlog_sources - behind)
     region = with_folds(plan, run, region_of(plan, run))
     return tuple(
@@ -64,9 +64,14 @@ def programs_of(
     )
 
 
-def _is_behind(splits: Sequence[int]) -> bool:
-    """Return whether a source of several parts has nothing left of those before the last."""
-    return len(splits) > 1 and not any(splits[:-1])
+def _behind_history(run: RunPlan, open_splits: Mapping[tuple[int, int], int]) -> set[int]:
+    """Return the sources of which a run reads several parts, and nothing is left of those before the last."""
+    return {
+        reading.source
+        for reading in run.readings
+        if len(reading.parts) > 1
+        and not any(open_splits.get((reading.source, part), 1) for part in reading.parts[:-1])
+    }
 
 
 def _settings(

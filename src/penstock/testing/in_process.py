@@ -165,7 +165,7 @@ class _Job:
         )
 
     def _programs(
-        self, run: RunPlan, splits: Mapping[int, Sequence[int]]
+        self, run: RunPlan, splits: Mapping[tuple[int, int], int]
     ) -> tuple[LevelProgram, ...]:
         return programs_of(
             self._plan,
@@ -189,14 +189,16 @@ def _with_snapshots(plan: PhysicalPlan, scratch: Path) -> PhysicalPlan:
 
 def _splits_of_logs(
     plan: PhysicalPlan, run: RunPlan, pieces: Sequence[Piece]
-) -> dict[int, tuple[int, ...]]:
-    """Return source id to the number of splits of each part, of sources that look splits up."""
+) -> dict[tuple[int, int], int]:
+    """Return (source id, part) to the number of splits of each part, of sources that look splits up."""
     counts = Counter((piece.source_id, piece.part_number) for piece in pieces)
-    found = {}
+    found: dict[tuple[int, int], int] = {}
     for reading in run.readings:
         parts = [plan.source(reading.source).parts[part].as_split for part in reading.parts]
         if any(part is not None and part.is_log for part in parts):
-            found[reading.source] = tuple(counts[reading.source, part] for part in reading.parts)
+            found |= {
+                (reading.source, part): counts[reading.source, part] for part in reading.parts
+            }
     return found
 
 

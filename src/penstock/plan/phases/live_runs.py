@@ -3,13 +3,13 @@
 | sources | runs |
 |---|---|
 | one, of several parts | one per part: a run hands its state over to the next |
-| several, whose parts are read by positions | one: each source goes from part to part by itself |
-| several, and history of files, or a source that the loop cannot read | one per part, aligned at the end |
+| several, whose parts are read by positions or are files | one: each source goes from part to part by itself |
+| several, and history of a DataFrame, or a source that the loop cannot read | one per part, aligned at the end |
 
 In the second row history never holds back what is live: both are read in the same epochs, and each has its
 share of their records. A query of Spark reads all its streams to their heads in every micro-batch, so it
-cannot begin a part where another ends; and the loop does not go from files to another part yet. That is why
-the third row keeps one run per part.
+cannot begin a part where another ends; and a DataFrame is written to files before the first of its rows is
+read, which may take as long as to read all of it. That is why the third row keeps one run per part.
 """
 
 from __future__ import annotations
@@ -72,16 +72,16 @@ def _have_history_and_company(sources: list[SourcePlan]) -> bool:
 def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
     """Return why sources cannot be read from part to part in one run, None if they can.
 
-    The planner of epochs goes from part to part of sources that are read by positions. Files have some too,
-    so live files may be beside them.
+    The planner of epochs goes from part to part of sources that have positions; files have some too.
     """
     if plan.options.live_engine is LiveEngine.QUERY:
         return f"{LIVE_ENGINE.key} is {LiveEngine.QUERY.value}"
     for source in sources:
         for part in source.parts:
-            reader = part.read_in_epochs_by
-            if part.as_split is None and (reader is None or len(source.parts) > 1):
-                return f"source {source.name!r} is read by {reader or part.streamed_by}"
+            if part.as_split is None and part.read_in_epochs_by is None:
+                return f"source {source.name!r} is read by {part.streamed_by}"
+            if part.is_written_first and len(source.parts) > 1:
+                return f"history of source {source.name!r} is a DataFrame, which is written to files first"
     return None
 
 
@@ -101,7 +101,7 @@ def _side_by_side(plan: PhysicalPlan, first: int, left: list[SourcePlan], reason
             "in the epochs of the live input",
             f"history of {_names(_with_history(left))} and live input meet, so neither waits for the "
             f"other: history has {share} of the records of an epoch while it lasts "
-            f"({BACKLOG_SHARE.key}); {_what_makes_it_batch(plan, left)}",
+            f"({BACKLOG_SHARE.key}){_in_files(left)}; {_what_makes_it_batch(plan, left)}",
         ),
     ]
 
@@ -116,7 +116,7 @@ def _one_after_another(first: int, left: list[SourcePlan], reason: str, obstacle
             f"live input of {last}",
             "behind the history",
             f"history of {_names(_with_history(left))} can be read beside live input only if all "
-            f"parts are read by positions, and {obstacle}",
+            f"parts are read by positions or in files, and {obstacle}",
         ),
     ]
 
@@ -150,6 +150,14 @@ def _one_per_part(first: int, left: list[SourcePlan], reason: str) -> Runs:
         runs.append(run)
         decisions.append(Decision(f"run {run.index} ({run.name})", "live", reason))
     return runs, decisions
+
+
+def _in_files(left: list[SourcePlan]) -> str:
+    """Return what is added if history is in files, which are not divided."""
+    in_files = [
+        source for source in left if any(part.as_split is None for part in source.parts[:-1])
+    ]
+    return f", of {_names(in_files)} in whole files, at least one" if in_files else ""
 
 
 def _what_makes_it_batch(plan: PhysicalPlan, left: list[SourcePlan]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from penstock.graph.endpoints import Source
 from penstock.plan.hand_over import HandOver
@@ -18,7 +18,7 @@ def watermark_groups(
     run: RunPlan,
     channel: ChannelSpec,
     parallelism: int,
-    open_splits: Mapping[int, Sequence[int]] | None,
+    open_splits: Mapping[tuple[int, int], int] | None,
 ) -> tuple[WatermarkGroup, ...]:
     """Return the groups a channel waits for: its sources, or the subtasks of its level.
 
@@ -39,11 +39,10 @@ def watermark_groups(
     for source_id in channel.sources:
         splits = [(0, False)]
         if run.kind is RunKind.LIVE and source_id in parts:
-            read = [plan.source(source_id).parts[part] for part in parts[source_id]]
-            opened = (open_splits or {}).get(source_id)
             splits = [
-                (_splits(plan, part) if opened is None else opened[number], _may_grow(part))
-                for number, part in enumerate(read)
+                (_splits(plan, part, (open_splits or {}).get((source_id, number))), _may_grow(part))
+                for number in parts[source_id]
+                for part in [plan.source(source_id).parts[number]]
             ]
         idle_ms = _idle_ms(plan, source_id, channel.id)
         (count, may_grow), *later = splits
@@ -55,10 +54,18 @@ def _may_grow(part: Source) -> bool:
     return part.as_split is not None and part.as_split.is_log and not part.is_bounded
 
 
-def _splits(plan: PhysicalPlan, part: Source) -> int:
-    """Return the number of splits of a part that is not pinned; 0 if it is not fixed."""
+def _splits(plan: PhysicalPlan, part: Source, opened: int | None) -> int:
+    """Return the number of splits of a part; 0 if it is not fixed.
+
+    Args:
+        plan: The job.
+        part: The part.
+        opened: The number of its splits with records left; None if it is not pinned.
+    """
     if part.as_split is None:
         return 0
+    if opened is not None:
+        return opened
     return len(part.as_split.exact_start(plan.options.parallelism).ranges)
 
 

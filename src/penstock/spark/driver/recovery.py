@@ -98,6 +98,7 @@ def match_savepoint(
             if SNAPSHOT in record.position
         },
         switches=switches,
+        parts={source: each.part for source, each in records.items() if each.part is not None},
     )
 
 

@@ -33,6 +33,7 @@ class Restored:
         names: (source id, part) to the ids of the splits, of sources that name them.
         snapshots: Source id to the record of a snapshot that is not read to its end.
         switches: (source id, part) to the switch at which the source of the part is made.
+        parts: Source id to the part in which it goes on; earlier versions recorded none.
     """
 
     savepoint: str
@@ -47,9 +48,12 @@ class Restored:
     names: dict[tuple[int, int], Names] = field(default_factory=dict)
     snapshots: dict[int, dict[str, Any]] = field(default_factory=dict)
     switches: dict[tuple[int, int], SourceSwitch] = field(default_factory=dict)
+    parts: dict[int, int] = field(default_factory=dict)
 
     def has_passed(self, source: int, part: int) -> bool:
         """Return whether a source goes on in a later part, so that nothing is left of this one."""
+        if source in self.parts:
+            return self.parts[source] > part
         return any(of == source and at > part for of, at in self.splits)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,6 +78,7 @@ class Restored:
                 else {}
             ),
             **({"switches": switches} if switches else {}),
+            "parts": [[*each] for each in self.parts.items()],
         }
 
     def _begins(self) -> dict[str, Any]:
@@ -110,4 +115,5 @@ class Restored:
                 (source, part): SourceSwitch.from_json(switch)
                 for source, part, switch in recorded.get("switches", ())
             },
+            parts=dict(recorded.get("parts", ())),
         )

@@ -13,6 +13,7 @@ from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
+from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
 from penstock.metrics.listener import JobEvents, MetricsReported
@@ -239,9 +240,7 @@ class JobContext:
                     left, named = restored.left.get(key), restored.names.get(key)
                     made = PinnedPart(restored.splits.get(key), left, named)
                 elif restored is not None and goes_on and restored.has_passed(*key):
-                    part_read = source.parts[part].as_split
-                    is_log = part_read is not None and part_read.is_log
-                    made = PinnedPart([], names=() if is_log else None)
+                    made = _passed(source.parts[part], restored.read.get(key))
                 else:
                     parallelism = self.plan.options.parallelism
                     pinning = Pinning(self.session, parallelism, source.origin, self.patiently)
@@ -292,6 +291,14 @@ class JobContext:
         if later is not None and later.decided is None:
             made = later.made(switch)
             self.plan = self.plan.with_parts(lambda part: made if part is later else part)
+
+
+def _passed(part: Source, read: PinnedFiles | None) -> PinnedPart:
+    """Return the input of a part of which nothing is left, with the columns that its files had."""
+    positioned = part.as_split
+    if positioned is None:
+        return PinnedPart(files=PinnedFiles({}, "" if read is None else read.schema))
+    return PinnedPart([], names=() if positioned.is_log else None)
 
 
 def _check_shippable(plan: PhysicalPlan) -> None:

@@ -264,6 +264,9 @@ def source_records(
         part = reached.get(source.id, source.part)
         kind = source.kind if part is None else source.later.get(part, source.kind)
         read = {part: files for (owner, part), files in earlier.items() if owner == source.id}
+        if part is not None and source.part is not None:
+            for passed in [each for each in (source.part, *source.later) if each < part]:
+                _add(read, passed, pinned.files.get((source.id, passed)))
         position: dict[str, Any] = {}
         if part is not None and kind is not None:
             reading = StreamReading(
@@ -278,8 +281,7 @@ def source_records(
             )
             position, now = row_named(kind).position(reading)
             if now:
-                before = read.get(part, PinnedFiles({}, ""))
-                read[part] = PinnedFiles(before.files | now, before.schema)
+                _add(read, part, PinnedFiles(now, ""))
             position = position | _behind(source, part, pinned, run_directory.parent)
         switches = {
             str(at): switch.to_json()
@@ -322,3 +324,10 @@ def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: Path) -
         files = str(directory / "snapshots" / str(source.id))
         found[SNAPSHOT] = {"directory": files, **recorded}
     return found
+
+
+def _add(read: dict[int, PinnedFiles], part: int, more: PinnedFiles | None) -> None:
+    """Add to the files that were read of a part."""
+    if more is not None:
+        before = read.get(part, PinnedFiles({}, ""))
+        read[part] = PinnedFiles(before.files | more.files, before.schema or more.schema)

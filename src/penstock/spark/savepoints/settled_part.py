@@ -21,7 +21,7 @@ from penstock.runtime.time.watermarks import ChannelWatermarks
 from penstock.spark.driver.restored import Restored
 from penstock.spark.inspect.checkpoint_state import reading, state_rows
 from penstock.spark.job.observed_job import RESTORED, ObservedJob
-from penstock.spark.job.run_outline import RunOutline, source_records
+from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_records
 from penstock.spark.savepoints.settled_run import START, settled_run
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
@@ -98,15 +98,10 @@ def _read_before(job: ObservedJob, run: int) -> dict[tuple[int, int], PinnedFile
 def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Report:
     """Return watermarks and memory of every subtask, from the heads of their logs."""
     report = Report()
-    growing = pinned.growing()
     senders = {
-        source: WatermarkGroup(
-            source,
-            splits[0],
-            may_grow=growing[source][0],
-            later=tuple(zip(splits[1:], growing[source][1:], strict=True)),
-        )
-        for source, splits in pinned.open_splits().items()
+        source.id: _sender(source, source.part, pinned)
+        for source in outline.sources
+        if source.part is not None
     }
     for head in heads:
         if not head.meta:
@@ -118,6 +113,16 @@ def _report(heads: Iterable[Head], outline: RunOutline, pinned: Pinned) -> Repor
         }
         report.merge(Report(watermarks=marks, memory=memory))
     return report
+
+
+def _sender(source: SourceOutline, first: int, pinned: Pinned) -> WatermarkGroup:
+    """Return the group of a source: of each part that the run reads the splits; files have no fixed number."""
+    opened = pinned.open_splits()
+    (splits, grows), *later = [
+        (opened[key] if key in pinned.splits else 0, pinned.grows(key))
+        for key in [(source.id, part) for part in (first, *source.later)]
+    ]
+    return WatermarkGroup(source.id, splits, may_grow=grows, later=tuple(later))
 
 
 def _by_group(

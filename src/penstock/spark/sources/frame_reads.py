@@ -15,7 +15,7 @@ from penstock.connectors.column_positions import by_position
 from penstock.connectors.spark_source import SparkSource
 from penstock.spark.sources.file_paths import escaped, load_path, uri_of
 from penstock.spark.sources.file_reads import stream_options
-from penstock.spark.sources.listing.file_readings import FileReading, PinnedReading
+from penstock.spark.sources.listing.file_readings import FileReading
 from penstock.spark.sources.listing.local_listing import list_local
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, Position, ResumedPart, StreamReading
@@ -73,7 +73,7 @@ def written_reading(context: LoopContext, part: SparkSource) -> FileReading:
     target = context.directory / f"dataframe-{context.source}"
     _write(context.session, target, part.dataframe, is_read=context.is_read)
     files = _files(target)
-    return PinnedReading(context.source, context.caps, files, ends=context.ends, order=list(files))
+    return context.pinned_reading(files, list(files))
 
 
 def written_schema(

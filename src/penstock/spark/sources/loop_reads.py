@@ -28,7 +28,7 @@ from penstock.spark.sources.file_paths import (
 from penstock.spark.sources.file_reads import row_schema
 from penstock.spark.sources.listing.file_listing import list_files, listed_now
 from penstock.spark.sources.listing.file_log import FileLog
-from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, PinnedReading
+from penstock.spark.sources.listing.file_readings import FileReading, ListedReading, Lister
 from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.read_context import ReadContext
@@ -45,24 +45,27 @@ _SCHEMA = "schema.json"
 def pinned_reading(context: LoopContext, part: FileSource) -> FileReading:
     """Begin to read the pinned files."""
     del part
-    files = context.pinned.files[context.source, context.part].files
-    return PinnedReading(context.source, context.caps, files, ends=context.ends)
+    return context.pinned_reading(context.pinned.files[context.source, context.part].files)
 
 
 def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
-    """Begin to read the files of a path as they appear, but those that were read before the run."""
+    """Begin to read the files of a path as they appear, but those of earlier parts and runs."""
     log = FileLog(file_log_directory(context.directory, context.source), context.fence)
-    for (source, _), read in context.earlier.items():
-        if source == context.source:
-            log.known.add(read.files)
+    for known in (context.earlier, context.pinned.files):
+        for (source, _), read in known.items():
+            if source == context.source:
+                log.known.add(read.files)
     is_local = local_path(part.path) is not None
     return ListedReading(
         context.source,
         context.caps,
         log,
-        partial(list_files, context.session, part),
-        partial(listed_now, context.session),
-        _LOCAL_PAUSE_SECONDS if is_local else _REMOTE_PAUSE_SECONDS,
+        Lister(
+            partial(list_files, context.session, part),
+            partial(listed_now, context.session),
+            _LOCAL_PAUSE_SECONDS if is_local else _REMOTE_PAUSE_SECONDS,
+        ),
+        part=context.part,
     )
 
 

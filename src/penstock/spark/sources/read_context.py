@@ -61,21 +61,16 @@ class Pinned:
             },
         )
 
-    def growing(self) -> dict[int, tuple[bool, ...]]:
-        """Return source id to whether splits are added to each part, in order: it has ids and no ends."""
-        found: dict[int, tuple[bool, ...]] = {}
-        for key, splits in self.splits.items():
-            grows = key in self.names and any(end is None for _, end in splits)
-            found[key[0]] = (*found.get(key[0], ()), grows)
-        return found
+    def grows(self, key: tuple[int, int]) -> bool:
+        """Return whether splits are added to a part, given source id and index: it has ids and no ends."""
+        return key in self.names and any(end is None for _, end in self.splits[key])
 
-    def open_splits(self) -> dict[int, tuple[int, ...]]:
-        """Return source id to the number of splits with records left of each part, in order."""
-        found: dict[int, tuple[int, ...]] = {}
-        for (source, _), splits in self.splits.items():
-            opened = sum(start != end for start, end in splits)
-            found[source] = (*found.get(source, ()), opened)
-        return found
+    def open_splits(self) -> dict[tuple[int, int], int]:
+        """Return (source id, part) to the number of splits with records left; of files 1 if some are left."""
+        opened = {key: int(bool(pinned.files)) for key, pinned in self.files.items()}
+        return opened | {
+            key: sum(start != end for start, end in splits) for key, splits in self.splits.items()
+        }
 
 
 def _at_once(call: Callable[[], Any]) -> Any:

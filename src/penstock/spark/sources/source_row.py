@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import CallSite
 from penstock.spark.sources.listing.file_log import logged_files
-from penstock.spark.sources.listing.file_readings import FileCaps, FileReading
+from penstock.spark.sources.listing.file_readings import FileCaps, FileReading, PinnedReading
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
 from penstock.spark.sources.stream_positions import files_read
@@ -214,6 +214,7 @@ class LoopContext:
         fence: Called before a commit; raises if another driver has taken over.
         caps: How many files an epoch takes.
         ends: Whether the source ends with this run.
+        is_history: Whether further parts follow.
     """
 
     session: SparkSession
@@ -226,6 +227,21 @@ class LoopContext:
     fence: Callable[[], None]
     caps: FileCaps
     ends: bool
+    is_history: bool
+
+    def pinned_reading(
+        self, files: Mapping[str, tuple[int, int]], order: list[str] | None = None
+    ) -> PinnedReading:
+        """Return the reading of files that are known; see `PinnedReading`."""
+        return PinnedReading(
+            self.source,
+            self.caps,
+            files,
+            ends=self.ends,
+            part=self.part,
+            is_history=self.is_history,
+            order=order,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,18 @@ class Readable:
     names: tuple[str, ...] | None = None
 
 
+class PartNow(Protocol):
+    """The part of a source that is read now, by positions or files."""
+
+    @property
+    def source(self) -> int:
+        """Id of the source."""
+
+    @property
+    def is_history(self) -> bool:
+        """Whether further parts follow."""
+
+
 class Tail(Protocol):
     """What the driver knows of a source whose splits and heads it looks up, and whose positions have holes."""
 
@@ -202,21 +214,16 @@ class Budgets:
     history_share: float = 0.5
     _allowance: dict[int, float] = field(default_factory=dict)
 
-    def shares(
-        self, readings: Sequence[SplitReading], *, beside_files: bool = False
-    ) -> dict[int, int]:
+    def shares(self, readings: Sequence[PartNow]) -> dict[int, int]:
         """Return source id to the most records beside each other; empty unless history is beside live input.
 
         Args:
             readings: What the sources read now, without those that have ended.
-            beside_files: Whether live files are read too.
         """
         history = [each for each in readings if each.is_history]
         live = [each for each in readings if not each.is_history]
-        if not history or not (live or beside_files):
+        if not history or not live:
             return {}
-        if not live:
-            return {each.source: self.max_records for each in history}
         all_records = len(readings) * self.max_records
         of_history = round(all_records * self.history_share)
         return {

@@ -17,7 +17,7 @@ from penstock.spark.driver.sink_stage import StagedEpoch
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal
-from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
+from penstock.spark.live.epochs.epoch_positions import PlannedEpoch
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_tasks import EpochMessage, has_lost_output
 from penstock.spark.live.files.epoch_files import EpochFiles

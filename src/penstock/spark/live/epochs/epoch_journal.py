@@ -20,7 +20,7 @@ from typing import Any
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
-from penstock.spark.live.epochs.epoch_planner import EpochPositions
+from penstock.spark.live.epochs.epoch_positions import EpochPositions
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.log_merge import Merge

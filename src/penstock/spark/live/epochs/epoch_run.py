@@ -37,12 +37,8 @@ from penstock.spark.live.epochs.epoch_attempts import EpochAttempts
 from penstock.spark.live.epochs.epoch_job import EpochJob
 from penstock.spark.live.epochs.epoch_journal import EpochJournal, RecordedEpoch
 from penstock.spark.live.epochs.epoch_pace import EpochPace
-from penstock.spark.live.epochs.epoch_planner import (
-    HANDOVER,
-    EpochPlanner,
-    EpochPositions,
-    PlannedEpoch,
-)
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_positions import HANDOVER, EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.epoch_savepoints import EpochSavepoints
 from penstock.spark.live.epochs.epoch_stages import EpochStages
 from penstock.spark.live.epochs.epoch_work import EpochWork
@@ -169,7 +165,8 @@ class EpochRun:
                     continue
                 pace.begin()
                 positions = self._epoch(attempts, planned, positions, left)
-                planner.note_recorded(positions)
+                with self._writing():
+                    planner.note_recorded(positions)
                 if positions is planned.after:
                     planner.note_read(self._source_records)
                     files.note_read(self._source_records)
@@ -317,9 +314,7 @@ class EpochRun:
     def _note(self, positions: EpochPositions) -> None:
         """Note how far the run has read, for logs and for the checkpoint interval."""
         self._confirmed.note(self._planner.by_name(positions))
-        read = {each.source for each in self._planner.files}
-        in_files = bool(read & self._job.plan.backlog_sources(self._run))
-        self._interval.has_parts_left = in_files or self._planner.is_in_backlog(positions)
+        self._interval.has_parts_left = self._planner.is_in_backlog(positions)
 
     def _timer_in_seconds(self) -> float | None:
         """Return the time until a processing-time timer of a subtask is due; None if there is none."""

@@ -15,7 +15,7 @@ from penstock.program.routing import live_routes
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.live.epochs.early_sinks import EarlySinks, early_channels
 from penstock.spark.live.epochs.epoch_job import Stage, Stages
-from penstock.spark.live.epochs.epoch_planner import PlannedEpoch
+from penstock.spark.live.epochs.epoch_positions import PlannedEpoch
 from penstock.spark.live.epochs.epoch_tasks import EndTask, LevelTask, StageInput, StartTask
 from penstock.spark.live.epochs.file_tasks import AtPartition, FilesTask
 from penstock.spark.live.epochs.log_frames import view_frame

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.spark.live.epochs.epoch_planner import EpochPlanner, EpochPositions, PlannedEpoch
+from penstock.spark.live.epochs.epoch_planner import EpochPlanner
+from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import cast
 
 from penstock.graph.log_source import LogSource
@@ -14,9 +13,13 @@ from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.split_advance import SplitReading
 
 
-def _history(plan: PhysicalPlan, source: int) -> Sequence[int]:
-    """Return the parts of a source that are backlog: all but the last, unless it is the only one."""
-    return range(max(len(plan.source(source).parts) - 1, 1))
+def history_read(plan: PhysicalPlan, run: RunPlan) -> frozenset[tuple[int, int]]:
+    """Return (source id, part) of what a run reads of backlog: all parts but the last, unless it is the only one."""
+    return frozenset(
+        (source, part)
+        for source in plan.backlog_sources(run)
+        for part in range(max(len(plan.source(source).parts) - 1, 1))
+    )
 
 
 def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[SplitReading, ...]:
@@ -29,9 +32,8 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
     """
     ending = {reading.source for reading in run.readings if reading.ends}
     readings = []
-    backlog = plan.backlog_sources(run)
+    history = history_read(plan, run)
     for (source, part), splits in pinned.splits.items():
-        history = _history(plan, source) if source in backlog else ()
         described = plan.source(source).parts[part].as_split
         assert described is not None, "it has splits"
         names = pinned.names.get((source, part))
@@ -51,7 +53,7 @@ def split_readings(plan: PhysicalPlan, run: RunPlan, pinned: Pinned) -> tuple[Sp
                 names,
                 tail,
                 part,
-                part in history,
+                (source, part) in history,
             )
         )
     return tuple(readings)

@@ -39,6 +39,9 @@ from penstock.spark.worker.payload import Payload
 Facts = tuple[int, int]
 """Size, and modification time in milliseconds."""
 
+Part = tuple[int, int]
+"""Source id, and index of the part."""
+
 _FIRST_BATCH_RECORDS = 1_000
 _LEAST_BATCH_RECORDS = 64
 _MOST_BATCH_RECORDS = 10_000
@@ -48,10 +51,9 @@ _BATCH_BYTES = 2 << 20
 
 @dataclass(slots=True)
 class _Source:
-    """One source whose rows are in files.
+    """One part of a source whose rows are in files.
 
     Attributes:
-        part: Index of its part.
         described: The part.
         reading: How it is read.
         how: Its row in the table of sources.
@@ -60,7 +62,6 @@ class _Source:
         stage: Wrapped function of stage 0; None before.
     """
 
-    part: int
     described: Source
     reading: FileReading
     how: FilesInLoop
@@ -90,21 +91,21 @@ class EpochFiles:
         self._reads = reads
         self._stages = stages
         self._spark = spark
-        parts = {source: (part, described) for source, part, described in reads.parts()}
-        self._sources: dict[int, _Source] = {}
+        parts = {(source, part): described for source, part, described in reads.parts()}
+        self._sources: dict[Part, _Source] = {}
         for reading in readings:
-            part, described = parts[reading.source]
-            how = row_of(described).in_loop
+            key = reading.source, reading.part
+            how = row_of(parts[key]).in_loop
             assert how is not None, "the engine was chosen for it"
-            self._sources[reading.source] = _Source(part, described, reading, how)
+            self._sources[key] = _Source(parts[key], reading, how)
         self._read: dict[str, Facts] = {}
-        self._bytes: dict[int, int] = {}
+        self._bytes: dict[Part, int] = {}
 
-    def rows(self, planned: Mapping[int, tuple[int, int]]) -> list[FileRows]:
+    def rows(self, planned: Mapping[Part, tuple[int, int]]) -> list[FileRows]:
         """Return the rows of the files of an epoch, after checking the files.
 
         Args:
-            planned: Source id to the first position, and that behind the last.
+            planned: Source id and part to the first position, and that behind the last.
 
         Raises:
             SourceError: A file is missing, has changed, or has columns that would be lost.
@@ -126,13 +127,17 @@ class EpochFiles:
                 raise changed_file(uri, "while it was read", before, after)
 
     def note_read(self, records: Mapping[int, int]) -> None:
-        """Note how many records the sources had in the epoch whose files `rows` got last."""
+        """Note how many records the sources had in the epoch whose files `rows` got last.
+
+        Args:
+            records: Source id to number of records.
+        """
         for key, size in self._bytes.items():
-            fitting = _BATCH_BYTES * records.get(key, 0) // max(size, 1)
+            fitting = _BATCH_BYTES * records.get(key[0], 0) // max(size, 1)
             most = max(_LEAST_BATCH_RECORDS, min(fitting, _MOST_BATCH_RECORDS))
             self._sources[key].batch_records = most
 
-    def _files(self, key: int, first: int, last: int) -> list[str]:
+    def _files(self, key: Part, first: int, last: int) -> list[str]:
         """Return the URIs of files, after comparing them with what was planned."""
         reading = self._sources[key].reading
         files = reading.files(first, last)
@@ -143,8 +148,8 @@ class EpochFiles:
         self._bytes[key] = sum(file.size for file in files)
         return [file.uri for file in files]
 
-    def _compared(self, key: int, file: PinnedFile, *, is_pinned_here: bool) -> Facts:
-        source = self._reads.plan.source(key)
+    def _compared(self, key: Part, file: PinnedFile, *, is_pinned_here: bool) -> Facts:
+        source = self._reads.plan.source(key[0])
         name = plain(file.uri)
         now = listed_now(self._reads.session, name)
         if now is None:
@@ -159,21 +164,21 @@ class EpochFiles:
             raise changed_file(file.uri, when, before, after)
         return after
 
-    def _rows(self, key: int, uris: list[str]) -> FileRows:
+    def _rows(self, key: Part, uris: list[str]) -> FileRows:
         source = self._sources[key]
         if source.schema is None:
             decide = source.how.schema
-            source.schema = decide(self._reads, key, source.part, source.described, uris)
+            source.schema = decide(self._reads, *key, source.described, uris)
             source.stage = self._spark.wrap(self._stage(key, source, uris))
         described = files_of(source.described)
         if described is not None and not described.is_bounded and check_of(described) is not None:
-            origin = self._reads.plan.source(key).origin
+            origin = self._reads.plan.source(key[0]).origin
             FileColumns(self._reads.session, described, source.schema, origin).check(uris)
         rows = partial(self._frame, key, source, uris)
         return FileRows(rows, source.stage, source.batch_records)
 
-    def _frame(self, key: int, source: _Source, uris: list[str]) -> DataFrame:
-        frame: DataFrame = by_position(in_tasks(self._reads, key, self._named(source, uris)))
+    def _frame(self, key: Part, source: _Source, uris: list[str]) -> DataFrame:
+        frame: DataFrame = by_position(in_tasks(self._reads, key[0], self._named(source, uris)))
         return frame
 
     def _named(self, source: _Source, uris: list[str]) -> DataFrame:
@@ -181,10 +186,10 @@ class EpochFiles:
         assert source.schema is not None, "it is decided before"
         return source.how.rows(self._reads, source.described, source.schema, uris)
 
-    def _stage(self, key: int, source: _Source, uris: list[str]) -> Stage:
+    def _stage(self, key: Part, source: _Source, uris: list[str]) -> Stage:
         named = self._named(source, uris)
         is_value = row_of(source.described).is_value(source.described)
         names = None if is_value else tuple(named.columns)
         payload = Payload.of(self._reads.program, self._reads.workers)
-        columns = ColumnsTask(payload, key, is_value, None, names, self._reads.attempt)
+        columns = ColumnsTask(payload, key[0], is_value, None, names, self._reads.attempt)
         return self._stages.file_stage(columns, arrow_schema_of(by_position(named)))

@@ -6,6 +6,7 @@ from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
+from penstock.spark.live.epochs.split_readings import history_read
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import LoopContext
@@ -13,7 +14,7 @@ from penstock.spark.sources.table import row_of
 
 
 def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileReading, ...]:
-    """Return the readings of all sources of a run whose rows are in files. They are not open.
+    """Return the readings of all parts of sources of a run whose rows are in files. They are not open.
 
     A batch DataFrame is written to files first.
 
@@ -25,9 +26,9 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
     usual = job.configuration.get(MAX_FILES_PER_BATCH)
     caps = FileCaps(usual, catch_up_factor(job.configuration, MAX_FILES_PER_BATCH))
     read_frames = frozenset[int]() if job.restored is None else job.restored.read_frames
+    history = history_read(job.plan, run)
     found = []
-    for reading in run.readings:
-        part = reading.parts[0]
+    for reading, part in ((each, part) for each in run.readings for part in each.parts):
         described = job.plan.source(reading.source).parts[part]
         how = row_of(described).in_loop
         if how is None:
@@ -43,6 +44,7 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
             fence=job.directory.fence,
             caps=caps,
             ends=reading.ends,
+            is_history=(reading.source, part) in history,
         )
         found.append(how.reading(context, described))
     return tuple(found)

@@ -6,16 +6,19 @@
 | `ListedReading` | those there now; more appear | that of the file log |
 
 Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
-more if many wait; it may be any number, because only the position is recorded.
+more if many wait; it may be any number, because only the position is recorded. Beside other sources it takes
+those that have about as many records as it may: the records per byte of earlier epochs tell, so the first
+one takes one file. A file is read as a whole, so one is the least.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import ClassVar
 
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
@@ -58,20 +61,38 @@ class FileReading(ABC):
     Attributes:
         source: Id of the source.
         ends: Whether the source ends with this run.
+        part: Index of the part of the source.
+        is_history: Whether further parts follow.
     """
 
-    def __init__(self, source: int, caps: FileCaps, *, ends: bool) -> None:
+    names: ClassVar[None] = None
+    """Files have no names that the source gives them."""
+
+    begin: ClassVar[tuple[int, ...]] = (0,)
+    """The position of the first file."""
+
+    def __init__(
+        self, source: int, caps: FileCaps, *, ends: bool, part: int = 0, is_history: bool = False
+    ) -> None:
         self.source = source
         self.ends = ends
+        self.part = part
+        self.is_history = is_history
         self._caps = caps
+        self._taken_bytes = 0
+        self._read_bytes = self._read_records = 0.0
 
     @abstractmethod
     def open(self, at: int) -> None:
         """Begin, or begin again, behind the files before a position."""
 
     @abstractmethod
-    def advance(self, at: int) -> int:
+    def advance(self, at: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch; from now on the files before it have theirs.
+
+        Args:
+            at: The position of the first.
+            most_records: How many records they have at most, about; None is no limit. One file is taken anyway.
 
         Raises:
             SourceError: The files cannot be listed.
@@ -104,6 +125,28 @@ class FileReading(ABC):
         """Learn that an epoch with the files before a position was recorded."""
         del position
 
+    def note_read(self, records: int) -> None:
+        """Note how many records the files had that `advance` took last."""
+        if self._taken_bytes:
+            self._read_records = self._read_records / 2 + records
+            self._read_bytes = self._read_bytes / 2 + self._taken_bytes
+            self._taken_bytes = 0
+
+    def _taken(self, sizes: Sequence[int], most_records: int | None) -> int:
+        """Return how many of the next files, in order, the next epoch takes."""
+        taken = self._fitting(sizes, most_records)
+        self._taken_bytes = sum(sizes[:taken])
+        return taken
+
+    def _fitting(self, sizes: Sequence[int], most_records: int | None) -> int:
+        """Return how many of some files, in order, an epoch takes."""
+        fitting = self._caps.fitting(sizes)
+        if most_records is None or not fitting:
+            return fitting
+        most_bytes = most_records * self._read_bytes / max(self._read_records, 1.0)
+        within = sum(total <= most_bytes for total in accumulate(sizes[:fitting]))
+        return max(within, 1)
+
 
 class PinnedReading(FileReading):
     """Reads files that are known at the start."""
@@ -115,6 +158,8 @@ class PinnedReading(FileReading):
         files: Mapping[str, tuple[int, int]],
         *,
         ends: bool,
+        part: int = 0,
+        is_history: bool = False,
         order: list[str] | None = None,
     ) -> None:
         """Put the files in order.
@@ -124,9 +169,11 @@ class PinnedReading(FileReading):
             caps: How many files an epoch takes.
             files: URI to size and modification time in milliseconds.
             ends: Whether the source ends with this run.
+            part: Index of the part of the source.
+            is_history: Whether further parts follow.
             order: The URIs in the order of reading; None is by modification time.
         """
-        super().__init__(source, caps, ends=ends)
+        super().__init__(source, caps, ends=ends, part=part, is_history=is_history)
         self._facts = files
         self._order = reading_order(files) if order is None else order
 
@@ -134,10 +181,11 @@ class PinnedReading(FileReading):
         """Do nothing."""
         del at
 
-    def advance(self, at: int) -> int:
+    def advance(self, at: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch."""
         most = self._caps.of(len(self._order) - at)
-        return at + self._caps.fitting(self._facts[uri][0] for uri in self._order[at : at + most])
+        sizes = [self._facts[uri][0] for uri in self._order[at : at + most]]
+        return at + self._taken(sizes, most_records)
 
     def files(self, first: int, last: int) -> list[PinnedFile]:
         """Return the files of positions `[first, last)`."""
@@ -161,6 +209,21 @@ def reading_order(files: Mapping[str, tuple[int, int]]) -> list[str]:
     return sorted(files, key=lambda uri: (files[uri][1], plain(uri)))
 
 
+@dataclass(frozen=True, slots=True)
+class Lister:
+    """How the files of a directory are found.
+
+    Attributes:
+        listed: Returns the files there are, those whose names it gets True for.
+        listed_now: Returns a file as it is now, given its name; None if there is none.
+        least_pause_seconds: Least time between two listings.
+    """
+
+    listed: Callable[[Callable[[str], bool]], list[Listed]]
+    listed_now: Callable[[str], Listed | None]
+    least_pause_seconds: float
+
+
 class ListedReading(FileReading):
     """Reads the files that a directory has and gets.
 
@@ -172,10 +235,10 @@ class ListedReading(FileReading):
         source: int,
         caps: FileCaps,
         log: FileLog,
-        listed: Callable[[Callable[[str], bool]], list[Listed]],
-        listed_now: Callable[[str], Listed | None],
-        least_pause_seconds: float,
+        lister: Lister,
         now_seconds: Callable[[], float] = time.monotonic,
+        *,
+        part: int = 0,
     ) -> None:
         """Begin without a listing.
 
@@ -183,16 +246,13 @@ class ListedReading(FileReading):
             source: Id of the source.
             caps: How many files an epoch takes.
             log: Its file log; `known` has the files that were read before the run.
-            listed: Returns the files there are, those whose names it gets True for.
-            listed_now: Returns a file as it is now, given its name; None if there is none.
-            least_pause_seconds: Least time between two listings.
+            lister: Finds the files.
             now_seconds: A monotonic clock.
+            part: Index of the part of the source, which is the last one.
         """
-        super().__init__(source, caps, ends=False)
+        super().__init__(source, caps, ends=False, part=part)
         self._log = log
-        self._listed = listed
-        self._listed_now = listed_now
-        self._least_pause_seconds = least_pause_seconds
+        self._lister = lister
         self._now_seconds = now_seconds
         self._next_look = now_seconds()
         self._waiting: list[Listed] = []  # the next one is the last
@@ -203,16 +263,16 @@ class ListedReading(FileReading):
         self._log.open(at)
         self._pinned_before = self._log.end
 
-    def advance(self, at: int) -> int:
+    def advance(self, at: int, most_records: int | None = None) -> int:
         """Return the position behind the files of the next epoch, after giving them positions."""
         if self._now_seconds() >= self._next_look:
             self._look()
         most = self._caps.of(self.files_left(at))
         missing = most - (self._log.end - at)
         if missing > 0 and self._waiting:
-            self._pin(missing)
+            self._pin(missing, most_records)
         files = self._log.files(at, min(self._log.end, at + most))
-        return at + self._caps.fitting(file.size for file in files)
+        return at + self._taken([file.size for file in files], most_records)
 
     def files(self, first: int, last: int) -> list[PinnedFile]:
         """Return the files of positions `[first, last)`."""
@@ -242,16 +302,20 @@ class ListedReading(FileReading):
     def _look(self) -> None:
         begun = self._now_seconds()
         known = self._log.known
-        self._waiting = sorted(self._listed(lambda name: not known.has(name)), reverse=True)
+        self._waiting = sorted(self._lister.listed(lambda name: not known.has(name)), reverse=True)
         now = self._now_seconds()
-        self._next_look = now + max(self._least_pause_seconds, _SHARE * (now - begun))
+        self._next_look = now + max(self._lister.least_pause_seconds, _SHARE * (now - begun))
 
-    def _pin(self, most: int) -> None:
+    def _pin(self, most: int, most_records: int | None) -> None:
         """Give positions to the next files that wait, as they are now."""
         first = [self._waiting.pop() for _ in range(min(most, len(self._waiting)))]
-        taken = self._caps.fitting(size for _, _, size in first)
+        taken = self._fitting([size for _, _, size in first], most_records)
         self._waiting += reversed(first[taken:])
-        there = [now for _, name, _ in first[:taken] if (now := self._listed_now(name)) is not None]
+        there = [
+            now
+            for _, name, _ in first[:taken]
+            if (now := self._lister.listed_now(name)) is not None
+        ]
         pinned = [PinnedFile(uri_of(name), size, time_ms) for time_ms, name, size in there]
         if pinned and not self._log.add(pinned):
             known = self._log.known
