@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from penstock.state.log.log_reader import epochs_in
+from tests.faults.meeting_job import MeetingJob
 from tests.faults.pipelines_job import PipelinesJob
 from tests.faults.visits_job import VisitsJob
 from tests.spark.jobs import enriched
@@ -79,6 +80,10 @@ FILES = [
     "epoch.record-linked:2",
     "live.committed:2",
 ]
+BESIDE_HISTORY = [
+    "epoch.record-written:3",  # in history: its files and clicks are read again
+    "epoch.record-linked:12",  # the source goes on with its next part, or has begun it; its sinks did not commit
+]
 QUERY = [
     "sink.manifest-written:2",  # in the live run: history is done
     "live.committed:2",
@@ -136,6 +141,17 @@ def test_a_kill_in_a_loop_over_files_loses_and_repeats_nothing(tmp_path: Path) -
     job = VisitsJob(tmp_path, epochs=6, reads_files=True)
     for place in FILES:
         job.drivers.is_killed_at(place)
+    job.drivers.succeeds()
+    job.assert_complete()
+
+
+def test_a_kill_in_history_in_files_beside_live_input_loses_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
+    job = MeetingJob(tmp_path)
+    for place in BESIDE_HISTORY:
+        job.drivers.is_killed_at(place)
+        job.assert_nothing_doubled()
     job.drivers.succeeds()
     job.assert_complete()
 

@@ -1,0 +1,58 @@
+"""The job in which history in files meets live input: orders and clicks in one count."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.faults.drivers import MIXED, Drivers
+from tests.spark.jobs import orders_in_files
+
+SETTINGS = {
+    "execution.live.max-records-per-batch": "200",
+    "execution.live.max-files-per-batch": "4",
+    "execution.live.catch-up-factor": "1",
+}
+
+
+@dataclass(slots=True)
+class MeetingJob:
+    """Input, output and drivers.
+
+    Attributes:
+        root: Directory of everything.
+    """
+
+    root: Path
+    drivers: Drivers = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the input."""
+        data = self.root / "data"
+        orders_in_files.write_input(data)
+        self.drivers = Drivers(
+            Path(orders_in_files.__file__),
+            (str(data), str(self.root / "out")),
+            self.root / "job",
+            self.root / "markers",
+            MIXED | SETTINGS,
+        )
+
+    def shown(self) -> orders_in_files.Counts:
+        """Return the rows that are visible."""
+        return Counter(
+            tuple(row.values())
+            for path in (self.root / "out" / "files").glob("*.parquet")
+            for row in pq.read_table(path).to_pylist()
+        )
+
+    def assert_nothing_doubled(self) -> None:
+        """Check that what is visible is part of a replay, nothing twice."""
+        assert self.shown() <= orders_in_files.expected()
+
+    def assert_complete(self) -> None:
+        """Check that what is visible is a replay of the input."""
+        assert self.shown() == orders_in_files.expected()
