@@ -119,7 +119,14 @@ def test_text_sources(tmp_path: Path) -> None:
     watching = builder.monitor_continuously(Duration.of_seconds(1)).build()
     assert watching.describe().endswith(" as they appear")
     assert not watching.is_bounded
+    assert watching.discovery_seconds == 1.0
     assert watching.get_produced_type() == Types.STRING()
+
+
+@pytest.mark.parametrize("interval", [1, -1.5, "1 s", Duration.of_millis(-1)])
+def test_an_interval_that_is_none_is_refused(interval: Any) -> None:
+    with pytest.raises(ArgumentError, match="discovery interval"):
+        FileSource.text("/in").monitor_continuously(interval)
 
 
 def test_several_paths_are_one_glob() -> None:

@@ -7,11 +7,14 @@ import json
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from penstock.connectors.files.file_source import FileSource
 from penstock.errors import StateError
 from penstock.spark.sources.file_paths import plain, uri_of
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile, logged_files
@@ -23,6 +26,8 @@ from penstock.spark.sources.listing.file_readings import (
 )
 from penstock.spark.sources.listing.known_files import KnownFiles
 from penstock.spark.sources.listing.local_listing import Listed
+from penstock.spark.sources.loop_reads import listed_reading
+from penstock.spark.sources.read_context import Pinned
 
 MANY = 20_000
 
@@ -204,6 +209,29 @@ class Directory:
             Lister(self.listed, self.files.get, 1.0),
             lambda: self.now,
         )
+
+
+@pytest.mark.parametrize(("interval", "pause"), [(None, 0.02), (0.005, 0.02), (30.0, 30.0)])
+def test_a_directory_is_listed_again_after_the_interval_of_the_program(
+    tmp_path: Path, interval: float | None, pause: float
+) -> None:
+    source = FileSource(str(tmp_path), "text", continuous=True, discovery_seconds=interval)
+    context: Any = SimpleNamespace(
+        source=1,
+        part=0,
+        directory=tmp_path,
+        fence=may_put,
+        earlier={},
+        pinned=Pinned(),
+        session=None,
+        caps=FileCaps(2),
+    )
+    reading = listed_reading(context, source)
+    reading.open(0)
+    assert reading.advance(0) == 0
+    waits = reading.seconds_to_look(0)
+    assert waits is not None
+    assert pause / 2 < waits <= pause + 1  # or longer, if the listing took its time
 
 
 def names(reading: ListedReading, first: int, last: int) -> list[str]:

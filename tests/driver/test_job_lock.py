@@ -26,6 +26,7 @@ from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError
 from penstock.spark.job import job_lock
 from penstock.spark.job.job_lock import LOCK, JobLock, is_locked
 from penstock.spark.session.process_identity import ProcessIdentity
+from penstock.wire import fence
 from penstock.wire.atomic_file import read_verified, write_verified
 from penstock.wire.fence import OWNER, Fence
 from tests.faults.processes import wait_for
@@ -200,6 +201,63 @@ def test_the_same_epoch_from_hosts_without_common_locks_is_told_apart(tmp_path: 
         other = Fence(tmp_path / OWNER, lock.fence.epoch, "another")
         with pytest.raises(JobFencedError):
             other()
+
+
+@contextmanager
+def counted_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """Yield the files that fences read."""
+    reads: list[Path] = []
+
+    def read(path: Path) -> Any:
+        reads.append(path)
+        return read_verified(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fence, "read_verified", read)
+        yield reads
+
+
+def test_the_owner_is_read_once_while_nobody_replaces_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing_lock(tmp_path) as lock, counted_reads(monkeypatch) as reads:
+        for _ in range(3):
+            lock.fence()
+        assert len(reads) == 3, "it is young: another one could look like it"
+        monkeypatch.setattr(fence, "_YOUNG_SECONDS", -1.0)
+        for _ in range(3):
+            lock.fence()
+        assert len(reads) == 4
+        (tmp_path / LOCK).unlink()
+        with closing_lock(tmp_path) as other:
+            for _ in range(2):
+                with pytest.raises(JobFencedError):
+                    lock.fence()
+            other.fence()
+        (tmp_path / OWNER).write_text("{}")
+        with pytest.raises(JobDirectoryError):
+            lock.fence()
+
+
+@pytest.mark.parametrize("what", ["written in place", "touched", "restored"])
+def test_an_owner_that_changes_in_any_way_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(fence, "_YOUNG_SECONDS", -1.0)
+    with closing_lock(tmp_path) as lock, counted_reads(monkeypatch) as reads:
+        lock.fence()
+        path = tmp_path / OWNER
+        before, content = path.stat(), path.read_bytes()
+        if what == "restored":
+            shutil.copy2(path, tmp_path / "copy")
+            (tmp_path / "copy").replace(path)
+        elif what == "written in place":
+            path.write_bytes(content)
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        else:
+            os.utime(path)
+        lock.fence()
+        assert len(reads) == 2
 
 
 def test_a_fence_travels_as_text(tmp_path: Path) -> None:

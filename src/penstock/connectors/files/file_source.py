@@ -70,22 +70,20 @@ class FileSourceBuilder:
         self._format = stream_format
         self._path = _one_path(paths)
         self._continuous = False
+        self._discovery_interval: Duration | None = None
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Also read files that appear later. The engine decides when they are listed.
+        """Also read files that appear later.
 
         Args:
-            discovery_interval: Has no effect.
+            discovery_interval: Least time between two listings; see `FileSource.monitor_continuously`.
 
         Raises:
-            ArgumentError: It is no `Duration`.
+            ArgumentError: It is no `Duration`, or a negative one.
         """
-        if not isinstance(discovery_interval, Duration):
-            raise ArgumentError.here(
-                f"the discovery interval is {discovery_interval!r}",
-                hint="Pass a Duration, for example Duration.of_seconds(5).",
-            )
+        _seconds_of(discovery_interval)
         self._continuous = True
+        self._discovery_interval = discovery_interval
         return self
 
     def process_static_file_set(self) -> FileSourceBuilder:
@@ -113,10 +111,9 @@ class FileSourceBuilder:
 
     def build(self) -> FileSource:
         """Return the source."""
-        made = self._format
-        return FileSource(
-            self._path, made.format, made.type_info, dict(made.options), self._continuous
-        )
+        form = self._format
+        made = FileSource(self._path, form.format, form.type_info, dict(form.options))
+        return made.monitor_continuously(self._discovery_interval) if self._continuous else made
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +174,7 @@ class FileSource(Source):
             exist.
         options: Options of Spark's reader.
         continuous: Whether to watch for new files.
+        discovery_seconds: Least time between two listings while it watches; None lets the engine decide.
 
     Example:
         >>> FileSource.csv("/data/orders").describe()
@@ -193,6 +191,7 @@ class FileSource(Source):
     type_info: RowTypeInfo | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     continuous: bool = False
+    discovery_seconds: float | None = None
 
     def __post_init__(self) -> None:
         """Check the arguments and resolve a relative path.
@@ -312,14 +311,24 @@ class FileSource(Source):
         """
         return FileSourceBuilder(stream_format, paths)
 
-    def monitor_continuously(self) -> FileSource:
+    def monitor_continuously(self, discovery_interval: Duration | None = None) -> FileSource:
         """Return an unbounded source that also reads files that appear later.
+
+        Args:
+            discovery_interval: Least time between two listings. Without it the files are listed again after
+                ten times as long as a listing takes, but not within 20 ms, or one second in a file system
+                that is not local; so they are if the interval is shorter. A query lists them for every
+                micro-batch, whatever the interval.
+
+        Raises:
+            ArgumentError: It is no `Duration`, or a negative one.
 
         Example:
             >>> FileSource.text("/data/logs").monitor_continuously().is_bounded
             False
         """
-        return replace(self, continuous=True)
+        seconds = None if discovery_interval is None else _seconds_of(discovery_interval)
+        return replace(self, continuous=True, discovery_seconds=seconds)
 
     @property
     def is_bounded(self) -> bool:
@@ -336,6 +345,20 @@ class FileSource(Source):
         """Return format and path."""
         later = " as they appear" if self.continuous else ""
         return f"{self.format} files of {self.path}{later}"
+
+
+def _seconds_of(interval: Duration) -> float:
+    """Return a time between two listings in seconds.
+
+    Raises:
+        ArgumentError: It is no `Duration`, or a negative one.
+    """
+    if not isinstance(interval, Duration) or interval.to_millis() < 0:
+        raise ArgumentError.here(
+            f"the discovery interval is {interval!r}",
+            hint="Pass a Duration, for example Duration.of_seconds(5).",
+        )
+    return interval.to_millis() / 1000
 
 
 def _one_path(paths: tuple[str | Path, ...]) -> str:

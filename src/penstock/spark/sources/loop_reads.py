@@ -55,7 +55,7 @@ def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
         for (source, _), read in known.items():
             if source == context.source:
                 log.known.add(read.files)
-    is_local = local_path(part.path) is not None
+    least = _LOCAL_PAUSE_SECONDS if local_path(part.path) is not None else _REMOTE_PAUSE_SECONDS
     return ListedReading(
         context.source,
         context.caps,
@@ -63,7 +63,7 @@ def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
         Lister(
             partial(list_files, context.session, part),
             partial(listed_now, context.session),
-            _LOCAL_PAUSE_SECONDS if is_local else _REMOTE_PAUSE_SECONDS,
+            max(least, part.discovery_seconds or 0.0),
         ),
         part=context.part,
     )
