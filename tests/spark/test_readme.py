@@ -1,7 +1,8 @@
-"""The program of the README does what the README says."""
+"""The programs of the README do what the README says."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
+
+from tests.kafka_broker import HOUR_AGO_MS, Broker
 
 README = Path(__file__).parents[2] / "README.md"
 FLIGHTS: dict[str, list[tuple[Any, ...]]] = {
@@ -21,12 +24,27 @@ FLIGHTS: dict[str, list[tuple[Any, ...]]] = {
 PRINTED = sorted(["('UA', 1, 5)", "('AA', 1, 1)", "('UA', 2, 15)", "('AA', 2, 3)"])
 
 
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
 def readme_program() -> str:
     """Return the first program of the README, over input that ends."""
-    found = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    assert ".monitor_continuously()" in found[1]
-    return found[1].replace(".monitor_continuously()", "")  # or the test would never end
+    assert ".monitor_continuously()" in BLOCKS[0]
+    return BLOCKS[0].replace(".monitor_continuously()", "")  # or the test would never end
+
+
+def kafka_program(servers: str, topic: str) -> str:
+    """Return the second program, over input that ends."""
+    program: str = BLOCKS[1]
+    for old, new in {
+        "localhost:9092": servers,
+        '.set_topics("orders")': f'.set_topics("{topic}")'
+        ".set_bounded(KafkaOffsetsInitializer.latest())",
+        'timestamp="at"': 'timestamp="at", is_bounded=True',
+    }.items():
+        assert old in program
+        program = program.replace(old, new)
+    return program
 
 
 def write_flights(directory: Path) -> None:
@@ -50,3 +68,29 @@ def test_the_program_of_the_readme(
     printed = [line.split("> ")[-1] for line in capsys.readouterr().out.splitlines()]
     assert sorted(printed) == PRINTED
     assert (tmp_path / "checkpoint" / "finished.json").exists()
+
+
+def test_the_program_that_goes_on_with_kafka(
+    session: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    kafka: Broker,
+) -> None:
+    topic = kafka.topic(1, "orders")
+    times = [
+        HOUR_AGO_MS + 1_000 * number for number in range(4)
+    ]  # those that the broker gives records
+    customers, amounts = ["ann", "bob", "ann", "ann"], [5, 3, 2, 1]
+    orders = [
+        {"customer": customer, "amount": amount, "at": at}
+        for customer, amount, at in zip(customers, amounts, times, strict=True)
+    ]
+    kafka.add(topic, *(json.dumps(order).encode() for order in orders))
+    (tmp_path / "orders").mkdir()
+    pq.write_table(pa.Table.from_pylist(orders[:2]), tmp_path / "orders" / "0.parquet")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(kafka_program(kafka.servers, topic), "README.md", "exec"), {})  # noqa: S102
+    printed = [line.split("> ")[-1] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(printed) == sorted(["('ann', 5)", "('bob', 3)", "('ann', 7)", "('ann', 8)"])
+    assert (tmp_path / "checkpoint-orders" / "finished.json").exists()
