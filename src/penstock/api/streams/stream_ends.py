@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.functions.callables import ToKey
@@ -10,6 +11,7 @@ from penstock.api.streams.collecting import CloseableIterator, collect_stream
 from penstock.api.streams.dataframes import dataframe_of
 from penstock.api.streams.operator_settings import OperatorSettings
 from penstock.api.streams.stream_base import StreamBase
+from penstock.connectors.files.batch_function_sink import BatchEpoch, BatchFunctionSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Sink
@@ -108,6 +110,35 @@ class StreamEnds(StreamBase[T], Generic[T]):
             promises=LATEST_LAWS,
         )
         return last.sink_to(sink)
+
+    def for_each_batch(self, function: Callable[[Any, BatchEpoch], object]) -> DataStreamSink:
+        """Call a function in the driver with the rows of each epoch as a Spark DataFrame, at least once.
+
+        An epoch is a batch run or a micro-batch. The function may do whatever Spark can: `MERGE`, JDBC, Iceberg. A job
+        that fails while the function runs, or before it has noted that it returned, calls it again with
+        the same rows and the same epoch; write that epoch with the rows to have each row once.
+
+        Args:
+            function: Called with a DataFrame, whose columns are the fields of the stream's row or tuple type, and a
+                `BatchEpoch`. The rows can be read until it returns. Epochs without rows do not call it, and calls
+                do not overlap. It stays in the driver, so it may hold sessions and connections.
+
+        Returns:
+            A handle to the sink, to set its name or uid.
+
+        Raises:
+            ArgumentError: `function` cannot be called.
+            GraphError: The type of the stream has no columns.
+
+        Example:
+            >>> rows = numbers.map(lambda n: (n,), Types.TUPLE([Types.LONG()]))
+            >>> def write(frame, epoch):
+            ...     frame.write.mode("overwrite").parquet(f"numbers/{epoch}")
+            >>> sink = rows.for_each_batch(write).name("numbers")
+            >>> run_in_process(env).of("numbers")  # in process no sink is called
+            [(1,), (2,), (3,), (4,)]
+        """
+        return self.sink_to(BatchFunctionSink(function))
 
     def add_sink(self, sink_func: Any) -> DataStreamSink:
         """Call a function for each record, in the workers, at least once.

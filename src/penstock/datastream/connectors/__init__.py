@@ -3,6 +3,7 @@
 from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
 from penstock.connectors.delta.delta_source import DeltaSource
+from penstock.connectors.files.batch_function_sink import BatchEpoch, BatchFunctionSink
 from penstock.connectors.files.file_sink import FileSink
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
@@ -42,6 +43,8 @@ from penstock.graph.hybrid import HybridSource
 from penstock.graph.source_switch import SourceSwitch
 
 __all__ = [
+    "BatchEpoch",
+    "BatchFunctionSink",
     "BucketAssigner",
     "CollectionSource",
     "Committer",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from penstock.config.configuration import Configuration
+from penstock.errors import CallSite
 from penstock.spark.session.factory import get_session
+from penstock.spark.sources.column_names import check_type
 from penstock.spark.sources.file_paths import escaped
 from penstock.types import TypeInformation
 from penstock.types.arrow import arrow_schema
@@ -24,5 +27,27 @@ def read_records(
         type_info: Type of the records. Its fields are the columns.
         configuration: Configuration of the job, for the session.
     """
+    return _read(get_session(configuration), [directory], type_info)
+
+
+def read_staged(
+    files: Sequence[Path], type_info: TypeInformation, origin: CallSite | None
+) -> DataFrame:
+    """Return the records of staged Parquet files, in no order, in the session of the job.
+
+    Args:
+        files: The files.
+        type_info: Type of the records. Its fields are the columns.
+        origin: The user's line.
+
+    Raises:
+        SourceError: Two fields have names that the session does not distinguish.
+    """
+    configuration = Configuration()
+    check_type(type_info, configuration, origin)
+    return _read(get_session(configuration), files, type_info)
+
+
+def _read(session: SparkSession, paths: Sequence[Path], type_info: TypeInformation) -> DataFrame:
     schema = from_arrow_schema(arrow_schema(type_info), prefer_timestamp_ntz=True)
-    return get_session(configuration).read.schema(schema).parquet(escaped(directory))
+    return session.read.schema(schema).parquet(*map(escaped, paths))
