@@ -26,13 +26,16 @@ seconds := 600
 kills := 200
 by_default := not fuzz and not faults
 
-.PHONY: help demo kafka-demo test faults soak fuzz bench-smoke check docs clean java moved
+.PHONY: help demo delta-demo kafka-demo test faults soak fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
 demo: $(installed) java ## Run the demo
 	@$(venv)/bin/penstock demo
+
+delta-demo: $(installed) java ## Show a Delta table that is read while it grows
+	@$(python) -m examples.delta.demo
 
 kafka-demo: $(installed) java ## Show files, then Kafka, with a broker of its own
 	@$(python) -m examples.kafka.demo

@@ -93,6 +93,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "absent": frozenset(),
         "column_positions": frozenset(),
         "delivery": frozenset(),
+        "epoch_marks": frozenset({"os_errors"}),
         "local_path": frozenset(),
         "os_errors": frozenset(),
         "rows": frozenset(),
@@ -103,7 +104,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"local_path", "os_errors", "python", "rows"}),
-        "delta": frozenset({"files", "local_path", "os_errors"}),
+        "delta": frozenset({"epoch_marks", "files", "local_path", "os_errors"}),
         "kafka": frozenset({"delivery", "os_errors", "pickled_file", "python", "rows"}),
     },
     "plan": {

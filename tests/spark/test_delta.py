@@ -16,10 +16,10 @@ from penstock.api.environment.job import JobClient
 from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink, HybridSource
-from penstock.datastream.connectors.delta import DeltaSource
+from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
 from penstock.errors import SourceError
 from penstock.graph.source import Source
-from tests.spark.conftest import Environment
+from tests.spark.conftest import Environment, Failures
 from tests.spark.test_clients import written
 from tests.spark.waiting import wait_for
 
@@ -102,3 +102,49 @@ def test_rows_that_are_removed_while_a_job_reads_stop_it(
     deltalake.DeltaTable(table).delete("key = 'k1'")
     with pytest.raises(SourceError, match="removed rows or changed them"):
         client.get_job_execution_result().result()
+
+
+def to_delta(env: StreamExecutionEnvironment, read: Source, sink: DeltaSink) -> JobClient:
+    """Start a job that writes how often each key was seen."""
+    rows = env.from_source(read, NO_TIME, "rows").uid("rows")
+    ones = rows.map(lambda row: (row.key, 1)).key_by(lambda one: one[0])
+    ones.sum(1).uid("counts").map(lambda r: r, ROW).sink_to(sink).uid("out")
+    return env.execute_async("rows")
+
+
+def in_table(path: Path) -> Counter[Any]:
+    if not deltalake.DeltaTable.is_deltatable(str(path)):
+        return Counter()
+    found = deltalake.DeltaTable(path).to_pyarrow_table().select(["key", "n"]).to_pylist()
+    return Counter(tuple(row.values()) for row in found)
+
+
+@pytest.mark.parametrize("form", ["append", "upsert"])
+@pytest.mark.parametrize("mode", ["batch", "streaming", "mixed"])
+def test_counts_are_in_a_table_once_whatever_fails(
+    environment: Environment, tmp_path: Path, failures: Failures, mode: str, form: str
+) -> None:
+    table, out = tmp_path / "table", tmp_path / "out"
+    sink = DeltaSink.append(out) if form == "append" else DeltaSink.upsert(out, keys=["key"])
+    nth = 1 if mode == "batch" else 2
+    inside = "read" if form == "upsert" else "renamed"
+    places = [f"delta.{step}:{nth}:raise" for step in ("decided", inside, "committed")]
+    settings = failures.at(*places) | {"execution.live.max-records-per-batch": 10}
+    for first in range(0, 50, 10):
+        add(table, first, first + 10)
+    source = DeltaSource.table(table).from_version(0)
+    source = source.bounded() if mode == "batch" else source
+    read: Source = HybridSource.until_head(source) if mode == "mixed" else source
+    client = to_delta(environment(mode, **settings), read, sink)
+    if mode == "batch":
+        client.get_job_execution_result().result()
+        assert in_table(out) == Counter({(f"k{n}", 10): 1 for n in range(5)})
+        failures.check_all_happened()
+        return
+    for first in range(50, 90, 10):
+        add(table, first, first + 10)
+        wait_for(client, lambda: final(in_table(out)) == final(counts(first + 10)))  # noqa: B023
+    stop(client)
+    failures.check_all_happened()
+    newest = Counter({(f"k{n}", 18): 1 for n in range(5)})
+    assert in_table(out) == (counts(90) if form == "append" else newest)

@@ -32,7 +32,14 @@ from penstock.types.information import (
 from penstock.types.shapes import bulk_values, record_values, tuple_values
 from penstock.types.time import Instant
 
-__all__ = ["arrow_columns", "arrow_schema", "arrow_type", "columns_to_lists", "type_of_arrow"]
+__all__ = [
+    "arrow_columns",
+    "arrow_schema",
+    "arrow_type",
+    "columns_to_lists",
+    "field_lists",
+    "type_of_arrow",
+]
 
 BASIC_ARROW: dict[str, pa.DataType] = {
     "String": pa.string(),
@@ -156,7 +163,7 @@ def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.
     if not values:
         return [pa.array([], column) for column in arrow_types]
     names = type_info.field_names
-    columns = zip(*_value_lists(type_info, values), strict=True)
+    columns = zip(*field_lists(type_info, values), strict=True)
     return [
         _array(name, field, kind, column, nullable=isinstance(type_info, RowTypeInfo))
         for name, field, kind, column in zip(
@@ -165,9 +172,14 @@ def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.
     ]
 
 
-def _value_lists(
+def field_lists(
     type_info: RowTypeInfo | TupleTypeInfo, values: Sequence[Any]
 ) -> Sequence[Sequence[Any]]:
+    """Return the values of the fields of every record; do not change them: they may be the rows' own.
+
+    Raises:
+        TypeMismatchError: A record has other fields.
+    """
     names, by_name = type_info.field_names, isinstance(type_info, RowTypeInfo)
     found = bulk_values(values, set(map(type, values)), names, by_name=by_name)
     if found is not None:

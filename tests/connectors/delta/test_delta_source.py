@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from examples.delta.totals import build
 from penstock.common import Types, WatermarkStrategy
 from penstock.connectors.delta import file_rows
 from penstock.connectors.delta.table_log import log_of
@@ -344,3 +345,11 @@ def test_a_wrong_call_is_refused_where_it_is_made(path: Path) -> None:
         assert error.value.origin.filename == __file__
     with pytest.raises(PenstockError, match="cannot open the Delta table"):
         DeltaSource.table(path / "none")
+
+
+def test_the_program_of_the_demo_reads_a_table_and_merges_totals(path: Path) -> None:
+    orders = pa.table({"customer": ["ann"], "amount": [1]})
+    deltalake.write_deltalake(path, orders)
+    plan = build(str(path), "/data/totals").get_execution_plan()
+    assert "orders" in plan
+    assert "totals" in plan

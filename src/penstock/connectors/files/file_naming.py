@@ -24,6 +24,7 @@ class BucketAssigner:
     """Chooses the directory of a file, below that of the sink.
 
     Attributes:
+        columns: Columns whose values are in the path, and not in the files.
         pattern: For `strftime`, of the time at which a task begins its file; empty is none.
         timezone_id: Time zone; None is that of the worker.
 
@@ -34,6 +35,35 @@ class BucketAssigner:
 
     pattern: str = ""
     timezone_id: str | None = None
+    columns: tuple[str, ...] = ()
+
+    @staticmethod
+    def by_columns(*names: str) -> BucketAssigner:
+        """Return an assigner that writes files to a directory per value of columns: `country=DE/day=2026-01-31`.
+
+        PyFlink does not have it. The columns are not in the files, as with Hive and Spark, which read them from
+        the path. A null has the directory `__HIVE_DEFAULT_PARTITION__`.
+
+        Args:
+            names: Fields of the declared row type: strings, integers, booleans or dates.
+
+        Raises:
+            ArgumentError: There is none, or one is no name.
+
+        Example:
+            >>> BucketAssigner.by_columns("country", "day").columns
+            ('country', 'day')
+        """
+        if not names or any(not isinstance(name, str) or not name for name in names):
+            raise ArgumentError.here(
+                f"by_columns got {', '.join(map(repr, names)) or 'no names'}",
+                hint="Pass the names of fields, e.g. by_columns('country').",
+            )
+        if len(set(names)) < len(names):
+            raise ArgumentError.here(
+                f"by_columns got a name twice: {', '.join(names)}", hint="Name each field once."
+            )
+        return BucketAssigner(columns=names)
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
@@ -92,9 +122,9 @@ class FileNaming:
     suffix: str | None = None
     buckets: BucketAssigner = BucketAssigner()
 
-    def staged_name(self, unique: str, extension: str) -> str:
-        """Return the name of a staged file, which contains its bucket."""
-        bucket = self.buckets.bucket()
+    def staged_name(self, unique: str, extension: str, bucket: str | None = None) -> str:
+        """Return the name of a staged file, which contains its bucket: that of the time if none is given."""
+        bucket = self.buckets.bucket() if bucket is None else bucket
         noted = quote(bucket, safe="") + _BUCKET_MARK if bucket else ""
         return f"{noted}{unique}.{extension}"
 

@@ -1,7 +1,7 @@
-"""Rolling and compaction policies of Flink's file sink: accepted, without effect.
+"""Rolling and compaction policies of Flink's file sink.
 
-A file ends with its micro-batch (or batch run), so that each is committed exactly once. It is
-neither rolled nor compacted.
+A file ends with its micro-batch (or batch run) at the latest, so that each is committed exactly once. A rolling
+policy may end it earlier, by its size. Compaction is accepted, without effect.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
-    """When a file ends. Every policy has the effect of `on_checkpoint_rolling_policy`.
+    """When a file ends: with every checkpoint, and by the default policy before, at a size.
 
     Example:
         >>> RollingPolicy.on_checkpoint_rolling_policy()
@@ -29,8 +29,8 @@ class RollingPolicy:
 
         Args:
             part_size: Bytes.
-            rollover_interval: Milliseconds.
-            inactivity_interval: Milliseconds.
+            rollover_interval: Milliseconds; without effect, as no file outlives its micro-batch.
+            inactivity_interval: The same.
         """
         return DefaultRollingPolicy(part_size, rollover_interval, inactivity_interval)
 
@@ -42,12 +42,12 @@ class RollingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DefaultRollingPolicy(RollingPolicy):
-    """A file ends by its size or age.
+    """A file ends by its size.
 
     Attributes:
         part_size: Bytes.
-        rollover_interval: Milliseconds.
-        inactivity_interval: Milliseconds.
+        rollover_interval: Milliseconds; without effect.
+        inactivity_interval: Milliseconds; without effect.
 
     Example:
         >>> RollingPolicy.default_rolling_policy(part_size=1_000_000).part_size

@@ -11,18 +11,22 @@ from penstock.connectors.files.file_commits import StagedFileCommitter
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_naming import BucketAssigner, FileNaming, OutputFileConfig
 from penstock.connectors.files.file_policies import (
+    DefaultRollingPolicy,
     FileCompactor,
     FileCompactStrategy,
     RollingPolicy,
 )
+from penstock.connectors.files.partitions import division_of
 from penstock.connectors.files.staged_files import StagedFileWriter
 from penstock.connectors.local_path import local_path
 from penstock.connectors.rows.serialization import Encoder
-from penstock.errors import ArgumentError, CallSite
+from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 
 T = TypeVar("T")
+
+_LINES_OF_TEXT = frozenset({FileFormat.TEXT, FileFormat.PRINTED})
 
 
 class FileSinkBuilder:
@@ -41,6 +45,7 @@ class FileSinkBuilder:
         self._format = format
         self._files = OutputFileConfig()
         self._buckets = BucketAssigner.date_time_bucket_assigner()
+        self._part_size_bytes: int | None = None
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
         """Set the bucket assigner, which chooses the directory of a file.
@@ -76,15 +81,18 @@ class FileSinkBuilder:
         return self
 
     def with_rolling_policy(self, rolling_policy: RollingPolicy) -> FileSinkBuilder:
-        """Do nothing: a file ends with its micro-batch. PyFlink has the method.
+        """Set the size at which a file ends before its micro-batch does.
 
         Args:
-            rolling_policy: Has no effect.
+            rolling_policy: Its `part_size` is in force. Intervals are not: a file never outlives its micro-batch.
 
         Raises:
             ArgumentError: It is no rolling policy.
         """
-        _instance(rolling_policy, RollingPolicy)
+        policy = _instance(rolling_policy, RollingPolicy)
+        self._part_size_bytes = (
+            policy.part_size if isinstance(policy, DefaultRollingPolicy) else None
+        )
         return self
 
     def enable_compact(
@@ -114,7 +122,7 @@ class FileSinkBuilder:
             ArgumentError: See `FileSink`.
         """
         naming = FileNaming(self._files.part_prefix, self._files.part_suffix, self._buckets)
-        return FileSink(self._path, self._format, naming)
+        return FileSink(self._path, self._format, naming, self._part_size_bytes)
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -132,6 +140,7 @@ class FileSink(Sink):
             name; made absolute. Created when the job starts.
         format: Format of the files.
         naming: What they are called.
+        part_size_bytes: Size at which the next file of a task begins; None is without limit.
 
     Example:
         >>> FileSink.parquet("/data/out").describe()
@@ -141,6 +150,7 @@ class FileSink(Sink):
     path: Path
     format: FileFormat
     naming: FileNaming
+    part_size_bytes: int | None
 
     kind: ClassVar[str] = "files"
     BaseBuilder: ClassVar[type[FileSinkBuilder]] = FileSinkBuilder
@@ -152,6 +162,7 @@ class FileSink(Sink):
         path: str | os.PathLike[str],
         format: FileFormat,  # noqa: A002
         naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+        part_size_bytes: int | None = None,
     ) -> None:
         """Describe a sink; nothing is created yet.
 
@@ -160,13 +171,22 @@ class FileSink(Sink):
                 may have another working directory.
             format: Format of the files.
             naming: What they are called; `part-….<format>` in the directory itself.
+            part_size_bytes: Size at which the next file of a task begins, about; None is without limit.
 
         Raises:
-            ArgumentError: The path is empty or names another kind of storage than files.
+            ArgumentError: The path is empty or names another kind of storage than files, or the size is none.
         """
         object.__setattr__(self, "path", local_path(path))
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "naming", naming)
+        if part_size_bytes is not None and (
+            not isinstance(part_size_bytes, int) or part_size_bytes < 1
+        ):
+            raise ArgumentError.here(
+                f"files of {part_size_bytes!r} bytes cannot be written",
+                hint="Pass a size of 1 or more, in bytes.",
+            )
+        object.__setattr__(self, "part_size_bytes", part_size_bytes)
 
     @staticmethod
     def for_row_format(
@@ -239,11 +259,21 @@ class FileSink(Sink):
         Raises:
             GraphError: The type is not declared, or one of its fields does not fit.
         """
-        SPECS[self.format].check(type_info, origin)
+        columns = self.naming.buckets.columns
+        if not columns:
+            SPECS[self.format].check(type_info, origin)
+            return
+        if self.format in _LINES_OF_TEXT:
+            raise GraphError(
+                f"a record in {self.describe()} is one text, and cannot be divided by {', '.join(columns)}",
+                hint="Write Parquet, CSV or JSON files.",
+                origin=origin,
+            )
+        SPECS[self.format].check(division_of(type_info, columns, origin).inside, origin)
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
-        """Return a writer of one staged file, for the task of `context`."""
-        return StagedFileWriter(self.path, self.format, context, self.naming)
+        """Return a writer of staged files, for the task of `context`."""
+        return StagedFileWriter(self.path, self.format, context, self.naming, self.part_size_bytes)
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer that makes staged files visible."""

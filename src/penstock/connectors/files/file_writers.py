@@ -28,6 +28,11 @@ class RecordFile(ABC):
     def write(self, values: list[Any]) -> None:
         """Append `values`; some may stay in memory."""
 
+    @property
+    def buffered_bytes(self) -> int:
+        """Size of what is in memory, about."""
+        return 0
+
     @abstractmethod
     def finish(self) -> None:
         """Write buffered records, and the end of the format."""
@@ -37,20 +42,23 @@ class RecordFile(ABC):
         """Release the file, which the caller deletes."""
 
 
-class ParquetRecordFile(RecordFile):
+class ParquetBatchFile:
     """Combines batches into row groups; one at most is in memory."""
 
-    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
-        self._context = context
-        self._schema = arrow_schema(context.type_info)
+    def __init__(self, file: BinaryIO, schema: pa.Schema) -> None:
+        self._schema = schema
         self._writer = pyarrow.parquet.ParquetWriter(file, self._schema)
         self._batches: list[pa.RecordBatch] = []
         self._row_count = 0
         self._byte_count = 0
 
-    def write(self, values: list[Any]) -> None:
-        """Append `values`; raises TypeMismatchError if one does not have the type."""
-        batch = _record_batch(self._schema, self._context, values)
+    @property
+    def buffered_bytes(self) -> int:
+        """Size of the row group that is in memory."""
+        return self._byte_count
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Append a batch."""
         self._batches.append(batch)
         self._row_count += batch.num_rows
         self._byte_count += batch.nbytes
@@ -76,6 +84,18 @@ class ParquetRecordFile(RecordFile):
         self._row_count = self._byte_count = 0
 
 
+class ParquetRecordFile(ParquetBatchFile, RecordFile):
+    """Writes records as columns of their declared type."""
+
+    def __init__(self, file: BinaryIO, context: SinkContext) -> None:
+        super().__init__(file, arrow_schema(context.type_info))
+        self._context = context
+
+    def write(self, values: list[Any]) -> None:
+        """Append `values`; raises TypeMismatchError if one does not have the type."""
+        self.append(record_batch(self._context, values))
+
+
 class CsvRecordFile(RecordFile):
     """Writes a header line and one line per record."""
 
@@ -86,7 +106,7 @@ class CsvRecordFile(RecordFile):
 
     def write(self, values: list[Any]) -> None:
         """Append `values`; raises TypeMismatchError if one does not have the type."""
-        self._writer.write_batch(_record_batch(self._schema, self._context, values))
+        self._writer.write_batch(record_batch(self._context, values))
 
     def finish(self) -> None:
         """Close the writer."""
@@ -135,11 +155,16 @@ class LineRecordFile(RecordFile):
         """Do nothing: no record is buffered."""
 
 
-def _record_batch(schema: pa.Schema, context: SinkContext, values: list[Any]) -> pa.RecordBatch:
+def record_batch(context: SinkContext, values: list[Any]) -> pa.RecordBatch:
+    """Return records as columns of the type that is declared for a sink.
+
+    Raises:
+        TypeMismatchError: A record does not have the type.
+    """
     try:
         columns = arrow_columns(context.type_info, values)
     except TypeMismatchError as cause:
         raise TypeMismatchError(
             f"sink {context.name}: {cause.problem}", hint=cause.hint, origin=context.origin
         ) from cause
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, schema=arrow_schema(context.type_info))

@@ -16,18 +16,28 @@ from __future__ import annotations
 import contextlib
 import os
 import uuid
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_naming import FileNaming
 from penstock.connectors.files.file_writers import RecordFile
+from penstock.connectors.files.partitions import division_of
 from penstock.connectors.os_errors import sink_errors
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SinkContext, SinkWriter
 from penstock.wire.atomic_file import sync_directory
+
+OpenRecords = Callable[[BinaryIO, SinkContext], RecordFile]
+
+_SLICE_RECORDS = 8192
+"""Records after which the size of a file is looked at."""
+
+_MOST_OPEN = 64
+"""Buckets of one task that have an open file; of more, the oldest file ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +93,54 @@ class Layout:
         return self.naming.visible_name(middle, staged_name)
 
 
+class _TaskFile:
+    """A file that a task is writing."""
+
+    def __init__(self, path: Path, open_records: OpenRecords, context: SinkContext) -> None:
+        self.path = path
+        self.file: BinaryIO = path.open("xb")
+        self.records: RecordFile | None = None
+        self.records = open_records(self.file, context)
+        self.record_count = 0
+
+    def write(self, values: list[Any]) -> None:
+        assert self.records is not None, "it is open"
+        self.records.write(values)
+        self.record_count += len(values)
+
+    @property
+    def byte_count(self) -> int:
+        assert self.records is not None, "it is open"
+        return self.file.tell() + self.records.buffered_bytes
+
+    def finish(self) -> StagedFile:
+        assert self.records is not None, "it is open"
+        self.records.finish()
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        byte_count = self.file.tell()
+        self.file.close()
+        return StagedFile(self.path.name, self.record_count, byte_count)
+
+    def discard(self) -> None:
+        if self.records is not None:
+            self.records.discard()
+        self.path.unlink(missing_ok=True)
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
+        with contextlib.suppress(OSError):
+            self.file.close()
+
+
 class StagedFileWriter(SinkWriter):
-    """Writes the records of one task into one staged file, made on the first record."""
+    """Writes the records of one task into staged files: one per bucket, and the next one when it is large.
+
+    Args:
+        directory: Directory of the sink.
+        file_format: Format of the files.
+        context: Context of the writer.
+        naming: What files are called.
+        part_size_bytes: Size from which on the next file begins; None is without limit.
+    """
 
     def __init__(
         self,
@@ -92,15 +148,20 @@ class StagedFileWriter(SinkWriter):
         file_format: FileFormat,
         context: SinkContext,
         naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+        part_size_bytes: int | None = None,
     ) -> None:
         self._layout = Layout(directory, context.job_id, context.sink_id, naming)
         self._spec = SPECS[file_format]
         self._context = context
-        staged = naming.staged_name(uuid.uuid4().hex, self._spec.extension)
-        self._path = self._layout.staging / staged
-        self._file: BinaryIO | None = None
-        self._records: RecordFile | None = None
-        self._record_count = 0
+        self._part_size_bytes = part_size_bytes
+        columns = naming.buckets.columns
+        self._division = (
+            division_of(context.type_info, columns, context.origin) if columns else None
+        )
+        if self._division is not None:
+            self._context = replace(context, type_info=self._division.inside)
+        self._open: dict[str | None, _TaskFile] = {}
+        self._finished: list[StagedFile] = []
 
     def write(self, values: list[Any]) -> None:
         """Append `values`.
@@ -111,46 +172,62 @@ class StagedFileWriter(SinkWriter):
         """
         if not values:
             return
+        size = len(values) if self._part_size_bytes is None else _SLICE_RECORDS
         with self._os_errors("write"):
             failpoint("sink.write")
-            if self._records is None:
-                self._file = self._path.open("xb")
-                self._records = self._spec.open(self._file, self._context)
-            self._records.write(values)
-        self._record_count += len(values)
+            for start in range(0, len(values), size):
+                part = values[start : start + size]
+                for bucket, records in self._divided(part):
+                    self._write(bucket, records)
+
+    def _divided(self, values: list[Any]) -> Iterable[tuple[str | None, list[Any]]]:
+        if self._division is None:
+            return [(None, values)]
+        return self._division.divided(values, self._context.origin).items()
+
+    def _write(self, bucket: str | None, values: list[Any]) -> None:
+        file = self._open.get(bucket)
+        if file is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._finish(next(iter(self._open)))
+            file = self._open[bucket] = self._begun(bucket)
+        file.write(values)
+        if self._part_size_bytes is not None and file.byte_count >= self._part_size_bytes:
+            self._finish(bucket)
+
+    def _begun(self, bucket: str | None) -> _TaskFile:
+        naming = self._layout.naming
+        name = naming.staged_name(uuid.uuid4().hex, self._spec.extension, bucket)
+        return _TaskFile(self._layout.staging / name, self._spec.open, self._context)
+
+    def _finish(self, bucket: str | None) -> None:
+        self._finished.append(self._open[bucket].finish())
+        del self._open[bucket]
 
     def prepare_commit(self) -> list[Any]:
-        """Close the file durably; returns no handle if there were no records.
+        """Close the files durably; returns no handle if there were no records.
 
         Raises:
             SinkError: The file system refused, or a buffered record cannot be written.
         """
-        if self._file is None or self._records is None:
-            return []
         with self._os_errors("finish a file"):
-            self._records.finish()
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            byte_count = self._file.tell()
-            self._file.close()
-            sync_directory(self._path.parent)
-        return [StagedFile(self._path.name, self._record_count, byte_count)]
+            for bucket in list(self._open):
+                self._finish(bucket)
+            if self._finished:
+                sync_directory(self._layout.staging)
+        return list(self._finished)
 
     def abort(self) -> None:
-        """Remove the file.
+        """Remove the files.
 
         Raises:
             SinkError: The file system refused.
         """
-        if self._file is None:
-            return
-        if self._records is not None:
-            self._records.discard()
         with self._os_errors("remove a staged file"):
-            self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self._file.close()
+            while self._open:
+                self._open.popitem()[1].discard()
+            for staged in self._finished:
+                (self._layout.staging / staged.name).unlink(missing_ok=True)
 
     def _os_errors(self, doing: str) -> AbstractContextManager[None]:
         return sink_errors(self._layout.directory, doing, self._context.origin)

@@ -2,6 +2,7 @@
 
 from penstock.connectors.absent import absent_here
 from penstock.connectors.delivery import DeliveryGuarantee
+from penstock.connectors.delta.delta_sink import DeltaSink
 from penstock.connectors.delta.delta_source import DeltaSource
 from penstock.connectors.files.batch_function_sink import BatchEpoch, BatchFunctionSink
 from penstock.connectors.files.file_sink import FileSink
@@ -50,6 +51,7 @@ __all__ = [
     "Committer",
     "DataGeneratorSource",
     "DeliveryGuarantee",
+    "DeltaSink",
     "DeltaSource",
     "DiscardingSink",
     "FileEnumeratorProvider",

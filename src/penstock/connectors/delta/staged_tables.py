@@ -1,0 +1,220 @@
+"""Writers of staged Parquet files, which the driver adds to the table, or merges into it.
+
+They are in `_penstock/<job_id>/<sink_id>/staging` below the table, where no reader looks: a file that is added
+is moved within one file system.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from penstock.connectors.files.file_writers import ParquetBatchFile, record_batch
+from penstock.connectors.files.partitions import partition_text
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import SinkError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.types.row import Row, RowKind
+from penstock.wire.atomic_file import sync_directory
+
+DELETED = "_penstock_deleted"
+_MOST_OPEN = 64
+_INSERTS = frozenset({RowKind.INSERT, RowKind.UPDATE_AFTER})
+
+Partition = tuple[tuple[str, str | None], ...]
+"""Partition column to its value, as the log has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTable:
+    """Handle of one file.
+
+    Attributes:
+        name: Name in the directory of staged files.
+        subtask: Index of the task that wrote it.
+        number: Number among the files of the task.
+        row_count: Its rows.
+        size_bytes: Its size.
+        partition: Values of the partition columns of all of its rows.
+    """
+
+    name: str
+    subtask: int
+    number: int
+    row_count: int
+    size_bytes: int
+    partition: Partition = ()
+
+
+def staging_of(directory: Path, context: SinkContext) -> Path:
+    """Return the directory of the staged files of a sink."""
+    return directory / "_penstock" / context.job_id / context.sink_id / "staging"
+
+
+class _StagedFile:
+    """A file that is being written."""
+
+    def __init__(self, directory: Path, schema: pa.Schema) -> None:
+        self.path = directory / f"part-{uuid.uuid4()}.parquet"
+        self.file: BinaryIO = self.path.open("xb")
+        self.rows = ParquetBatchFile(self.file, schema)
+        self.row_count = 0
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        self.rows.append(batch)
+        self.row_count += batch.num_rows
+
+    def finish(self, subtask: int, number: int, partition: Partition) -> StagedTable:
+        self.rows.finish()
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        size = self.file.tell()
+        self.file.close()
+        return StagedTable(self.path.name, subtask, number, self.row_count, size, partition)
+
+    def discard(self) -> None:
+        self.rows.discard()
+        self.path.unlink(missing_ok=True)
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
+        with contextlib.suppress(OSError):
+            self.file.close()
+
+
+class StagedTableWriter(SinkWriter):
+    """Writes the rows of one task: a file per partition, made on its first row.
+
+    Args:
+        directory: The table.
+        context: Context of the writer.
+        partition_by: Columns by which files are divided.
+        keys: Columns by which rows are merged; empty if they are appended.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        context: SinkContext,
+        partition_by: tuple[str, ...],
+        keys: tuple[str, ...],
+    ) -> None:
+        self._directory = directory
+        self._staging = staging_of(directory, context)
+        self._context = context
+        # A merge writes the files anew.
+        self._partition_by = () if keys else partition_by
+        self._keys = keys
+        self._open: dict[Partition, _StagedFile] = {}
+        self._finished: list[StagedTable] = []
+
+    def write(self, values: list[Any]) -> None:
+        """Append rows; those of a changelog delete if they are merged.
+
+        Raises:
+            SinkError: The file system refused, or a row cannot be written.
+            TypeMismatchError: A record does not have the declared type.
+        """
+        values, deleted = self._split_kinds(values)
+        if not values:
+            return
+        batch = record_batch(self._context, values)
+        if self._keys:
+            self._check_keys(batch)
+            batch = batch.append_column(DELETED, pa.array(deleted, pa.bool_()))
+        with sink_errors(self._directory, "write", self._context.origin):
+            failpoint("delta.write")
+            for partition, rows in self._divided(batch):
+                self._file(partition, rows.schema).append(rows)
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the files durably, and return their handles.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        with sink_errors(self._directory, "finish a file", self._context.origin):
+            for partition in list(self._open):
+                self._finish(partition)
+            if self._finished:
+                sync_directory(self._staging)
+        return list(self._finished)
+
+    def abort(self) -> None:
+        """Remove the files.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        with sink_errors(self._directory, "remove a staged file", self._context.origin):
+            while self._open:
+                self._open.popitem()[1].discard()
+            for staged in self._finished:
+                (self._staging / staged.name).unlink(missing_ok=True)
+
+    def _split_kinds(self, values: list[Any]) -> tuple[list[Any], list[bool]]:
+        """Return the records that are written, and which of them delete."""
+        kinds = [
+            value.get_row_kind() if isinstance(value, Row) else RowKind.INSERT for value in values
+        ]
+        if self._keys:
+            kept = [n for n, kind in enumerate(kinds) if kind is not RowKind.UPDATE_BEFORE]
+            return [values[n] for n in kept], [kinds[n] is RowKind.DELETE for n in kept]
+        if not _INSERTS.issuperset(kinds):
+            raise SinkError(
+                f"sink {self._context.name!r} appends rows, and got one that retracts: "
+                f"{next(v for v, kind in zip(values, kinds, strict=True) if kind not in _INSERTS)!r}",
+                hint="Use DeltaSink.upsert with the keys of the stream, or filter such rows out.",
+                origin=self._context.origin,
+            )
+        return values, []
+
+    def _check_keys(self, batch: pa.RecordBatch) -> None:
+        for name in self._keys:
+            if batch.column(batch.schema.get_field_index(name)).null_count:
+                raise SinkError(
+                    f"sink {self._context.name!r} merges by {name!r}, and a record has a null there, which "
+                    "is equal to nothing",
+                    hint="Filter such records out, or merge by fields that have values.",
+                    origin=self._context.origin,
+                )
+
+    def _divided(self, batch: pa.RecordBatch) -> list[tuple[Partition, pa.RecordBatch]]:
+        if not self._partition_by:
+            return [((), batch)]
+        names = batch.schema.names
+        columns = [batch.column(names.index(name)).to_pylist() for name in self._partition_by]
+        found: dict[tuple[Any, ...], list[int]] = {}
+        for row, key in enumerate(zip(*columns, strict=True)):
+            found.setdefault(key, []).append(row)
+        kept = batch.select([name for name in names if name not in self._partition_by])
+        return [
+            (self._partition(key), kept.take(pa.array(rows, pa.int64())))
+            for key, rows in found.items()
+        ]
+
+    def _partition(self, key: tuple[Any, ...]) -> Partition:
+        origin = self._context.origin
+        return tuple(
+            (name, partition_text(name, value, origin))
+            for name, value in zip(self._partition_by, key, strict=True)
+        )
+
+    def _file(self, partition: Partition, schema: pa.Schema) -> _StagedFile:
+        found = self._open.get(partition)
+        if found is None:
+            if len(self._open) >= _MOST_OPEN:
+                self._finish(next(iter(self._open)))
+            found = self._open[partition] = _StagedFile(self._staging, schema)
+        return found
+
+    def _finish(self, partition: Partition) -> None:
+        number = len(self._finished)
+        file = self._open[partition]
+        self._finished.append(file.finish(self._context.subtask, number, partition))
+        del self._open[partition]

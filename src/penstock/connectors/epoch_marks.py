@@ -1,0 +1,142 @@
+"""Numbers of the epochs of a sink, for systems that keep one number with what they write.
+
+The driver writes the records of an epoch and its mark in one step, so the system itself says which epoch is
+visible. `epoch.json` in the job's directory says which one was decided last:
+
+    the mark is that of the decided epoch      it is visible
+    the mark is the number before              it was decided, and nothing of it is visible
+    anything else                              the mark was lost, or is of somebody else
+
+A mark has the checksum of the epoch's name in its lower 32 bits, so that the number of another epoch, which a
+driver wrote that was replaced in the meantime, is not taken for this one.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import DecodeError, SinkError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import SinkContext
+from penstock.wire.atomic_file import create_directory, read_verified, write_verified
+
+_NAME_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class EpochMark:
+    """An epoch that had records.
+
+    Attributes:
+        number: Its number among those of the sink, from 1.
+        epoch: Its name.
+    """
+
+    number: int
+    epoch: str
+
+    @property
+    def value(self) -> int:
+        """What the system keeps: it rises with the number."""
+        return self.number << _NAME_BITS | zlib.crc32(self.epoch.encode())
+
+
+class EpochMarks:
+    """The marks of one sink.
+
+    Args:
+        system: What keeps the mark; failpoints begin with it.
+        directory: Directory of the sink in the job's directory.
+        context: Where the committer runs.
+        visible: Asks the system for its mark; None if it has none.
+    """
+
+    def __init__(
+        self,
+        system: str,
+        directory: Path,
+        context: SinkContext,
+        visible: Callable[[], int | None],
+    ) -> None:
+        self._system = system
+        self._file = directory / "epoch.json"
+        self._context = context
+        self._ask = visible
+
+    def recover(self) -> None:
+        """Check that the marks can be.
+
+        Raises:
+            SinkError: The mark is gone, or the directory cannot be written.
+        """
+        with sink_errors(self._file.parent, "prepare for marks", self._context.origin):
+            create_directory(self._file.parent)
+        self._compared()
+
+    def commit(self, epoch: str, write: Callable[[EpochMark], None] | None) -> None:
+        """Write an epoch, unless it is visible.
+
+        Args:
+            epoch: Its name.
+            write: Makes its records and the mark visible in one step; None if it has no records.
+
+        Raises:
+            SinkError: The mark is gone, or the directory cannot be written.
+        """
+        decided, visible = self._compared()
+        if decided is not None and decided.epoch == epoch and decided.value == visible:
+            return
+        if write is None:
+            return
+        number = (visible or 0) >> _NAME_BITS
+        mark = EpochMark(number + 1, epoch)
+        if mark != decided:
+            payload = {"number": mark.number, "epoch": epoch}
+            with sink_errors(self._file.parent, f"record epoch {epoch}", self._context.origin):
+                write_verified(self._file, payload, may_replace=self._context.may_commit)
+        failpoint(f"{self._system}.decided")
+        self._context.may_commit()
+        write(mark)
+        failpoint(f"{self._system}.committed")
+
+    def _compared(self) -> tuple[EpochMark | None, int | None]:
+        """Return what was decided last, and the mark.
+
+        Raises:
+            SinkError: They do not belong together.
+        """
+        decided, visible = self._decided(), self._ask()
+        number = 0 if decided is None else decided.number
+        is_last = visible == (None if decided is None else decided.value)
+        is_before = number > 0 and (visible or 0) >> _NAME_BITS == number - 1
+        if not is_last and not is_before:
+            raise self._lost(number, visible)
+        return decided, visible
+
+    def _decided(self) -> EpochMark | None:
+        with sink_errors(self._file.parent, "read the last epoch", self._context.origin):
+            try:
+                payload = read_verified(self._file)
+            except FileNotFoundError:
+                return None
+            except DecodeError as cause:
+                raise SinkError(
+                    f"the record of the last epoch cannot be read: {cause.problem}",
+                    hint="Restore the file from a copy. Without it nobody knows which epochs are visible.",
+                    origin=self._context.origin,
+                ) from cause
+        return EpochMark(payload["number"], payload["epoch"])
+
+    def _lost(self, number: int, visible: int | None) -> SinkError:
+        found = "has none" if visible is None else f"says {visible >> _NAME_BITS}"
+        return SinkError(
+            f"{self._file} says that the sink {self._context.name!r} is at its epoch number {number}, and "
+            f"{self._system} {found}, or has one of another driver",
+            hint="What the sink writes to was replaced or restored, or the job's directory is an older copy. "
+            "Find out which epochs are there, then start from a savepoint in a new checkpoint directory.",
+            origin=self._context.origin,
+        )

@@ -1,0 +1,137 @@
+"""Records divided by the values of columns, and the directories of these values: `country=DE/day=2026-01-31`.
+
+The columns are in the path and not in the files, as Hive and Spark have them. A null has the directory
+`__HIVE_DEFAULT_PARTITION__`. Everything that a file system or a reader could take for something else is escaped
+here, as Spark does it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from penstock.errors import CallSite, GraphError, SinkError
+from penstock.types.arrow import arrow_columns, arrow_schema, field_lists
+from penstock.types.inferred import described
+from penstock.types.information import BasicTypeInfo, RowTypeInfo, TypeInformation
+
+_ESCAPED = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_TYPES = frozenset({"String", "Boolean", "Byte", "Short", "Integer", "Long", "SqlDate"})
+"""Names of the basic types by which records may be divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the records of a type are divided.
+
+    Attributes:
+        whole: Their type.
+        inside: Type of what is in the files.
+        columns: The columns in the path.
+    """
+
+    whole: RowTypeInfo
+    inside: RowTypeInfo
+    columns: tuple[str, ...]
+
+    def divided(self, values: Sequence[Any], origin: CallSite | None) -> dict[str, list[list[Any]]]:
+        """Return bucket to the fields of its records that are in its file.
+
+        Raises:
+            TypeMismatchError: A record does not have the type.
+            SinkError: A value has no directory.
+        """
+        names = self.whole.field_names
+        chosen = [names.index(name) for name in self.columns]
+        inside = [names.index(name) for name in self.inside.field_names]
+        lists = field_lists(self.whole, values)
+        types = RowTypeInfo([self.whole.field_types[n] for n in chosen], list(self.columns))
+        keys = arrow_columns(types, [[fields[n] for n in chosen] for fields in lists])
+        buckets: dict[tuple[Any, ...], list[list[Any]]] = {}
+        for key, fields in zip(
+            zip(*(key.to_pylist() for key in keys), strict=True), lists, strict=True
+        ):
+            buckets.setdefault(key, []).append([fields[n] for n in inside])
+        return {bucket_of(self.columns, key, origin): rows for key, rows in buckets.items()}
+
+
+def division_of(
+    type_info: TypeInformation, columns: tuple[str, ...], origin: CallSite | None
+) -> Division:
+    """Return how records of a type are divided by columns.
+
+    Raises:
+        GraphError: They cannot be.
+    """
+    whole = described(type_info)
+    if not isinstance(whole, RowTypeInfo):
+        raise _refused(type_info, columns, "it is no row with named fields", origin)
+    arrow_schema(whole)
+    for name in columns:
+        if name not in whole.field_names:
+            raise _refused(type_info, columns, f"there is no field {name!r}", origin)
+        field = whole.field_types[whole.field_names.index(name)]
+        if not isinstance(field, BasicTypeInfo) or field.name not in _TYPES:
+            raise _refused(type_info, columns, f"{name!r} is a {field!r}", origin)
+    inside = [
+        (name, field)
+        for name, field in zip(whole.field_names, whole.field_types, strict=True)
+        if name not in columns
+    ]
+    if not inside:
+        raise _refused(type_info, columns, "no field is left for the files", origin)
+    names, types = zip(*inside, strict=True)
+    return Division(whole, RowTypeInfo(list(types), list(names)), columns)
+
+
+def bucket_of(columns: Sequence[str], key: Sequence[Any], origin: CallSite | None) -> str:
+    """Return the directory of values, e.g. `country=DE/day=2026-01-31`.
+
+    Raises:
+        SinkError: A value is an empty string, which readers take for a null.
+    """
+    return "/".join(
+        f"{_escaped(name)}={_NULL if text is None else _escaped(text)}"
+        for name, value in zip(columns, key, strict=True)
+        for text in [partition_text(name, value, origin)]
+    )
+
+
+def partition_text(name: str, value: Any, origin: CallSite | None) -> str | None:
+    """Return a value of a partition column as text; None is a null.
+
+    Raises:
+        SinkError: It is an empty string.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, date):
+        return value.isoformat()
+    if value == "":
+        raise SinkError(
+            f"a record has an empty string in {name!r}, by which the output is partitioned: readers "
+            "would take it for a null",
+            hint="Map empty strings to another one, or to None.",
+            origin=origin,
+        )
+    return str(value)
+
+
+def _escaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", text)
+
+
+def _refused(
+    type_info: TypeInformation, columns: Sequence[str], reason: str, origin: CallSite | None
+) -> GraphError:
+    return GraphError(
+        f"records of type {type_info!r} cannot be divided by {', '.join(columns)}: {reason}",
+        hint="Declare a row type whose named fields include these, as strings, integers, booleans or dates.",
+        origin=origin,
+    )
