@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.conftest import environment, session
+from tests.spark.conftest import environment, failures, session
 
-__all__ = ["environment", "session"]
+__all__ = ["environment", "failures", "session"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

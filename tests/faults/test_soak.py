@@ -2,9 +2,9 @@
 
 `make soak kills=200` kills the loop more often.
 
-Files arrive before each kill of the query; after it, the job must show all of them before the next one. The
-records of the loop come at a rate, from a function of their position; after each kill it must show a hundred
-more. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
+Files arrive before each kill; after it, the job must show all of them before the next one. The
+other records of the loop come at a rate, from a function of their position; after each kill it must show a hundred
+more of these. Seed and order of the kills are in the output of a test that fails. In the end the sink equals a replay of
 all input, or of the positions that the loop has read.
 """
 
@@ -18,7 +18,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,54 +99,76 @@ class Shown:
 
     Attributes:
         out: Directory of the sink.
-        rows: File to number of results.
+        first_key: Least key of what comes from files.
+        rows: File to the number of results, and of those among them that come from files.
     """
 
     out: Path
-    rows: dict[Path, int] = field(default_factory=dict)
+    first_key: int
+    rows: dict[Path, tuple[int, int]] = field(default_factory=dict)
 
-    def count(self) -> int:
-        """Return how many results are visible."""
+    def counts(self) -> tuple[int, int]:
+        """Return how many results are visible, and how many of them come from files."""
         for path in self.out.glob("*.parquet"):
             if path not in self.rows:
-                self.rows[path] = pq.read_metadata(path).num_rows
-        return sum(self.rows.values())
+                keys = pq.read_table(path, columns=["key"])["key"].to_pylist()
+                self.rows[path] = len(keys), sum(key >= self.first_key for key in keys)
+        results, of_files = zip(*self.rows.values(), strict=True) if self.rows else ((0,), (0,))
+        return sum(results), sum(of_files)
 
 
-def shown(out: Path) -> Answer:
-    """Return what is visible. Totals in between depend on the order within a micro-batch."""
+def shown(rows: Iterable[Mapping[str, int]], first_key: int = 0) -> Answer:
+    """Return what is visible of files. Totals in between depend on the order within a micro-batch."""
     counts: Counter[tuple[int, int]] = Counter()
     last: dict[int, tuple[int, int]] = {}
-    for path in out.glob("*.parquet"):
-        for row in pq.read_table(path).to_pylist():
-            counts[row["key"], row["count"]] += 1
-            last[row["key"]] = max(last.get(row["key"], (0, 0)), (row["count"], row["total"]))
+    for row in rows:
+        key = row["key"] - first_key
+        if key >= 0:
+            counts[key, row["count"]] += 1
+            last[key] = max(last.get(key, (0, 0)), (row["count"], row["total"]))
     return counts, last
+
+
+def rows_of(out: Path) -> list[Mapping[str, int]]:
+    """Return all rows that are visible."""
+    return [row for path in out.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
 
 
 def test_random_kills_of_a_loop_lose_and_repeat_nothing(tmp_path: Path) -> None:
     out = tmp_path / "out"
+    random_numbers = chance()
+    feed = fed(tmp_path / "data", random_numbers)
     settings = SETTINGS | {
         "execution.live.engine": "jobs",
         "execution.live.max-records-per-batch": str(PER_EPOCH),
     }
-    arguments = (str(out), "0", str(RATE))
+    arguments = (str(out), "0", str(RATE), str(feed.data))
     drivers = Drivers(
         Path(flow.__file__), arguments, tmp_path / "job", tmp_path / "markers", settings
     )
-    results = Shown(out)
-    survive(drivers, shares(KILLS), results, chance(), lambda: results.count() + MORE)
-    rows = [row for path in out.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
-    assert len(rows) > MORE * KILLS
+    results = Shown(out, flow.FILE_KEYS)
+
+    def arrive() -> Callable[[], bool]:
+        feed.write("live")
+        before, of_files = results.counts()
+
+        def are_shown() -> bool:
+            now, of_files_now = results.counts()
+            enough = now - of_files_now >= before - of_files + MORE
+            return enough and of_files_now == len(feed.records)
+
+        return are_shown
+
+    survive(drivers, shares(KILLS), random_numbers, arrive)
+    rows = rows_of(out)
+    assert len(rows) > (MORE + RECORDS) * KILLS
     flow.assert_shown(rows)
+    assert shown(rows, flow.FILE_KEYS) == feed.replayed()
 
 
 def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None:
     random_numbers = chance()
-    feed = Feed(tmp_path / "data", random_numbers)
-    for _ in range(3):
-        feed.write("history")
-    (tmp_path / "data" / "live").mkdir()
+    feed = fed(tmp_path / "data", random_numbers)
     out = tmp_path / "out"
     settings = SETTINGS | {
         "execution.live.engine": "query",
@@ -155,13 +177,24 @@ def test_random_kills_of_a_query_lose_and_repeat_nothing(tmp_path: Path) -> None
     arguments = (f"{feed.data}/history", f"{feed.data}/live", str(out))
     drivers = Drivers(JOB, arguments, tmp_path / "job", tmp_path / "markers", settings)
 
-    def arrive() -> int:
-        feed.write("live")
-        feed.write("live")
-        return len(feed.records)
+    results = Shown(out, 0)
 
-    survive(drivers, KILLS_OF_QUERY, Shown(out), random_numbers, arrive)
-    assert shown(out) == feed.replayed()
+    def arrive() -> Callable[[], bool]:
+        feed.write("live")
+        feed.write("live")
+        return lambda: results.counts()[1] >= len(feed.records)
+
+    survive(drivers, KILLS_OF_QUERY, random_numbers, arrive)
+    assert shown(rows_of(out)) == feed.replayed()
+
+
+def fed(data: Path, chance: random.Random) -> Feed:
+    """Return a feed that has written history."""
+    feed = Feed(data, chance)
+    for _ in range(3):
+        feed.write("history")
+    (data / "live").mkdir()
+    return feed
 
 
 def shares(kills: int) -> dict[str, int]:
@@ -180,18 +213,16 @@ def chance() -> random.Random:
 def survive(
     drivers: Drivers,
     kills: Mapping[str, int],
-    results: Shown,
     chance: random.Random,
-    wanted: Callable[[], int],
+    arrive: Callable[[], Callable[[], bool]],
 ) -> None:
     """Kill in random order, then end the job by Ctrl-C.
 
     Args:
         drivers: The job.
         kills: How often to kill what.
-        results: What is visible.
         chance: Chooses order, moments and processes.
-        wanted: Called before each kill: how many results must be visible before the next one.
+        arrive: Called before each kill; returns whether as much is visible as must be before the next one.
     """
     order = [what for what, times in kills.items() for _ in range(times)]
     chance.shuffle(order)
@@ -200,11 +231,11 @@ def survive(
     done: Counter[str] = Counter()
     try:
         for what in order:
-            until = wanted()
+            are_shown = arrive()
             process = accident(what, process, drivers, chance)
             done[what] += 1
             _logger.info("kill %d of %d: %s", done.total(), len(order), what)
-            wait_until_shown(process, results, until, f"after kill {done}")
+            wait_until_shown(process, are_shown, f"after kill {done}")
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=SECONDS)
         assert process.returncode == 130, output
@@ -236,11 +267,13 @@ def kill_driver(process: subprocess.Popen[str]) -> None:
     assert process.returncode == -signal.SIGKILL, output
 
 
-def wait_until_shown(process: subprocess.Popen[str], results: Shown, until: int, when: str) -> None:
-    """Wait until as many results are visible."""
+def wait_until_shown(
+    process: subprocess.Popen[str], are_shown: Callable[[], bool], when: str
+) -> None:
+    """Wait until enough results are visible."""
     deadline = time.monotonic() + SECONDS
-    while results.count() < until:
+    while not are_shown():
         if process.poll() is not None:
             raise AssertionError(f"the driver ended {when}: {process.communicate()[0]}")
-        assert time.monotonic() < deadline, f"{results.count()} of {until} {when}"
+        assert time.monotonic() < deadline, f"too few results {when}"
         time.sleep(0.1)

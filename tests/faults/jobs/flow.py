@@ -1,7 +1,8 @@
 """Two keyed levels over numbers read by positions: three stages per epoch. Every key has its numbers from one split.
 
 Arguments: directory of the output, live records (0 never ends), live records per second (0 is as fast as
-possible).
+possible), and if wanted a directory with `history` and `live`, whose JSON files are read beside the numbers, as they
+appear. What comes from files has keys and groups of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from penstock.datastream import (
     StreamExecutionEnvironment,
     ValueStateDescriptor,
 )
-from penstock.datastream.connectors import FileSink, HybridSource
+from penstock.datastream.connectors import FileSink, FileSource, HybridSource
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import SplitSource
 
@@ -28,9 +29,13 @@ GROUPS = 8
 HISTORY = 90
 """Records of each split in history."""
 
+FILE_KEYS = 1000
+"""The first key of what comes from files, which name keys from 0."""
+
 LONG = Types.LONG()
 INPUT = Types.TUPLE([LONG, LONG])
 RESULT = Types.TUPLE([LONG, LONG, LONG])
+FILE_ROW = Types.ROW_NAMED(["key", "amount"], [LONG, LONG])
 OUTPUT = Types.ROW_NAMED(["key", "count", "total", "nth"], [LONG] * 4)
 
 
@@ -89,17 +94,22 @@ class Numbered(KeyedProcessFunction):
         yield (*value, number)
 
 
+def group_of(key: int) -> int:
+    """Return the key of the second level."""
+    return key % GROUPS if key < FILE_KEYS else FILE_KEYS + key % GROUPS
+
+
 def assert_shown(rows: Iterable[Mapping[str, int]]) -> None:
-    """Check that the rows are what the first positions of each split give, each once.
+    """Check that the rows are what the first positions of each split give, each once; those of files are left out.
 
     How many positions of a split were read shows in the rows. In which order a group sees its keys is not
     defined.
     """
     results: Counter[tuple[int, int, int]] = Counter()
     numbers: Counter[tuple[int, int]] = Counter()
-    for row in rows:
+    for row in [row for row in rows if row["key"] < FILE_KEYS]:
         results[row["key"], row["count"], row["total"]] += 1
-        numbers[row["key"] % GROUPS, row["nth"]] += 1
+        numbers[group_of(row["key"]), row["nth"]] += 1
     wanted: Counter[tuple[int, int, int]] = Counter()
     in_group: Counter[int] = Counter()
     for split in range(SPLITS):
@@ -110,19 +120,25 @@ def assert_shown(rows: Iterable[Mapping[str, int]]) -> None:
             count, total = state.get(key, (0, 0))
             state[key] = count + 1, total + amount
             wanted[key, count + 1, total + amount] += 1
-            in_group[key % GROUPS] += 1
+            in_group[group_of(key)] += 1
     assert results == wanted
     assert numbers == Counter((g, nth + 1) for g, n in in_group.items() for nth in range(n))
 
 
-def main(out: str, count: str, rate: str) -> None:
+def main(out: str, count: str, rate: str, files: str = "") -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     stop = HISTORY + int(count) // SPLITS if int(count) else None
     live = Numbers(HISTORY, stop, int(rate) or None)
     source = HybridSource.builder(Numbers(0, HISTORY)).add_source(live).build()
-    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    no_time = WatermarkStrategy.no_watermarks()
+    numbers: Any = env.from_source(source, no_time, "numbers")
+    if files:
+        arriving = FileSource.json(f"{files}/live", FILE_ROW).monitor_continuously()
+        hybrid = HybridSource.builder(FileSource.json(f"{files}/history", FILE_ROW))
+        rows = env.from_source(hybrid.add_source(arriving).build(), no_time, "files", FILE_ROW)
+        numbers = numbers.union(rows.map(lambda row: (row.key + FILE_KEYS, row.amount), INPUT))
     totals = numbers.key_by(lambda pair: pair[0]).process(Totals(), RESULT).uid("totals")
-    numbered = totals.key_by(lambda row: row[0] % GROUPS).process(Numbered(), OUTPUT)
+    numbered = totals.key_by(lambda row: group_of(row[0])).process(Numbered(), OUTPUT)
     numbered.uid("numbered").sink_to(FileSink.parquet(out))
     env.execute("flow")
 

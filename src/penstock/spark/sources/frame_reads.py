@@ -77,10 +77,15 @@ def written_reading(context: LoopContext, part: SparkSource) -> FileReading:
 
 
 def written_schema(
-    context: ReadContext, source: int, part: int, described: SparkSource, uris: Sequence[str]
+    context: ReadContext,
+    source: int,
+    part: int,
+    described: SparkSource,
+    uris: Sequence[str],
+    first: int,
 ) -> StructType:
     """Return the schema of the files to which a batch DataFrame was written."""
-    del part, uris
+    del part, uris, first
     target = context.directory / f"dataframe-{source}"
     is_read = source in context.read_frames
     return _write(context.session, target, described.dataframe, is_read=is_read)

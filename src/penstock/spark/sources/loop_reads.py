@@ -70,21 +70,31 @@ def listed_reading(context: LoopContext, part: FileSource) -> FileReading:
 
 
 def pinned_schema(
-    context: ReadContext, source: int, part: int, described: FileSource, uris: Sequence[str]
+    context: ReadContext,
+    source: int,
+    part: int,
+    described: FileSource,
+    uris: Sequence[str],
+    first: int,
 ) -> StructType:
     """Return the schema with which the files were pinned."""
-    del described, uris
+    del described, uris, first
     return StructType.fromJson(json.loads(context.pinned.files[source, part].schema))
 
 
 def fixed_schema(
-    context: ReadContext, source: int, part: int, described: FileSource, uris: Sequence[str]
+    context: ReadContext,
+    source: int,
+    part: int,
+    described: FileSource,
+    uris: Sequence[str],
+    first: int,
 ) -> StructType:
     """Return the schema that the run began with, which is decided and recorded if there is none.
 
     Raises:
         SourceError: It is unknown.
-        StateError: The record is damaged.
+        StateError: The record is damaged, or missing although files were read.
         OSError: It cannot be recorded.
     """
     path = file_log_directory(context.directory, source) / _SCHEMA
@@ -93,6 +103,11 @@ def fixed_schema(
             return StructType.fromJson(read_verified(path))
         except DecodeError as cause:
             raise StateError(cause.problem, hint=cause.hint) from cause
+    if first > 0:
+        raise StateError(
+            f"{path} is missing: with which columns the files before were read is not known",
+            hint="Restore the checkpoint directory from a copy, or start the job in a new one.",
+        )
     schema = row_schema(context, source, part, described)
     if declared_schema(described) is not None:
         schema = _loaded(context, described, schema, uris).schema  # also the partitions

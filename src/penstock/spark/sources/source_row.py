@@ -250,13 +250,13 @@ class FilesInLoop:
 
     Attributes:
         reading: Begins to read a part.
-        schema: Returns the schema of the rows, given the files of the first epoch with some. It is the
-            same for all epochs of the run.
+        schema: Returns the schema of the rows, given the files of an epoch of this driver, and the position of
+            the first of them. It is the same for all epochs of the run.
         rows: Returns the rows of files, given their schema and their URIs, in any order.
     """
 
     reading: Callable[[LoopContext, Any], FileReading]
-    schema: Callable[[ReadContext, int, int, Any, Sequence[str]], StructType]
+    schema: Callable[[ReadContext, int, int, Any, Sequence[str], int], StructType]
     rows: Callable[[ReadContext, Any, StructType, Sequence[str]], DataFrame]
 
 

@@ -111,7 +111,7 @@ class EpochFiles:
             SourceError: A file is missing, has changed, or has columns that would be lost.
         """
         self._read, self._bytes = {}, {}
-        return [self._rows(key, self._files(key, *span)) for key, span in planned.items()]
+        return [self._rows(key, self._files(key, *span), span[0]) for key, span in planned.items()]
 
     def check_again(self) -> None:
         """Refuse an epoch whose files changed while it ran.
@@ -164,11 +164,11 @@ class EpochFiles:
             raise changed_file(file.uri, when, before, after)
         return after
 
-    def _rows(self, key: Part, uris: list[str]) -> FileRows:
+    def _rows(self, key: Part, uris: list[str], first: int) -> FileRows:
         source = self._sources[key]
         if source.schema is None:
             decide = source.how.schema
-            source.schema = decide(self._reads, *key, source.described, uris)
+            source.schema = decide(self._reads, *key, source.described, uris, first)
             source.stage = self._spark.wrap(self._stage(key, source, uris))
         described = files_of(source.described)
         if described is not None and not described.is_bounded and check_of(described) is not None:
