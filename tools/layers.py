@@ -206,6 +206,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "smoke": frozenset({"catalog", "measuring", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},
     "batch_cost": _MODEL | {"programs"},
+    "file_cost": frozenset(),
     "hop_cost": frozenset(),
     "spill_cost": frozenset(),
     "scale_plan": _MODEL | {"answers", "programs", "reporting"},
