@@ -183,7 +183,6 @@ def test_pinned_files_are_read_once_in_order(sizes: list[int], usual: int, facto
     assert [each.uri for each in found] == sorted(
         files, key=lambda uri: (files[uri][1], plain(uri))
     )
-    assert reading.seconds_to_look(at) is None
 
 
 class Directory:
@@ -229,8 +228,7 @@ def test_a_directory_is_listed_again_after_the_interval_of_the_program(
     reading = listed_reading(context, source)
     reading.open(0)
     assert reading.advance(0) == 0
-    waits = reading.seconds_to_look(0)
-    assert waits is not None
+    waits = reading.seconds_to_listing()
     assert pause / 2 < waits <= pause + 1  # or longer, if the listing took its time
 
 
@@ -243,7 +241,7 @@ def test_files_get_positions_when_they_are_planned(tmp_path: Path) -> None:
     reading = directory.reading(FileLog(tmp_path / "log", may_put))
     reading.open(0)
     assert reading.advance(0) == 0
-    assert reading.seconds_to_look(0) == 1.0
+    assert reading.seconds_to_listing() == 1.0
     for number in (3, 1, 2, 5):
         directory.put(str(number), number)
     assert reading.advance(0) == 0, "it is too early to look"

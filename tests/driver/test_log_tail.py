@@ -19,6 +19,7 @@ from penstock.metrics.listener import (
 )
 from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.patience import until_cancelled
+from penstock.spark.live.epochs.epoch_pace import EpochPace
 from penstock.spark.live.epochs.epoch_planner import EpochPlanner
 from penstock.spark.live.epochs.epoch_positions import EpochPositions, PlannedEpoch
 from penstock.spark.live.epochs.log_tail import LogTail
@@ -153,11 +154,29 @@ def test_discovery_is_paced_by_its_cost_and_an_idle_log_plans_nothing() -> None:
     for _ in range(100):
         clock.now += 0.05
         assert planner.next(planned.after) is None
-        wait = planner.seconds_to_next(planned.after)
-        assert wait is not None
-        assert wait <= 2.001
+        assert planner.seconds_to_next(planned.after) is None
     assert 2 <= len(log.world.known) - asked <= 3
     assert log.world.known[-1] == {"a": 1}
+
+
+def test_an_idle_job_asks_a_cheap_log_some_times_a_second_only() -> None:
+    clock = Clock()
+    log = WorldLog.of({"a": {0: ("k", 0, 0)}})
+    planner = planner_of(log, clock)
+    begin = planner.begin()
+    planner.open(begin)
+    at, _ = list(epochs(log, planner, begin, clock))[-1]
+    pace = EpochPace(0.0, clock, clock.sleep)
+    pace.begin()
+    before, until = len(log.world.known), clock.now + 10
+    while clock.now < until:
+        answer = answer_of(planner, at)
+        assert answer.planned is None
+        pace.idle(answer.seconds_to_next, None)
+    asked = len(log.world.known) - before
+    assert 100 <= asked <= 150, (
+        "a look takes no time here, so only the pace of the loop limits them"
+    )
 
 
 def test_new_splits_are_behind_the_others_and_stay_there() -> None:
@@ -380,7 +399,7 @@ def test_the_planner_answers_all_that_asks_a_log_in_one_call() -> None:
     assert last.planned is not None
     idle = answer_of(planner, last.planned.after)
     assert (idle.planned, idle.records_left) == (None, 0)
-    assert idle.seconds_to_next is not None
+    assert idle.seconds_to_next is None
 
 
 def test_an_error_of_a_call_is_raised_where_it_is_waited_for() -> None:

@@ -59,9 +59,6 @@ class Tail(Protocol):
     def note_read(self, records: int) -> None:
         """Note how many records the ranges had that `advance` returned last."""
 
-    def seconds_to_look(self) -> float:
-        """Return the time until splits and heads are looked up again."""
-
 
 @dataclass(frozen=True, slots=True)
 class SplitReading:
@@ -147,11 +144,11 @@ class SplitReading:
             return False
         return all(position == self.stop(split) for split, position in enumerate(at))
 
-    def seconds_to_look(self, at: Sequence[int]) -> float | None:
-        """Return the time until more may be readable: 0 if there is more, None if nobody knows."""
+    def has_more(self, at: Sequence[int]) -> bool:
+        """Return whether it is known that there is more to read."""
         if self.tail is not None:
-            return 0.0 if self.tail.records_left(at) else self.tail.seconds_to_look()
-        return None if self.head is not None or self.is_at_end(at) else 0.0
+            return self.tail.records_left(at) > 0
+        return self.head is None and not self.is_at_end(at)
 
 
 def taken_at_once(waiting: int, usual: int, factor: int) -> int:

@@ -232,16 +232,19 @@ class EpochPlanner:
         return found
 
     def seconds_to_next(self, at: EpochPositions) -> float | None:
-        """Return the time until a source has records; None if nobody knows, or none will have any."""
-        waits = []
-        for each in self._now(at):
-            if isinstance(each, FileReading):
-                look = each.seconds_to_look(*at.at[each.source])
-            else:
-                look = each.seconds_to_look(at.at[each.source])
-                look = None if look is None else max(look, self.budgets.seconds_to_next(each))
-            waits.append(look)
-        return min((look for look in waits if look is not None), default=None)
+        """Return the time until a source has records; None if nobody knows, or none will have any.
+
+        When logs and directories are looked up again is no such time: a cheap look is due some hundred times a
+        second, and an idle job would do nothing else.
+        """
+        waits = [
+            self.budgets.seconds_to_next(each)
+            for each in self._now(at)
+            if isinstance(each, SplitReading) and each.has_more(at.at[each.source])
+        ]
+        if any(each.files_left(*at.at[each.source]) for each in self._files_now(at)):
+            waits.append(0.0)
+        return min(waits, default=None)
 
     def records_left(self, at: EpochPositions) -> int | None:
         """Return the pending records of all sources that know them, None if there is none."""

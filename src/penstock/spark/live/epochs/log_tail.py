@@ -1,7 +1,7 @@
 """What the driver knows of a log in a live run: its splits and heads, and how many records there are between.
 
 Discovery has a cost, so splits and heads are looked up again only after a multiple of the time that the last
-look took, and an idle log is looked up as often as a busy one.
+look took. An idle job asks less often (`EpochPace.idle`).
 
 Positions have holes. The cost of a range is the number of its positions, unless the source knows better:
 
@@ -69,7 +69,7 @@ class LogTail:
             SourceError: The source failed, or what is to be read next is gone.
         """
         known = tuple(names)
-        if self.seconds_to_look() == 0.0 or self._ids()[: len(known)] != known:
+        if self._now_seconds() >= self._next_look or self._ids()[: len(known)] != known:
             self._look(at, known)
         new = self._found[len(known) :]
         begins = (*at, *(split.earliest if split.start is None else split.start for split in new))
@@ -107,10 +107,6 @@ class LogTail:
         self._units = self._units / 2 + self._planned_units
         measured = (self._records + 1) / (self._units + 1)
         self._density = max(measured, self._density / _MOST_GROWTH)
-
-    def seconds_to_look(self) -> float:
-        """Return the time until splits and heads are looked up again."""
-        return max(self._next_look - self._now_seconds(), 0.0)
 
     def _ids(self) -> tuple[str, ...]:
         return tuple(split.id for split in self._found)

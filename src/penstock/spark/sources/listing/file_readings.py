@@ -112,10 +112,6 @@ class FileReading(ABC):
     def files_left(self, at: int) -> int:
         """Return how many files wait, as far as is known."""
 
-    @abstractmethod
-    def seconds_to_look(self, at: int) -> float | None:
-        """Return the time until files may be there: 0 if there are some, None if there will be none."""
-
     def is_pinned_here(self, position: int) -> bool:
         """Return whether a file has got its position from this driver, not long ago."""
         del position
@@ -198,10 +194,6 @@ class PinnedReading(FileReading):
     def files_left(self, at: int) -> int:
         """Return the number of files that are left."""
         return len(self._order) - at
-
-    def seconds_to_look(self, at: int) -> float | None:
-        """Return 0, or None at the end."""
-        return None if self.is_at_end(at) else 0.0
 
 
 def reading_order(files: Mapping[str, tuple[int, int]]) -> list[str]:
@@ -287,9 +279,9 @@ class ListedReading(FileReading):
         """Return the files with a position, and those of the last listing without one."""
         return self._log.end - at + len(self._waiting)
 
-    def seconds_to_look(self, at: int) -> float | None:
-        """Return 0 if files wait, else the time until the next listing."""
-        return 0.0 if self.files_left(at) else max(self._next_look - self._now_seconds(), 0.0)
+    def seconds_to_listing(self) -> float:
+        """Return the time until the directory is listed again."""
+        return max(self._next_look - self._now_seconds(), 0.0)
 
     def is_pinned_here(self, position: int) -> bool:
         """Return whether the position is none that the log had when it was opened."""
