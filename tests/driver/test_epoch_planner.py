@@ -186,8 +186,8 @@ def test_the_pace_keeps_the_interval_and_wakes_for_records_and_timers() -> None:
         (None, -5.0, 0.002),
         (0.02, None, 0.02),
         (3.0, 0.01, 0.01),
-        (None, None, 0.08),
-        (None, None, 0.08),
+        (None, None, 0.1),
+        (None, None, 0.1),
     ):
         before = clock.now
         pace.idle(records, timer)
