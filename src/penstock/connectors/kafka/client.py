@@ -6,7 +6,6 @@ not its threads: such a copy of a client is never used, and never freed either, 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +29,6 @@ _TRANSIENT = (
     *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS"),
 )
 """Names of errors that may pass: a broker that starts, moves or cannot be reached."""
-
-_abandoned: list[Any] = []
 
 
 def check_installed(what: str) -> None:
@@ -125,15 +122,3 @@ def patiently(call: Callable[[], T], seconds: float) -> T:
             if not is_transient(cause.args[0]) or time.monotonic() >= until:
                 raise
         time.sleep(_PAUSE_SECONDS)
-
-
-class OfThisProcess(dict[Any, Any]):
-    """A table of clients, which is empty in a process that was forked."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        os.register_at_fork(after_in_child=self._abandon)
-
-    def _abandon(self) -> None:
-        _abandoned.extend(self.values())
-        self.clear()

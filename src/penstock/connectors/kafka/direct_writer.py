@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.connectors.kafka.client import OfThisProcess, kafka_errors, words_of_kafka
+from penstock.connectors.kafka.client import kafka_errors, words_of_kafka
 from penstock.connectors.kafka.producers import give, new_producer
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.kafka.staged_records import RecordSerializer, outgoing
+from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SinkError
 from penstock.graph.endpoints import SinkContext, SinkWriter
 

@@ -19,7 +19,6 @@ from bisect import bisect_left
 from typing import Any
 
 from penstock.connectors.kafka.client import (
-    OfThisProcess,
     error_code,
     is_transient,
     library,
@@ -27,6 +26,7 @@ from penstock.connectors.kafka.client import (
 )
 from penstock.connectors.kafka.properties import CLIENT_ID_PREFIX, GROUP, KafkaProperties
 from penstock.connectors.kafka.values import KafkaTopicPartition
+from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SourceError
 
 _MOST_RECORDS = 8192
