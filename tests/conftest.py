@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.kafka_broker import Broker, broker
+from tests.postgres_server import Database, database, server
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer, neither in
 # the code under test nor in making examples. They are few: what was answered yesterday is answered
@@ -39,3 +40,17 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A Kafka broker for all tests of the process."""
     with broker(tmp_path_factory.mktemp("broker")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """A PostgreSQL server for all tests of the process."""
+    with server() as found:
+        yield found
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[Database]:
+    """A database of PostgreSQL for one test."""
+    with database(postgres_server) as made:
+        yield made

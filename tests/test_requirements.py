@@ -22,6 +22,7 @@ DECLARED = {
     "demo": EXTRAS["demo"],
     "delta": EXTRAS["delta"],
     "kafka": EXTRAS["kafka"],
+    "postgres": EXTRAS["postgres"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
@@ -29,7 +30,8 @@ INCLUDES = {
     "demo": ["runtime"],
     "delta": ["runtime"],
     "kafka": ["runtime"],
-    "dev": ["runtime", "demo", "delta", "kafka"],
+    "postgres": ["runtime"],
+    "dev": ["runtime", "demo", "delta", "kafka", "postgres"],
 }
 
 

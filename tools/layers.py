@@ -96,6 +96,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "epoch_marks": frozenset({"os_errors"}),
         "local_path": frozenset(),
         "os_errors": frozenset(),
+        "process_table": frozenset(),
         "rows": frozenset(),
         "pickled_file": frozenset({"os_errors"}),
         "spool": frozenset({"os_errors", "pickled_file"}),
@@ -105,7 +106,10 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"local_path", "os_errors", "python", "rows"}),
         "delta": frozenset({"epoch_marks", "files", "local_path", "os_errors"}),
-        "kafka": frozenset({"delivery", "os_errors", "pickled_file", "python", "rows"}),
+        "kafka": frozenset(
+            {"delivery", "os_errors", "pickled_file", "process_table", "python", "rows"}
+        ),
+        "postgres": frozenset({"delivery", "os_errors", "process_table"}),
     },
     "plan": {
         "physical": frozenset(),
@@ -178,6 +182,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "lmdb": frozenset({"runtime", "state"}),
     "confluent_kafka": frozenset({"connectors"}),
     "deltalake": frozenset({"connectors"}),
+    "psycopg": frozenset({"connectors"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),

@@ -20,6 +20,9 @@ from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer
 from penstock.connectors.kafka.kafka_source import KafkaSource
 from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.connectors.kafka.topics import KafkaTopics
+from penstock.connectors.postgres.address import PostgresAddress
+from penstock.connectors.postgres.postgres_source import PostgresSource
+from penstock.connectors.postgres.values import TableName
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.iterator_source import IteratorSource
@@ -76,20 +79,21 @@ EXAMPLES: list[Source] = [
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
     SnapshotPart(WorldLog.of({})),
     SwitchedSource(lambda _: NUMBERS, SwitchColumns("at"), INT, ends=False, origin=None),
+    PostgresSource(PostgresAddress("dbname=shop"), (TableName("public", "orders"),), "slot"),
 ]
 FACTS = {
-    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part recorded result sequence snapshot "
+    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part postgres recorded result sequence snapshot "
     "switched",
     "gives_results": "result",
-    "gives_timestamps": "delta kafka kafka-consumer log-part recorded result snapshot switched",
+    "gives_timestamps": "delta kafka kafka-consumer log-part postgres recorded result snapshot switched",
     "has_declared_form": "cache collection dataframe delta files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
-    "makes_records_anew": "cache dataframe delta files iterator kafka kafka-consumer result sequence",
+    "makes_records_anew": "cache dataframe delta files iterator kafka kafka-consumer postgres result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",
-    "takes_snapshot": "",
+    "takes_snapshot": "postgres",
 }
 """Fact to the kinds of which it is true, or not None."""
 

@@ -1,0 +1,1 @@
+"""A server of PostgreSQL, for demos and tests."""

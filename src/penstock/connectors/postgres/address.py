@@ -1,0 +1,131 @@
+"""Where a database is, and how to connect: a connection string, of which nobody is shown the secrets."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from penstock.errors import ArgumentError, MissingConnectorError
+
+HIDDEN = "******"
+"""What is shown for a secret."""
+
+_LIBRARY = "psycopg"
+_SECRETS = ("password", "sslpassword", "passfile", "sslkey", "oauth_client_secret")
+_JDBC = "jdbc:postgresql:"
+_DEFAULTS: dict[str, object] = {"connect_timeout": 10, "client_encoding": "UTF8"}
+
+
+def check_installed(what: str) -> None:
+    """Check that the library can be imported, without importing it.
+
+    Args:
+        what: What needs it.
+
+    Raises:
+        MissingConnectorError: It cannot.
+    """
+    if find_spec(_LIBRARY) is None:
+        raise MissingConnectorError.here(
+            f"{what} needs the package psycopg, which is not installed",
+            hint="Install it here and for the workers: pip install 'penstock[postgres]'.",
+        )
+
+
+def library() -> Any:
+    """Return the module `psycopg`.
+
+    Raises:
+        MissingConnectorError: It is not installed.
+    """
+    check_installed("a client of PostgreSQL")
+    return import_module(_LIBRARY)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PostgresAddress:
+    """A connection string, as libpq understands it.
+
+    Attributes:
+        dsn: `host=… dbname=…` or `postgresql://…`. What it lacks is taken from libpq's environment
+            variables (PGPASSWORD) and files, in the driver and in the workers.
+    """
+
+    dsn: str
+
+    @classmethod
+    def of(cls, dsn: object) -> PostgresAddress:
+        """Return the address that a program gives.
+
+        Raises:
+            ArgumentError: It is no connection string. The message does not have it.
+            MissingConnectorError: The package `psycopg` is not installed.
+        """
+        malformed = ArgumentError.here(
+            "the connection string of PostgreSQL is malformed",
+            hint="Pass 'host=db.example port=5432 dbname=shop user=shop', or "
+            "'postgresql://shop@db.example:5432/shop'. Quote values with spaces.",
+        )
+        if not isinstance(dsn, str) or not dsn.strip():
+            raise malformed
+        made = cls(dsn)
+        try:
+            made.parts()
+        except library().ProgrammingError:
+            raise malformed from None  # its words may have a piece of a password
+        return made
+
+    @classmethod
+    def of_jdbc(cls, url: str, user: str | None, password: str | None) -> PostgresAddress:
+        """Return the address of a URL of JDBC, with the user and the password that go with it.
+
+        Raises:
+            ArgumentError: It is not one of PostgreSQL.
+        """
+        found = re.fullmatch(re.escape(_JDBC) + r"//[^\s]*", url if isinstance(url, str) else "")
+        if found is None:
+            raise ArgumentError.here(
+                "the URL of the database does not begin with jdbc:postgresql://",
+                hint="Write other databases with a Sink of your own, or through a DataFrame.",
+            )
+        parts = cls.of(url.removeprefix("jdbc:")).parts()
+        more = {"user": user, "password": password}
+        given = {key: value for key, value in more.items() if value is not None}
+        return cls.of(library().conninfo.make_conninfo("", **{**parts, **given}))
+
+    def parts(self) -> dict[str, Any]:
+        """Return its parameters by name."""
+        found: dict[str, Any] = library().conninfo.conninfo_to_dict(self.dsn)
+        return found
+
+    def connect(self, **how: Any) -> Any:
+        """Return a new connection, in autocommit mode.
+
+        Args:
+            how: More parameters of the connection.
+        """
+        known = self.parts()
+        more = {key: value for key, value in _DEFAULTS.items() if key not in known}
+        return library().connect(self.dsn, autocommit=True, **{**more, **how})
+
+    def describe(self) -> str:
+        """Return server and database, e.g. `shop at db.example:5432`."""
+        parts = self.parts()
+        host = parts.get("host") or parts.get("hostaddr") or "the default host"
+        return f"{parts.get('dbname', 'the default database')} at {host}:{parts.get('port', 5432)}"
+
+    def masked(self, text: str) -> str:
+        """Return a text in which no secret of the string is left."""
+        secrets = [str(value) for key, value in self.parts().items() if key in _SECRETS and value]
+        for secret in sorted(secrets, key=len, reverse=True):
+            text = text.replace(secret, HIDDEN)
+        return text
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{key}={HIDDEN if key in _SECRETS else value}" for key, value in self.parts().items()
+        )
+        return f"PostgresAddress({' '.join(shown)})"

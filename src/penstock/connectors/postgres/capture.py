@@ -1,0 +1,269 @@
+"""Captures tables in files: ranges of pages, which several connections read at one snapshot.
+
+    COPY (SELECT … WHERE ctid >= '(4096,0)' AND ctid < '(8192,0)') TO STDOUT (FORMAT csv)
+
+A range is a Parquet file. Its columns are bytes: the text that PostgreSQL writes, as in changes, so that a value is
+the same whether it was captured or changed. What the columns are is in the file's metadata.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from itertools import accumulate, repeat
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+
+from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.client import new_session
+from penstock.connectors.postgres.column_values import loaded_column
+from penstock.connectors.postgres.values import Change, Column, SourceTable, TableName
+from penstock.failpoint import failpoint
+from penstock.types.row import RowKind
+
+_RANGE_PAGES = 4096
+_GROUP_BYTES = 8 << 20
+"""Text of a row group, about; a reader has two of them in memory."""
+
+_FACTS = b"penstock"
+_PAGES = """\
+select pg_catalog.pg_relation_size(%s::regclass) / current_setting('block_size')::bigint,
+       (extract(epoch from now()) * 1000)::bigint"""
+
+
+@dataclass(frozen=True, slots=True)
+class _PageRange:
+    """Pages of a table; `last` is None for all that follow."""
+
+    table: SourceTable
+    first: int
+    last: int | None
+    name: str
+
+
+class Capture:
+    """Captures tables at one snapshot."""
+
+    def __init__(
+        self, address: PostgresAddress, snapshot: str, position: int, directory: Path
+    ) -> None:
+        """Begin without a connection.
+
+        Args:
+            address: The database.
+            snapshot: Name of the exported snapshot.
+            position: Position at which it was taken.
+            directory: Where files are written.
+        """
+        self._address = address
+        self._snapshot = snapshot
+        self._position = position
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._is_failed = False
+
+    def files(self, tables: Sequence[SourceTable], connections: int) -> dict[str, int]:
+        """Capture tables; return file to number of records, of those that have some.
+
+        Args:
+            tables: The tables.
+            connections: How many read at the same time.
+        """
+        with self._session() as session:
+            ranges = iter([each for n, t in enumerate(tables) for each in _ranges(session, n, t)])
+            _, now_ms = session.execute(_PAGES, (tables[0].oid,)).fetchone()
+        with ThreadPoolExecutor(connections, thread_name_prefix="penstock-capture") as pool:
+            found = [
+                *pool.map(self._take, repeat(ranges, connections), repeat(now_ms, connections))
+            ]
+        return dict(sorted(pair for counts in found for pair in counts.items() if pair[1]))
+
+    def _session(self) -> Any:
+        made = new_session(self._address, "snapshot")
+        try:
+            made.execute("begin isolation level repeatable read read only")
+            sql = library().sql
+            made.execute(sql.SQL("set transaction snapshot {}").format(self._snapshot))
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def _take(self, ranges: Iterator[_PageRange], now_ms: int) -> dict[str, int]:
+        """Capture ranges as long as there are some, and nobody has failed."""
+        counts = {}
+        try:
+            with self._session() as session:
+                while not self._is_failed:
+                    with self._lock:
+                        taken = next(ranges, None)
+                    if taken is None:
+                        break
+                    counts[taken.name] = self._write(session, taken, now_ms)
+                    failpoint("postgres.range-captured")
+        except BaseException:
+            self._is_failed = True
+            raise
+        return counts
+
+    def _write(self, session: Any, taken: _PageRange, now_ms: int) -> int:
+        """Write a range; return how many records it has. Without records there is no file."""
+        columns = taken.table.columns
+        facts = {
+            "table": str(taken.table.name),
+            "columns": [list(asdict(column).values()) for column in columns],
+            "lsn": self._position,
+            "timestamp_ms": now_ms,
+        }
+        schema = pa.schema([(f"c{at}", pa.binary()) for at in range(len(columns))])
+        schema = schema.with_metadata({_FACTS: json.dumps(facts).encode()})
+        path, count = self._directory / taken.name, 0
+        writer: pq.ParquetWriter | None = None
+        try:
+            with session.cursor().copy(_statement(taken)) as rows:
+                for text in _texts(rows):
+                    writer = writer or pq.ParquetWriter(path, schema, compression="zstd")
+                    group = _columns(text, schema)
+                    writer.write_table(group)
+                    count += group.num_rows
+        finally:
+            if writer is not None:
+                writer.close()
+        return count
+
+
+def _ranges(session: Any, number: int, table: SourceTable) -> Iterator[_PageRange]:
+    pages, _ = session.execute(_PAGES, (table.oid,)).fetchone()
+    firsts = [*range(0, max(pages, 1), _RANGE_PAGES)]
+    for index, first in enumerate(firsts):
+        last = firsts[index + 1] if index + 1 < len(firsts) else None
+        yield _PageRange(table, first, last, f"{number:03d}-{index:06d}.parquet")
+
+
+def _statement(taken: _PageRange) -> Any:
+    """Return the COPY of a range."""
+    sql = library().sql
+    table = taken.table
+    last = (
+        sql.SQL("") if taken.last is None else sql.SQL(" and ctid < {}").format(f"({taken.last},0)")
+    )
+    rows = sql.SQL("") if table.row_filter is None else sql.SQL(f" and ({table.row_filter})")
+    return sql.SQL(
+        "copy (select {columns} from only {table} where ctid >= {first}{last}{rows}) "
+        "to stdout (format csv)"
+    ).format(
+        columns=sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns),
+        table=sql.Identifier(table.name.schema, table.name.name),
+        first=f"({taken.first},0)",
+        last=last,
+        rows=rows,
+    )
+
+
+def _texts(rows: Any) -> Iterator[bytes]:
+    """Yield the text of some rows at a time. The server sends whole rows."""
+    parts: list[bytes] = []
+    size = 0
+    for part in rows:
+        parts.append(bytes(part))
+        size += len(part)
+        if size >= _GROUP_BYTES:
+            yield b"".join(parts)
+            parts, size = [], 0
+    if parts:
+        yield b"".join(parts)
+
+
+def _columns(text: bytes, schema: pa.Schema) -> pa.SourceTable:
+    """Return rows of CSV as columns of bytes; a NULL is what has neither text nor quotes."""
+    found = pa_csv.read_csv(
+        io.BytesIO(text),
+        read_options=pa_csv.ReadOptions(column_names=schema.names, block_size=len(text) + 1),
+        parse_options=pa_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=schema,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            check_utf8=False,
+        ),
+    )
+    return found.cast(schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What a file of a capture says of itself.
+
+    Attributes:
+        table: Name of the table.
+        columns: Its columns.
+        lsn: Position of the snapshot.
+        timestamp_ms: Its time.
+        bounds: Number of the record behind each row group.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    lsn: int
+    timestamp_ms: int
+    bounds: tuple[int, ...]
+
+
+@lru_cache(maxsize=64)
+def _file_of(path: Path) -> _File:
+    with pq.ParquetFile(path) as file:
+        facts = json.loads(file.schema_arrow.metadata[_FACTS])
+        groups = [file.metadata.row_group(n).num_rows for n in range(file.metadata.num_row_groups)]
+    return _File(
+        facts["table"],
+        tuple(Column(*column) for column in facts["columns"]),
+        facts["lsn"],
+        facts["timestamp_ms"],
+        tuple(accumulate(groups)),
+    )
+
+
+@lru_cache(maxsize=2)
+def _group_of(path: Path, number: int) -> pa.SourceTable:
+    with pq.ParquetFile(path) as file:
+        return file.read_row_group(number)
+
+
+def captured_changes(path: Path, start: int, end: int) -> list[Change]:
+    """Return the records `[start, end)` of a file, or the first ones of them.
+
+    Raises:
+        SourceError: Python has no such value.
+    """
+    file = _file_of(path)
+    number = next(n for n, bound in enumerate(file.bounds) if start < bound)
+    begin = file.bounds[number - 1] if number else 0
+    until = min(end, file.bounds[number])
+    part = _group_of(path, number).slice(start - begin, until - start)
+    values = [
+        loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(file.columns)
+    ]
+    names = [column.name for column in file.columns]
+    keys = zip(
+        *[values[at] for at, column in enumerate(file.columns) if column.is_key], strict=True
+    )
+    op, lsn, time, table = RowKind.INSERT, file.lsn, file.timestamp_ms, file.table
+    return [
+        Change(op, key, None, dict(zip(names, row, strict=True)), lsn, time, table)
+        for key, row in zip(keys, zip(*values, strict=True), strict=True)
+    ]
+
+
+def table_names(texts: Sequence[str]) -> tuple[TableName, ...]:
+    """Return the names of tables, each once."""
+    return tuple(dict.fromkeys(TableName.of(text) for text in texts))

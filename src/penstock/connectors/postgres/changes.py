@@ -1,0 +1,132 @@
+"""Reads the changes of a range by looking at a slot, which leaves them there to be read again.
+
+The server decodes from what was confirmed last, so a range far behind that costs what is before it, too. Nobody
+may look at a slot while somebody else uses it: the driver confirms while workers read, so both wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.column_values import base_types
+from penstock.connectors.postgres.pgoutput import Decoder, Malformed, Relation, TableReader
+from penstock.connectors.postgres.positions import text_of
+from penstock.connectors.postgres.slots import slot_state
+from penstock.connectors.postgres.tables import key_columns
+from penstock.connectors.postgres.values import Change, TableName
+from penstock.errors import SourceError
+
+_MOST_MESSAGES = 100_000
+_LOST = ("55000",)
+
+_PEEK = """\
+select data from pg_logical_slot_peek_binary_changes(
+    %s, %s::pg_lsn, %s, 'proto_version', '1', 'publication_names', %s)"""
+
+
+class ChangeReader:
+    """Reads ranges of one slot with one connection."""
+
+    def __init__(
+        self,
+        connection: Any,
+        address: PostgresAddress,
+        slot: str,
+        publication: str,
+        tables: Sequence[TableName],
+        *,
+        ignores_truncate: bool,
+    ) -> None:
+        """Begin.
+
+        Args:
+            connection: To the database.
+            address: The same, as what tables are known by.
+            slot: Name of the slot.
+            publication: Name of the publication.
+            tables: The tables that are read.
+            ignores_truncate: Whether a TRUNCATE is passed over.
+        """
+        self._connection = connection
+        self._address = address
+        self._slot = slot
+        self._publication = publication
+        self._tables = {(table.schema, table.name) for table in tables}
+        self._ignores_truncate = ignores_truncate
+
+    def read(self, start: int, end: int) -> tuple[list[Change], int]:
+        """Return the changes of `(start, end]`, or those of its first transactions, and where they end.
+
+        Raises:
+            SourceError: The slot is gone or lost, a table was truncated, or a value cannot be read.
+            Error: One of `psycopg`.
+        """
+        most = _MOST_MESSAGES
+        while True:
+            messages = self._peek(end, most)
+            decoder = Decoder(self._reader, self._truncated)
+            try:
+                found = decoder.changes(messages, start, end)
+            except Malformed as cause:
+                raise SourceError(
+                    f"replication slot {self._slot!r} gave what is no change: {cause}",
+                    hint="Is it a slot of pgoutput, and the server PostgreSQL 15 or newer?",
+                ) from cause
+            if len(messages) < most:
+                return found, end
+            if decoder.position > start:
+                return found, min(decoder.position, end)
+            most *= 4  # nothing of the range yet: what is before it is not confirmed
+
+    def _peek(self, end: int, most: int) -> list[bytes]:
+        name = library().sql.Identifier(self._publication).as_string(None)
+        try:
+            with self._connection.cursor(binary=True) as cursor:
+                cursor.execute(_PEEK, (self._slot, text_of(end), most, name))
+                return [bytes(data) for (data,) in cursor]
+        except library().errors.UndefinedObject:
+            slot_state(self._connection, self._slot)
+            raise
+        except library().Error as error:
+            if error.sqlstate in _LOST:
+                slot_state(self._connection, self._slot)  # says which slot is lost, and what to do
+            raise
+
+    def _reader(self, relation: Relation) -> TableReader | None:
+        if (relation.schema, relation.name) not in self._tables:
+            return None
+        return _reader_of(_Connected(self._connection, self._address), relation)
+
+    def _truncated(self, table: str, position: int) -> None:
+        if not self._ignores_truncate:
+            raise SourceError(
+                f"table {table} was truncated (at {text_of(position)}), and which rows it had is not in the log",
+                hint="Start in a new checkpoint directory with another slot, which captures the table anew; or go on "
+                "with the rows before it: set_truncate_ignored().",
+            )
+
+
+class _Connected:
+    """A connection that is the same as any other one to its address, for a cache."""
+
+    def __init__(self, connection: Any, address: PostgresAddress) -> None:
+        self.connection = connection
+        self.address = address
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Connected) and self.address == other.address
+
+    def __hash__(self) -> int:
+        return hash(self.address)
+
+
+@lru_cache(maxsize=256)
+def _reader_of(connected: _Connected, relation: Relation) -> TableReader:
+    types = [column.type_oid for column in relation.columns]
+    bases = base_types(connected.connection, types)
+    is_full = relation.identity == "f"
+    key = key_columns(connected.connection, relation.oid) if is_full else None
+    return TableReader.of(relation, [bases[oid] for oid in types], key)

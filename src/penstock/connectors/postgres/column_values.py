@@ -1,0 +1,101 @@
+"""Makes Python values of the text that PostgreSQL writes, in changes and in COPY alike.
+
+The loaders are psycopg's, so values are what a query with psycopg gives. A type without one is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from penstock.connectors.postgres.address import library
+from penstock.connectors.postgres.values import Column
+from penstock.errors import SourceError
+
+Load = Callable[[bytes], Any]
+
+_FIRST_USERS_OID = 16_384
+
+_BASES = """\
+with recursive base(oid, type) as (
+    select oid, oid from pg_catalog.pg_type where oid = any(%s)
+    union all
+    select base.oid, t.typbasetype from base join pg_catalog.pg_type t on t.oid = base.type
+    where t.typtype = 'd')
+select base.oid, base.type from base join pg_catalog.pg_type t on t.oid = base.type
+where t.typtype <> 'd'"""
+
+
+@lru_cache(maxsize=1024)
+def loader(type_oid: int) -> Load:
+    """Return what makes a value of a type of its text."""
+    found = library().adapters.get_loader(type_oid, library().pq.Format.TEXT)
+    if found is None:
+        return bytes.decode
+    load: Load = found(type_oid, None).load
+    return load
+
+
+def base_types(connection: Any, type_oids: Sequence[int]) -> dict[int, int]:
+    """Return type to type: a domain to what it is a domain of, any other type to itself.
+
+    Args:
+        connection: To the database.
+        type_oids: The types.
+    """
+    found = {oid: oid for oid in type_oids}
+    asked = [oid for oid in found if oid >= _FIRST_USERS_OID]
+    if asked:
+        found.update(connection.execute(_BASES, (asked,)).fetchall())
+    return found
+
+
+def loaded_column(column: Column, texts: Sequence[bytes | None]) -> list[Any]:
+    """Return the values of a column.
+
+    Raises:
+        SourceError: Python has no such value.
+    """
+    load = loader(column.type_oid)
+    try:
+        return [None if text is None else load(text) for text in texts]
+    except Exception as cause:
+        raise _refused(column, texts, cause) from cause
+
+
+def loaded_row(
+    columns: Sequence[Column], loads: Sequence[Load], texts: Sequence[bytes | None]
+) -> list[Any]:
+    """Return the values of a row.
+
+    Args:
+        columns: Its columns.
+        loads: What makes their values.
+        texts: Their texts.
+
+    Raises:
+        SourceError: Python has no such value.
+    """
+    try:
+        return [
+            None if text is None else load(text) for load, text in zip(loads, texts, strict=True)
+        ]
+    except Exception as cause:
+        for column, text in zip(columns, texts, strict=True):
+            loaded_column(column, [text])
+        raise SourceError(f"a row cannot be read: {cause}", hint="Look at its values.") from cause
+
+
+def _refused(column: Column, texts: Sequence[bytes | None], cause: Exception) -> SourceError:
+    load = loader(column.type_oid)
+    for text in texts:
+        try:
+            load(text or b"")
+        except Exception as refused:  # noqa: BLE001 - the first one that is refused is told
+            cause = refused
+            break
+    return SourceError(
+        f"a value of column {column.name!r} is none in Python: {cause}",
+        hint="Leave the column out of the publication, or make the column one of text.",
+    )

@@ -1,0 +1,278 @@
+"""The source of PostgreSQL: tables as they are when the job starts, then their changes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.capture import Capture, captured_changes
+from penstock.connectors.postgres.changes import ChangeReader
+from penstock.connectors.postgres.client import (
+    PATIENCE_SECONDS,
+    patiently,
+    postgres_errors,
+    session,
+)
+from penstock.connectors.postgres.deserializing import ChangeDeserializer, PlainChanges
+from penstock.connectors.postgres.postgres_source_builder import PostgresSourceBuilder
+from penstock.connectors.postgres.slots import (
+    advance,
+    check_server,
+    drop_publication,
+    drop_slot,
+    drop_statement,
+    has_slot,
+    in_use,
+    make_publication,
+    slot_state,
+    snapshot_now,
+    snapshot_of_slot,
+)
+from penstock.connectors.postgres.tables import published, table_of
+from penstock.connectors.postgres.values import Change, SourceTable, TableName
+from penstock.errors import SourceError
+from penstock.failpoint import failpoint
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
+from penstock.types.information import TypeInformation
+
+_ATTEMPT = "attempt"
+"""File in the directory of a snapshot: from here on slot and publication are ours."""
+
+_ONCE = "rows"
+"""Id of the only split of a source without changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresSource(LogSource):
+    """Reads tables of PostgreSQL: their rows when the job starts, and every change since, each once.
+
+    Build one with `PostgresSource.builder()`. Records are `Change`s unless the builder is told otherwise. Their
+    timestamps are those of commits; rows of the snapshot have its time.
+
+    The rows are captured in the job's directory, which is the history of the job; then changes come from a
+    replication slot of this source, in order of commits. What belongs to one transaction is read together.
+
+    Attributes:
+        address: The database.
+        tables: What is read.
+        slot: Name of the replication slot; empty without changes.
+        publication: Name of the publication; empty is one of the slot's name, which the source makes.
+        deserializer: Makes records of changes.
+        is_once: Whether changes are not read.
+        connections: How many capture at the same time.
+        is_truncate_ignored: Whether a TRUNCATE of a table is passed over.
+        records_per_second: Limit of the rate of a live run; None reads as fast as it can.
+
+    Example:
+        >>> source = PostgresSource.builder().set_dsn("host=db.example dbname=shop user=etl")
+        >>> source = source.set_tables("public.orders").set_slot("shop_orders").build()
+        >>> source.describe()
+        'postgres table public.orders'
+    """
+
+    address: PostgresAddress
+    tables: tuple[TableName, ...]
+    slot: str = ""
+    publication: str = ""
+    deserializer: ChangeDeserializer = field(default_factory=PlainChanges)
+    is_once: bool = False
+    connections: int = 4
+    is_truncate_ignored: bool = False
+    records_per_second: int | None = None
+
+    kind: ClassVar[str] = "postgres"
+    is_single: ClassVar[bool] = False
+    discovery_seconds: ClassVar[float] = 0.02
+
+    @staticmethod
+    def builder() -> PostgresSourceBuilder[PostgresSource]:
+        """Return a builder."""
+        return PostgresSourceBuilder(PostgresSource)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it ends: with the rows that there are."""
+        return self.is_once
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether there is a slot to advance."""
+        return not self.is_once
+
+    @property
+    def has_declared_form(self) -> bool:  # type: ignore[override]
+        """Whether records have the declared form already: values are the database's."""
+        return False
+
+    @property
+    def makes_records_anew(self) -> bool:  # type: ignore[override]
+        """Whether records are new every time."""
+        return self.deserializer.is_ours
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return that of the deserializer."""
+        return self.deserializer.get_produced_type()
+
+    def snapshot(self, directory: Path) -> LogSnapshot:
+        """Capture the tables; make slot and publication.
+
+        What an earlier call has left, in the directory or in the database, is removed first.
+
+        Args:
+            directory: Where files are written.
+        """
+        described = f"capture {self.describe()}"
+        with postgres_errors(SourceError, self.address, described):
+            with session(self.address, "driver") as connection:
+                tables = self._begin(connection, directory)
+            if self.is_once:
+                with snapshot_now(self.address) as taken:
+                    files = self._captured(taken.name, taken.position, directory, tables)
+                return LogSnapshot(files, {_ONCE: 0})
+            try:
+                return self._with_slot(directory, tables)
+            except library().errors.DuplicateObject:
+                raise  # somebody else has made it meanwhile
+            except BaseException:
+                # What keeps the server's log must not stay if nobody starts the job again.
+                with contextlib.suppress(SourceError, library().Error):
+                    self._remove()
+                raise
+
+    def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
+        """Return rows of a captured file; see `LogSource.read_snapshot`."""
+        found = captured_changes(file, start, end)
+        return self._made(found, start + len(found))
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return the slot as the only split: from what is confirmed to what is committed."""
+        del known
+        if self.is_once:
+            return [LogSplit(_ONCE, 0, 0)]
+        with self._errors("look at"):
+            state = patiently(self._state)
+        return [LogSplit(self.slot, state.confirmed, max(state.head, state.confirmed))]
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return the changes of a range; see `LogSource.read`."""
+        with self._errors("read"):
+            changes, following = patiently(partial(self._read, start, end))
+        return self._made(changes, following)
+
+    def confirm(self, positions: Mapping[str, int]) -> None:
+        """Advance the slot, so that the server may remove its log up to there.
+
+        Args:
+            positions: The slot, and the position that the job has read to.
+        """
+        if self.is_once:
+            return
+        with self._errors("advance"):
+            patiently(partial(self._advance, positions[self.slot]))
+
+    def drop(self) -> None:
+        """Drop the slot, and the publication if the source made it. No job of it can go on then.
+
+        Raises:
+            SourceError: The server does not answer, or the slot is used.
+        """
+        with self._errors("drop"):
+            self._remove()
+
+    def describe(self) -> str:
+        """Return e.g. `postgres table public.orders`."""
+        named = ", ".join(map(str, self.tables))
+        return f"postgres table{'s' if len(self.tables) > 1 else ''} {named}"
+
+    @property
+    def _publication(self) -> str:
+        return self.publication or self.slot
+
+    def _begin(self, connection: Any, directory: Path) -> list[SourceTable]:
+        """Check everything, and remove what an earlier call has left."""
+        attempt = directory / _ATTEMPT
+        tables = [table_of(connection, name, has_changes=not self.is_once) for name in self.tables]
+        if not self.is_once:
+            check_server(connection)
+            if attempt.exists():
+                drop_slot(connection, self.slot)
+            elif has_slot(connection, self.slot):
+                raise self._taken(connection)
+            if self.publication:
+                tables = [published(connection, self.publication, table) for table in tables]
+        for left_over in directory.iterdir():
+            if left_over != attempt:
+                left_over.unlink()
+        attempt.touch()
+        failpoint("postgres.begun")
+        return tables
+
+    def _taken(self, connection: Any) -> SourceError:
+        state = slot_state(connection, self.slot)
+        if state.active_pid is not None:
+            return in_use(self.slot, state)
+        return SourceError(
+            f"replication slot {self.slot!r} is there already, and this job has not made it",
+            hint="It is of another job, or of one that nobody continues. Choose another name with set_slot, start from "
+            f"a savepoint of that job, or drop it: {drop_statement(self.slot)}",
+        )
+
+    def _with_slot(self, directory: Path, tables: Sequence[SourceTable]) -> LogSnapshot:
+        if not self.publication:
+            with session(self.address, "driver") as connection:
+                make_publication(connection, self._publication, tables)
+            failpoint("postgres.published")
+        with snapshot_of_slot(self.address, self.slot) as taken:
+            failpoint("postgres.slot-made")
+            files = self._captured(taken.name, taken.position, directory, tables)
+        failpoint("postgres.captured")
+        return LogSnapshot(files, {self.slot: taken.position})
+
+    def _captured(
+        self, snapshot: str, position: int, directory: Path, tables: Sequence[SourceTable]
+    ) -> dict[str, int]:
+        capture = Capture(self.address, snapshot, position, directory)
+        return capture.files(tables, self.connections)
+
+    def _made(self, changes: list[Change], following: int) -> LogBatch:
+        records, times = self.deserializer.deserialized(changes)
+        return LogBatch(records, following, times)
+
+    def _state(self) -> Any:
+        with session(self.address, "driver") as connection:
+            return slot_state(connection, self.slot)
+
+    def _read(self, start: int, end: int) -> tuple[list[Change], int]:
+        with session(self.address, f"reader of {self.slot}") as connection:
+            return ChangeReader(
+                connection,
+                self.address,
+                self.slot,
+                self._publication,
+                self.tables,
+                ignores_truncate=self.is_truncate_ignored,
+            ).read(start, end)
+
+    def _advance(self, position: int) -> None:
+        with session(self.address, "driver") as connection:
+            advance(connection, self.slot, position)
+
+    def _remove(self) -> None:
+        with session(self.address, "driver") as connection:
+            drop_slot(connection, self.slot)
+            if not self.publication:
+                drop_publication(connection, self._publication)
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return postgres_errors(
+            SourceError,
+            self.address,
+            f"{doing} replication slot {self.slot!r} (after {PATIENCE_SECONDS:g} s, if it was in use)",
+        )

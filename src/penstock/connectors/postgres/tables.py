@@ -1,0 +1,123 @@
+"""The tables that a source reads, as the catalogue has them, and whether their changes can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.connectors.postgres.column_values import base_types
+from penstock.connectors.postgres.values import Column, SourceTable, TableName
+from penstock.errors import SourceError
+
+_TABLE = """\
+select c.oid::bigint, c.relkind::text, c.relpersistence::text, c.relreplident::text
+from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+where n.nspname = %s and c.relname = %s"""
+
+_COLUMNS = """\
+select a.attname, a.atttypid::bigint, coalesce(a.attnum = any(i.indkey), false)
+from pg_catalog.pg_attribute a
+left join pg_catalog.pg_class c on c.oid = a.attrelid
+left join pg_catalog.pg_index i on i.indrelid = a.attrelid
+    and case c.relreplident when 'i' then i.indisreplident else i.indisprimary end
+where a.attrelid = %s and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
+order by a.attnum"""
+
+_PUBLISHED = """\
+select attnames, rowfilter from pg_catalog.pg_publication_tables
+where pubname = %s and schemaname = %s and tablename = %s"""
+
+_KINDS = {
+    "p": "is partitioned",
+    "v": "is a view",
+    "m": "is a materialized view",
+    "f": "is a foreign table",
+    "S": "is a sequence",
+    "i": "is an index",
+}
+_FULL = "f"
+
+
+def table_of(connection: Any, name: TableName, *, has_changes: bool) -> SourceTable:
+    """Return a table.
+
+    Args:
+        connection: To the database.
+        name: Its name.
+        has_changes: Whether its changes are to be read, too.
+
+    Raises:
+        SourceError: It is not there, or its changes cannot be read.
+    """
+    found = connection.execute(_TABLE, (name.schema, name.name)).fetchone()
+    if found is None:
+        raise SourceError(
+            f"there is no table {name}",
+            hint="Pass the name with its schema, as in set_tables('shop.orders'), in the case in which the "
+            "catalogue has it, and check the database.",
+        )
+    oid, kind, persistence, identity = found
+    if kind != "r":
+        raise SourceError(
+            f"{name} {_KINDS.get(kind, 'is no table')}, which cannot be read",
+            hint="Pass tables; of a partitioned table its partitions.",
+        )
+    if has_changes and persistence != "p":
+        raise SourceError(
+            f"table {name} is unlogged or temporary, so its changes are not in the database's log",
+            hint="Make it logged: ALTER TABLE … SET LOGGED.",
+        )
+    rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+    bases = base_types(connection, [type_oid for _, type_oid, _ in rows])
+    columns = tuple(Column(each, bases[type_oid], is_key) for each, type_oid, is_key in rows)
+    if has_changes:
+        _check_identity(name, identity, columns)
+    if not any(column.is_key for column in columns):
+        columns = tuple(Column(c.name, c.type_oid, is_key=True) for c in columns)
+    return SourceTable(oid, name, columns)
+
+
+def _check_identity(name: TableName, identity: str, columns: Sequence[Column]) -> None:
+    """Refuse a table whose changes would not say which row they are of.
+
+    Raises:
+        SourceError: It has neither a primary key nor another replica identity.
+    """
+    if identity == _FULL or (identity in "di" and any(column.is_key for column in columns)):
+        return
+    lacks = "has REPLICA IDENTITY NOTHING" if identity == "n" else "has no primary key"
+    raise SourceError(
+        f"table {name} {lacks}, so its changes do not say which row they are of, and the database would "
+        "refuse UPDATE and DELETE of a published table",
+        hint=f"Add a primary key, or: ALTER TABLE {name} REPLICA IDENTITY FULL, or USING INDEX.",
+    )
+
+
+def published(connection: Any, publication: str, table: SourceTable) -> SourceTable:
+    """Return a table with the columns and rows that a publication has of it.
+
+    Raises:
+        SourceError: It is not in the publication.
+    """
+    asked = (publication, table.name.schema, table.name.name)
+    found = connection.execute(_PUBLISHED, asked).fetchone()
+    if found is None:
+        raise SourceError(
+            f"publication {publication!r} does not have table {table.name}, or is not there",
+            hint=f"ALTER PUBLICATION {publication} ADD TABLE {table.name}; or leave set_publication out, so "
+            "that the source makes one of its own.",
+        )
+    names, row_filter = found
+    columns = tuple(column for column in table.columns if column.name in (names or ()))
+    return SourceTable(table.oid, table.name, columns, row_filter)
+
+
+def key_columns(connection: Any, oid: int) -> list[str] | None:
+    """Return the columns of the primary key of a table whose replica identity is the whole row.
+
+    Args:
+        connection: To the database.
+        oid: Number of the table.
+    """
+    rows = connection.execute(_COLUMNS, (oid,)).fetchall()
+    return [name for name, _, is_key in rows if is_key] or None

@@ -1,0 +1,7 @@
+"""Tables of PostgreSQL, and their changes. PyFlink has no such module."""
+
+from penstock.connectors.postgres.postgres_source import PostgresSource
+from penstock.connectors.postgres.postgres_source_builder import PostgresSourceBuilder
+from penstock.connectors.postgres.values import Change
+
+__all__ = ["Change", "PostgresSource", "PostgresSourceBuilder"]

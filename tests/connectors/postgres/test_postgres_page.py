@@ -1,0 +1,35 @@
+"""The programs of the page about PostgreSQL run, against the server of the tests, and give what it says."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.postgres_server import Database
+
+PAGE = Path(__file__).parents[3] / "docs" / "connectors" / "postgres.md"
+BLOCKS = re.findall(
+    r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+)
+DSN = "host=localhost dbname=shop user=etl"
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_a_program_runs(postgres: Database, block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert DSN in block
+    postgres.run(
+        "create table orders (id int primary key, customer text, amount bigint)",
+        "insert into orders values (1, 'ann', 5), (2, 'bob', 3)",
+    )
+    text = re.sub(r'"(shop_\w+)"', lambda _: f'"{postgres.slot()}"', block)
+    module = ModuleType("postgres_page")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    exec(compile(text.replace(DSN, postgres.dsn), str(PAGE), "exec"), vars(module))  # noqa: S102 - our own
+
+
+def test_the_page_has_programs() -> None:
+    assert len(BLOCKS) >= 2
