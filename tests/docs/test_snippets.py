@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-RUN_ELSEWHERE = {"README.md", "kafka.md", "postgres.md"}
-"""Pages whose programs need Spark, which `tests/spark/test_readme.py` runs, or a server, which
+RUN_ELSEWHERE = {"README.md", "cookbook.md", "kafka.md", "postgres.md"}
+"""Pages whose programs need Spark, which `tests/spark/test_readme.py` and `test_cookbook.py` run, or a server, which
 `tests/connectors` has."""
 
 

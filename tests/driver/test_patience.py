@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
+from functools import partial
 
 import pytest
 
@@ -66,7 +67,7 @@ def test_a_job_that_is_cancelled_does_not_wait_and_the_next_call_gets_its_own_an
     assert time.monotonic() - started < 1
     assert until_cancelled(lambda: "own", nothing) == "own"
     goes_on.set()
-    assert [until_cancelled(lambda n=n: n, nothing) for n in range(5)] == [0, 1, 2, 3, 4]
+    assert [until_cancelled(partial(int, n), nothing) for n in range(5)] == [0, 1, 2, 3, 4]
 
 
 def test_a_thread_that_waits_keeps_no_call_and_no_result_alive() -> None:

@@ -57,6 +57,7 @@ class _Caller:
     def _run(self) -> None:
         while not self.is_abandoned:
             call = self.asked.get()
+            answer: tuple[Any, BaseException | None]
             try:
                 answer = call(), None
             except BaseException as cause:  # noqa: BLE001 - it is raised again by who asked
