@@ -12,6 +12,7 @@ from benchmarks.programs import (
     coded_rows,
     delayed_deploy,
     isolation,
+    kafka,
     latency,
     live_state,
     object_reuse,
@@ -41,6 +42,7 @@ PROGRAMS: dict[str, BenchProgram] = {
         booleans.PROGRAM,
         word_count.PROGRAM,
         object_reuse.PROGRAM,
+        *kafka.PROGRAMS,
     )
 }
 """Name on the command line to program."""

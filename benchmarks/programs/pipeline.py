@@ -54,6 +54,8 @@ class Pipeline:
         points: See `BenchProgram`.
         measured: See `BoundedSpecification`; empty measures the time of a run.
         builds: Name of a system of ours to what makes its stream, where that is not `build`.
+        write_input: Writes what systems read, below a directory; None if each makes its records itself, where it
+            reads them.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Pipeline:
     points: Sequence[Point] = ()
     measured: str = ""
     builds: Mapping[str, BuildStream] = field(default_factory=dict)
+    write_input: Callable[[Case, Path], None] | None = None
 
     def program(self) -> BenchProgram:
         """Return the row for `catalog.PROGRAMS`."""
@@ -93,7 +96,8 @@ class Pipeline:
         )
 
     def _prepare(self, case: Case, directory: Path) -> Workload:
-        del directory  # every system makes its records itself, where it reads them
+        if self.write_input is not None:
+            self.write_input(case, directory)
         return PipelineWorkload(self, case)
 
 

