@@ -26,7 +26,8 @@ _TRANSIENT = (
     *("NOT_LEADER_FOR_PARTITION", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"),
     *("COORDINATOR_LOAD_IN_PROGRESS", "REQUEST_TIMED_OUT", "BROKER_NOT_AVAILABLE"),
     *("NETWORK_EXCEPTION", "NOT_CONTROLLER", "UNSTABLE_OFFSET_COMMIT", "OFFSET_NOT_AVAILABLE"),
-    *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS"),
+    # The library forgets what it knows of a topic when its connections end, and says so until it has asked again.
+    *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS", "_UNKNOWN_PARTITION"),
 )
 """Names of errors that may pass: a broker that starts, moves or cannot be reached."""
 
