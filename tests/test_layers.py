@@ -41,8 +41,8 @@ MAY_DELAY = {"spark", "__main__"}
 TABLES: set[str] = set()
 """Files that may be long because they are one table, by path below the package."""
 
-ONE_NAME = {"Watermark"}
-"""Names of two classes: one is Flink's, the other is in the pickles of control frames."""
+ONE_NAME = {"Watermark", "Builder"}
+"""Names of two classes: one is Flink's, the other is in the pickles of control frames; or both are PyFlink's, inside others."""
 
 # Runs in a process of its own: imports all modules of the packages named on the command line, in a
 # Python that has no PySpark. Prints how many there were.

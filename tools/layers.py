@@ -109,7 +109,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "kafka": frozenset(
             {"delivery", "os_errors", "pickled_file", "process_table", "python", "rows"}
         ),
-        "postgres": frozenset({"delivery", "os_errors", "process_table"}),
+        "postgres": frozenset({"delivery", "epoch_marks", "process_table"}),
     },
     "plan": {
         "physical": frozenset(),

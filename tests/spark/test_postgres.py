@@ -17,7 +17,7 @@ from penstock.connectors.postgres.client import close_sessions
 from penstock.connectors.postgres.slots import slot_state
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import FileSink
-from penstock.datastream.connectors.postgres import Change, PostgresSource
+from penstock.datastream.connectors.postgres import Change, PostgresSink, PostgresSource
 from penstock.errors import SourceError
 from tests.postgres_server import Database
 from tests.spark.conftest import Environment, Failures
@@ -169,3 +169,58 @@ def test_a_table_is_joined_as_upserts(
     wait_for(client, lambda: written(out).total() == 7)
     stop(client)
     assert more <= written(out)
+
+
+SINK_STEPS = [f"postgres.{step}:2:raise" for step in ("decided", "marked", "written", "committed")]
+
+
+def to_table(
+    env: StreamExecutionEnvironment, db: Database, slot: str, *, bounded: bool
+) -> JobClient:
+    """Start a job that keeps how many orders there are of each key, in a table, and every count in another."""
+    records = env.from_source(source(db, slot, bounded=bounded), NO_TIME, "orders").uid("orders")
+    counts = records.flat_map(keys).key_by(lambda one: one[0]).sum(1).uid("counts")
+    for table, key in (("totals", "key"), ("history", "")):
+        sink = PostgresSink.builder().set_dsn(f"{db.dsn} password={SECRET}").set_table(table)
+        sink.set_columns("key", "n")
+        if key:
+            sink.set_upsert_keys(key)
+        counts.sink_to(sink.build()).uid(table)
+    return env.execute_async("orders")
+
+
+@pytest.mark.parametrize("mode", ["batch", "streaming", "mixed"])
+def test_totals_of_a_table_are_in_another_once_whatever_fails(
+    environment: Environment, tmp_path: Path, table: Database, failures: Failures, mode: str
+) -> None:
+    slot, bounded = table.slot(), mode == "batch"
+    table.run("create table totals (key text primary key, n bigint)")
+    table.run("create table history (key text, n bigint)")
+    add(table, 0, 50)
+    places = [each.replace(":2:", ":1:") for each in SINK_STEPS] if bounded else SINK_STEPS
+    settings = SMALL | failures.at(*places)
+    client = to_table(environment(mode, **settings), table, slot, bounded=bounded)
+    if bounded:
+        client.get_job_execution_result().result()
+        failures.check_all_happened()
+        assert totals_in(table) == totals(50)
+        return
+    wait_for(client, lambda: totals_in(table) == totals(50))
+    for first in range(50, 100, 10):
+        add(table, first, first + 10)
+        wait_for(client, lambda: totals_in(table) == totals(first + 10))  # noqa: B023
+    failures.check_all_happened()
+    stop(client)
+    add(table, 100, 120)
+    client = to_table(environment(mode, **SMALL), table, slot, bounded=False)
+    wait_for(client, lambda: totals_in(table) == totals(120))
+    stop(client)
+    history = Counter(table.run("select key, n from history"))
+    assert set(history.values()) == {1}
+    if mode == "streaming":
+        assert history == Counter((f"k{n % 5}", n // 5 + 1) for n in range(120))
+    assert files_with_the_secret(tmp_path / "job") == []
+
+
+def totals_in(db: Database) -> dict[str, int]:
+    return dict(db.run("select key, n from totals"))

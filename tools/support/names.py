@@ -582,6 +582,21 @@ penstock.datastream.connectors.kafka:FlinkKafkaProducer works
   accepted: set_flush_on_checkpoint ignore_failures_after_transaction_timeout
 penstock.datastream.connectors.kafka:Semantic works
 
+# JDBC
+
+penstock.datastream.connectors.jdbc:JdbcSink works
+  works: sink
+penstock.datastream.connectors.jdbc:JdbcConnectionOptions works
+  works: get_db_url get_driver_name get_user_name get_password
+penstock.datastream.connectors.jdbc:JdbcConnectionOptions.JdbcConnectionOptionsBuilder works
+  works: with_url with_user_name with_password build
+  accepted: with_driver_name
+penstock.datastream.connectors.jdbc:JdbcExecutionOptions works
+  works: builder get_batch_interval_ms get_batch_size get_max_retries
+penstock.datastream.connectors.jdbc:JdbcExecutionOptions.Builder works
+  works: build
+  accepted: with_batch_interval_ms with_batch_size with_max_retries
+
 # Metrics
 
 penstock.metrics:MetricGroup works

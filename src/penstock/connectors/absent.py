@@ -16,7 +16,6 @@ INSTEAD: dict[str, str] = {
     "dynamic_kafka": _SPARK.format(format="kafka"),
     "kinesis": _SPARK.format(format="kinesis"),
     "pulsar": _SPARK.format(format="pulsar"),
-    "jdbc": 'Read with SparkSource(spark.read.format("jdbc")…load()); write by deriving a Sink.',
     "cassandra": "Derive a Sink that writes with the database's Python client.",
     "elasticsearch": "Derive a Sink, or pass a SinkFunction that upserts by id to add_sink.",
     "rabbitmq": "Derive a Sink; a queue that forgets what it delivered cannot be a source.",
@@ -31,7 +30,6 @@ kafka KafkaRecordDeserializationSchema
 dynamic_kafka DynamicKafkaSource DynamicKafkaSourceBuilder KafkaMetadataService
 dynamic_kafka KafkaStreamSetSubscriber KafkaStreamSubscriber SingleClusterTopicMetadataService
 dynamic_kafka StreamPatternSubscriber
-jdbc JdbcConnectionOptions JdbcExecutionOptions JdbcSink
 pulsar PulsarSource PulsarSourceBuilder StartCursor StopCursor
 rabbitmq RMQConnectionConfig RMQSink RMQSource
 """

@@ -32,9 +32,10 @@ _SESSION = """\
 select set_config('DateStyle', 'ISO', false), set_config('TimeZone', 'UTC', false),
        set_config('IntervalStyle', 'postgres', false), set_config('bytea_output', 'hex', false),
        set_config('extra_float_digits', '1', false),
+       set_config('synchronous_commit', 'on', false),
        set_config('statement_timeout', '0', false),
        set_config('idle_in_transaction_session_timeout', '0', false)"""
-"""Values come as text, and text depends on these; and a table may take long."""
+"""Values come as text, and text depends on these. A table may take long. What is committed stays."""
 
 _HINTS = {
     "28": "Check user and password, and pg_hba.conf of the server.",

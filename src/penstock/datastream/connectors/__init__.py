@@ -10,6 +10,11 @@ from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.kafka.flink_kafka import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
 from penstock.connectors.kafka.kafka_sink import KafkaSink
 from penstock.connectors.kafka.kafka_source import KafkaSource
+from penstock.connectors.postgres.jdbc_sink import (
+    JdbcConnectionOptions,
+    JdbcExecutionOptions,
+    JdbcSink,
+)
 from penstock.connectors.python.collection import CollectionSource
 from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.discard import DiscardingSink
@@ -64,6 +69,9 @@ __all__ = [
     "FunctionSink",
     "HybridSource",
     "IteratorSource",
+    "JdbcConnectionOptions",
+    "JdbcExecutionOptions",
+    "JdbcSink",
     "KafkaSink",
     "KafkaSource",
     "LogBatch",

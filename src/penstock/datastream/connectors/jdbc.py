@@ -1,5 +1,9 @@
-"""PyFlink's `jdbc` connector is missing; importing a name raises an error with the alternative."""
+"""The names of `pyflink.datastream.connectors.jdbc`, for PostgreSQL."""
 
-from penstock.connectors.absent import absent
+from penstock.connectors.postgres.jdbc_sink import (
+    JdbcConnectionOptions,
+    JdbcExecutionOptions,
+    JdbcSink,
+)
 
-__getattr__ = absent("jdbc")
+__all__ = ["JdbcConnectionOptions", "JdbcExecutionOptions", "JdbcSink"]

@@ -1,0 +1,187 @@
+"""Rows that wait for their epoch: a table per task, which COPY fills while the task runs.
+
+A task that is killed leaves nothing, because its transaction ends with its connection. What a task has staged and nobody
+commits is dropped when the job starts again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from penstock.connectors.postgres.address import PostgresAddress, library
+from penstock.connectors.postgres.client import new_session, postgres_errors
+from penstock.connectors.postgres.statements import TableWrites, drop_stage
+from penstock.errors import SinkError
+from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.types.row import Row, RowKind
+from penstock.user_failure import short
+
+_DELETED = frozenset({RowKind.DELETE})
+_REPLACED = frozenset({RowKind.UPDATE_BEFORE})
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Handle of the rows of one task.
+
+    Attributes:
+        table: Name of their table.
+        subtask: Index of the task.
+        record_count: How many there are.
+    """
+
+    table: str
+    subtask: int
+    record_count: int
+
+
+def stage_prefix(context: SinkContext) -> str:
+    """Return what the names of all staged tables of a sink begin with."""
+    named = f"{context.job_id}/{context.sink_id}".encode()
+    return f"stage_{hashlib.sha256(named).hexdigest()[:20]}_"
+
+
+class StagedRowWriter(SinkWriter):
+    """Copies the rows of one task into a table of its own."""
+
+    def __init__(
+        self,
+        address: PostgresAddress,
+        writes: TableWrites,
+        context: SinkContext,
+        *,
+        is_direct: bool,
+    ) -> None:
+        """Begin without a connection.
+
+        Args:
+            address: The database.
+            writes: The table that is written in the end.
+            context: Where it runs.
+            is_direct: Whether the task itself writes the rows to the table, at its end.
+        """
+        self._address = address
+        self._writes = writes
+        self._context = context
+        self._is_direct = is_direct
+        self._table = f"{stage_prefix(context)}{uuid.uuid4().hex[:20]}"
+        self._connection: Any = None
+        self._copying: AbstractContextManager[Any] | None = None
+        self._copy: Any = None
+        self._count = 0
+
+    def write(self, values: list[Any]) -> None:
+        """Stage records.
+
+        Raises:
+            SinkError: A record is no row of the table, or the database refuses it.
+        """
+        with self._errors("stage rows for"):
+            if self._copy is None:
+                self._begin()
+            write_row, count = self._copy.write_row, self._count
+            for value in values:
+                kind, row = self._row(value)
+                if kind in _REPLACED and self._writes.keys:
+                    continue  # the row that follows replaces it
+                write_row((count, kind in _DELETED, *row))
+                count += 1
+            self._count = count
+
+    def prepare_commit(self) -> list[Any]:
+        """End the COPY; returns no handle if there were no records, or if they are written.
+
+        Raises:
+            SinkError: The database refuses a row.
+        """
+        if self._connection is None:
+            return []
+        with self._errors("stage rows for"):
+            assert self._copying is not None, "there are records"
+            self._copying.__exit__(None, None, None)
+            if self._is_direct:
+                for statement in self._writes.commit([self._table]):
+                    self._connection.execute(statement)
+                self._connection.execute(drop_stage(self._table))
+            self._connection.execute("commit")
+            self._connection.close()
+        if self._is_direct:
+            return []
+        return [StagedRows(self._table, self._context.subtask, self._count)]
+
+    def abort(self) -> None:
+        """End the connection, and with it the transaction that has the rows."""
+        if self._connection is not None:
+            with contextlib.suppress(library().Error):
+                self._connection.close()
+
+    def _begin(self) -> None:
+        self._connection = new_session(self._address, "writer")
+        register_json(self._connection)
+        self._connection.execute("begin")
+        self._connection.execute(self._writes.make_stage(self._table))
+        self._copying = self._connection.cursor().copy(self._writes.fill_stage(self._table))
+        self._copy = self._copying.__enter__()
+
+    def _row(self, value: Any) -> tuple[RowKind, Sequence[Any]]:
+        made = _ROWS.get(type(value)) or next(
+            (make for kind, make in _ROWS.items() if isinstance(value, kind)), None
+        )
+        columns = self._writes.columns
+        if made is None:
+            raise self._refused(value, "it is no Row, tuple, list or dict")
+        kind, row = made(value, columns)
+        if len(row) != len(columns):
+            raise self._refused(value, f"it has {len(row)} values, and {len(columns)} columns")
+        if kind is not RowKind.INSERT and not self._writes.keys:
+            raise self._refused(value, f"a row of the kind {kind.name} cannot be appended")
+        return kind, row
+
+    def _refused(self, value: Any, why: str) -> SinkError:
+        return SinkError(
+            f"sink {self._context.name!r} cannot write {short(value)} to {self._writes.name}: {why}",
+            hint="Map records to rows of the columns of the sink; rows that update others need keys, "
+            "set_upsert_keys(…).",
+            origin=self._context.origin,
+        )
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        described = f"{doing} table {self._writes.name} (sink {self._context.name!r})"
+        return postgres_errors(SinkError, self._address, described, self._context.origin)
+
+
+def _of_row(value: Row, columns: tuple[str, ...]) -> tuple[RowKind, Sequence[Any]]:
+    try:
+        values = value.get_fields_by_names(columns)
+    except (ValueError, KeyError):
+        values = list(value)  # without names, or with others: by position
+    return value.get_row_kind(), values
+
+
+def _of_sequence(value: Any, _: tuple[str, ...]) -> tuple[RowKind, Sequence[Any]]:
+    return RowKind.INSERT, value
+
+
+def _of_dict(value: dict[str, Any], columns: tuple[str, ...]) -> tuple[RowKind, Sequence[Any]]:
+    return RowKind.INSERT, [value.get(column) for column in columns]
+
+
+_ROWS: dict[type, Callable[[Any, tuple[str, ...]], tuple[RowKind, Sequence[Any]]]] = {
+    Row: _of_row,
+    tuple: _of_sequence,
+    list: _of_sequence,
+    dict: _of_dict,
+}
+
+
+def register_json(connection: Any) -> None:
+    """Let dicts be written as JSON; lists are arrays."""
+    json = import_module("psycopg.types.json")
+    connection.adapters.register_dumper(dict, json.JsonDumper)
