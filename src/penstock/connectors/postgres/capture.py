@@ -183,7 +183,7 @@ def _texts(rows: Any) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-def _columns(text: bytes, schema: pa.Schema) -> pa.SourceTable:
+def _columns(text: bytes, schema: pa.Schema) -> pa.Table:
     """Return rows of CSV as columns of bytes; a NULL is what has neither text nor quotes."""
     found = pa_csv.read_csv(
         io.BytesIO(text),
@@ -234,7 +234,7 @@ def _file_of(path: Path) -> _File:
 
 
 @lru_cache(maxsize=2)
-def _group_of(path: Path, number: int) -> pa.SourceTable:
+def _group_of(path: Path, number: int) -> pa.Table:
     with pq.ParquetFile(path) as file:
         return file.read_row_group(number)
 
