@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.kafka_broker import Broker, broker
 from tests.postgres_server import Database, database, server
+from tests.redis_server import Server, redis_server
 
 # The same examples on every run, and no deadline: a slow machine is not a wrong answer, neither in
 # the code under test nor in making examples. They are few: what was answered yesterday is answered
@@ -54,3 +55,10 @@ def postgres(postgres_server: str) -> Iterator[Database]:
     """A database of PostgreSQL for one test."""
     with database(postgres_server) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of Valkey or Redis for all tests of the process."""
+    with redis_server(tmp_path_factory.mktemp("valkey")) as found:
+        yield found

@@ -23,6 +23,7 @@ DECLARED = {
     "delta": EXTRAS["delta"],
     "kafka": EXTRAS["kafka"],
     "postgres": EXTRAS["postgres"],
+    "redis": EXTRAS["redis"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
@@ -31,7 +32,8 @@ INCLUDES = {
     "delta": ["runtime"],
     "kafka": ["runtime"],
     "postgres": ["runtime"],
-    "dev": ["runtime", "demo", "delta", "kafka", "postgres"],
+    "redis": ["runtime"],
+    "dev": ["runtime", "demo", "delta", "kafka", "postgres", "redis"],
 }
 
 

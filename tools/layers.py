@@ -110,6 +110,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
             {"delivery", "os_errors", "pickled_file", "process_table", "python", "rows"}
         ),
         "postgres": frozenset({"delivery", "epoch_marks", "process_table"}),
+        "redis": frozenset({"epoch_marks", "os_errors"}),
     },
     "plan": {
         "physical": frozenset(),
@@ -183,6 +184,7 @@ THIRD_PARTY: dict[str, frozenset[str]] = {
     "confluent_kafka": frozenset({"connectors"}),
     "deltalake": frozenset({"connectors"}),
     "psycopg": frozenset({"connectors"}),
+    "redis": frozenset({"connectors"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),

@@ -28,6 +28,8 @@ from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.connectors.python.recorded import RecordedSource
+from penstock.connectors.redis.client import RedisAddress
+from penstock.connectors.redis.redis_source import RedisSource
 from penstock.connectors.rows.serialization import SimpleStringSchema
 from penstock.connectors.spark_source import SparkSource
 from penstock.graph.backlog_end import BacklogEnd, LogSourcePart, SplitSourcePart
@@ -74,6 +76,7 @@ EXAMPLES: list[Source] = [
     NUMBERS,
     RecordedSource.of([1], [7], INT),
     ResultSource("0", "totals", INT),
+    RedisSource(RedisAddress("redis://a:1"), ("s",)),
     SparkSource(Frame()),
     SplitSourcePart(NUMBERS, BacklogEnd(positions=(1,)), is_backlog=True),
     LogSourcePart(WorldLog.of({}), BacklogEnd(positions=(1,)), is_backlog=False),
@@ -82,10 +85,10 @@ EXAMPLES: list[Source] = [
     PostgresSource(PostgresAddress("dbname=shop"), (TableName("public", "orders"),), "slot"),
 ]
 FACTS = {
-    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part postgres recorded result sequence snapshot "
+    "as_split": "cache collection delta generator iterator kafka kafka-consumer log-part part postgres recorded redis result sequence snapshot "
     "switched",
     "gives_results": "result",
-    "gives_timestamps": "delta kafka kafka-consumer log-part postgres recorded result snapshot switched",
+    "gives_timestamps": "delta kafka kafka-consumer log-part postgres recorded redis result snapshot switched",
     "has_declared_form": "cache collection dataframe delta files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",

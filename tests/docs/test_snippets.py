@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-RUN_ELSEWHERE = {"README.md", "cookbook.md", "kafka.md", "postgres.md"}
+RUN_ELSEWHERE = {"README.md", "cookbook.md", "kafka.md", "postgres.md", "redis.md"}
 """Pages whose programs need Spark, which `tests/spark/test_readme.py` and `test_cookbook.py` run, or a server, which
 `tests/connectors` has."""
 

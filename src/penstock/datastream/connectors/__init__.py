@@ -22,6 +22,8 @@ from penstock.connectors.python.function_sink import FunctionSink
 from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.connectors.python.number_sequence import NumberSequenceSource
 from penstock.connectors.python.print_sink import PrintSink
+from penstock.connectors.redis.redis_sink import RedisSink
+from penstock.connectors.redis.redis_source import RedisSource
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream.connectors.file_system import (
     BucketAssigner,
@@ -81,6 +83,8 @@ __all__ = [
     "NumberSequenceSource",
     "OutputFileConfig",
     "PrintSink",
+    "RedisSink",
+    "RedisSource",
     "RollingPolicy",
     "Semantic",
     "Sink",

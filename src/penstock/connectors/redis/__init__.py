@@ -1,0 +1,1 @@
+"""Source and sink of Redis and Valkey."""

@@ -1,0 +1,274 @@
+"""The Redis source: streams of Redis or Valkey as a log, whose positions are the ids of entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from penstock.connectors.redis.client import (
+    RedisAddress,
+    address_of,
+    check_installed,
+    redis_errors,
+)
+from penstock.connectors.redis.streams import StreamFacts, entries_of, names_like, streams_at
+from penstock.connectors.redis.values import (
+    RedisEntry,
+    first_of,
+    milliseconds_of,
+    position_of,
+)
+from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
+from penstock.graph.log_source import LogSource
+from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.types.information import TypeInformation
+from penstock.types.types import Types
+from penstock.user_failure import failure_as, short
+
+_LATEST = -1
+_found: dict[tuple[RedisAddress, str], StreamFacts] = {}
+"""What the driver found last, for costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedisSource(LogSource):
+    """Reads streams of Redis or Valkey; records have the time in the id of their entry.
+
+    Every entry is read once, in history and live. The records are `RedisEntry`, unless `map_entries` was called.
+
+    Attributes:
+        address: The server.
+        names: Names of the streams; or one pattern.
+        is_pattern: Whether it is a pattern.
+        start: Position where streams begin that are there when the job starts.
+        ends: Whether it ends at what is there when the job starts.
+        is_binary: Whether fields and values are bytes.
+        function: Makes a record of an entry; None gives the entry.
+        type_info: Type of the records.
+        records_per_second: Limit of the rate of a live run; None reads as fast as it can.
+
+    Example:
+        >>> RedisSource.streams("redis://:secret@localhost:6379/0", "orders").describe()
+        'redis stream orders'
+    """
+
+    address: RedisAddress
+    names: tuple[str, ...]
+    is_pattern: bool = False
+    start: int = 0
+    ends: bool = False
+    is_binary: bool = False
+    function: Callable[[RedisEntry], Any] | None = None
+    type_info: TypeInformation = Types.PICKLED_BYTE_ARRAY()  # noqa: RUF009 - a frozen value
+    records_per_second: int | None = None
+
+    kind: ClassVar[str] = "redis"
+
+    @staticmethod
+    def streams(url: str, *names: str) -> RedisSource:
+        """Return a source of streams.
+
+        Args:
+            url: Of the server: `redis://[[user]:password@]host:port/database`, `rediss://…` or `unix://…`.
+            names: Their names. Those that are not there yet are read when they are.
+
+        Raises:
+            ArgumentError: The URL is none, or there are no names.
+            MissingConnectorError: The package `redis` is not installed.
+        """
+        check_installed("RedisSource")
+        if not names or any(not isinstance(name, str) or not name for name in names):
+            raise ArgumentError.here(
+                f"streams got {', '.join(map(repr, names)) or 'no names'}",
+                hint="Pass the names of streams.",
+            )
+        return RedisSource(address_of(url), tuple(dict.fromkeys(names)))
+
+    @staticmethod
+    def pattern(url: str, pattern: str) -> RedisSource:
+        """Return a source of all streams whose names match, also of those that appear later.
+
+        Args:
+            url: Of the server, as for `streams`.
+            pattern: A pattern of Redis, e.g. `orders:*`.
+
+        Raises:
+            ArgumentError: The URL is none, or the pattern no text.
+            MissingConnectorError: The package `redis` is not installed.
+        """
+        return replace(RedisSource.streams(url, pattern), is_pattern=True)
+
+    def from_latest(self) -> RedisSource:
+        """Return the source without what is in streams when the job starts for the first time."""
+        return replace(self, start=_LATEST)
+
+    def from_id(self, entry_id: str) -> RedisSource:
+        """Return the source from an entry on.
+
+        Args:
+            entry_id: Its id, e.g. `1700000000000-0`; the first entry from there on is read first.
+
+        Raises:
+            ArgumentError: It is no id.
+        """
+        try:
+            return replace(self, start=position_of(entry_id, self.names[0]))
+        except (ValueError, AttributeError, SourceError) as cause:
+            raise ArgumentError.here(
+                f"{entry_id!r} is no id of an entry", hint="Pass milliseconds-sequence."
+            ) from cause
+
+    def from_timestamp(self, timestamp_ms: int) -> RedisSource:
+        """Return the source from a time on.
+
+        Args:
+            timestamp_ms: In epoch milliseconds, as in the ids of entries.
+        """
+        return replace(self, start=first_of(timestamp_ms))
+
+    def bounded(self) -> RedisSource:
+        """Return the source with an end: what is there when the job starts."""
+        return replace(self, ends=True)
+
+    def binary(self) -> RedisSource:
+        """Return the source with fields and values as bytes, not as text in UTF-8."""
+        return replace(self, is_binary=True)
+
+    def map_entries(
+        self, function: Callable[[RedisEntry], Any], type_info: TypeInformation | None = None
+    ) -> RedisSource:
+        """Return the source with records that a function makes of entries.
+
+        Args:
+            function: Called with a `RedisEntry`.
+            type_info: Type of what it returns; None is any.
+
+        Raises:
+            ArgumentError: It cannot be called.
+        """
+        if not callable(function):
+            raise ArgumentError.here(
+                f"map_entries got {function!r}", hint="Pass a function of a RedisEntry."
+            )
+        return replace(self, function=function, type_info=type_info or Types.PICKLED_BYTE_ARRAY())
+
+    def limited_to(self, records_per_second: int) -> RedisSource:
+        """Return the source with a limit of its rate in a live run.
+
+        Args:
+            records_per_second: Entries per second.
+        """
+        return replace(self, records_per_second=records_per_second)
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it ends."""
+        return self.ends
+
+    def get_produced_type(self) -> TypeInformation:
+        """Return the type of the records."""
+        return self.type_info
+
+    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
+        """Return the streams with their heads; see `LogSource.discover`."""
+        with self._errors(f"find {self.describe()}"):
+            names = names_like(self.address, self.names[0]) if self.is_pattern else self.names
+            found = streams_at(self.address, list(dict.fromkeys([*known, *names])))
+        for facts in found:
+            if facts.name in known:
+                facts.check(known[facts.name])
+            _found[self.address, facts.name] = facts
+        return [self._split(facts, known) for facts in found]
+
+    def read(self, split: str, start: int, end: int) -> LogBatch:
+        """Return records of a range; see `LogSource.read`."""
+        with self._errors(f"read stream {split!r}"):
+            entries, following = entries_of(self.address, split, start, end)
+        positions = [position_of(entry_id, split) for entry_id, _ in entries]
+        records = [self._entry(split, entry_id, fields) for entry_id, fields in entries]
+        times = [milliseconds_of(position) for position in positions]
+        return LogBatch(self._mapped(records), following, times)
+
+    def cost(self, split: str, start: int, end: int) -> int:
+        """Return about how many entries a range has.
+
+        Args:
+            split: Name of the stream.
+            start: First position.
+            end: Position behind the last.
+        """
+        facts = _found.get((self.address, split))
+        if facts is None:
+            with self._errors(f"find stream {split!r}"):
+                found = streams_at(self.address, [split])
+            if not found:
+                return 0
+            facts = _found[self.address, split] = found[0]
+        return facts.cost(start, end)
+
+    def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
+        """Return the first position of a range whose entry is not before a time, else its end.
+
+        Args:
+            split: Name of the stream.
+            timestamp_ms: In epoch milliseconds.
+            start: First position.
+            end: Position behind the last.
+        """
+        begin = max(start, first_of(timestamp_ms))
+        if begin >= end:
+            return end
+        with self._errors(f"read stream {split!r}"):
+            entries, _ = entries_of(self.address, split, begin, end)
+        return position_of(entries[0][0], split) if entries else end
+
+    def describe(self) -> str:
+        """Return e.g. `redis stream orders`."""
+        if self.is_pattern:
+            return f"redis streams like {self.names[0]}"
+        return f"redis stream{'s' if len(self.names) > 1 else ''} {', '.join(self.names)}"
+
+    def _split(self, facts: StreamFacts, known: Mapping[str, int]) -> LogSplit:
+        earliest = facts.head if facts.first is None else facts.first
+        if facts.name in known:
+            # It was checked; an id below the first entry that there is may be where the job stands.
+            return LogSplit(facts.name, min(earliest, known[facts.name]), facts.head)
+        # Streams that appear while the job runs are read from their beginning.
+        wanted = 0 if known else facts.head if self.start == _LATEST else self.start
+        return LogSplit(facts.name, earliest, facts.head, min(max(wanted, earliest), facts.head))
+
+    def _entry(self, split: str, entry_id: bytes, fields: dict[bytes, bytes]) -> RedisEntry:
+        text = entry_id.decode()
+        if self.is_binary:
+            return RedisEntry(split, text, dict(fields))
+        try:
+            decoded = {key.decode(): value.decode() for key, value in fields.items()}
+        except UnicodeDecodeError as cause:
+            raise SourceError(
+                f"entry {text} of stream {split!r} has a field that is no text in UTF-8",
+                hint="Call binary() to read bytes.",
+            ) from cause
+        return RedisEntry(split, text, decoded)
+
+    def _mapped(self, entries: list[RedisEntry]) -> list[Any]:
+        function = self.function
+        if function is None:
+            return entries
+        made: list[Any] = []
+        for entry in entries:
+            try:
+                made.append(function(entry))
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                failed = f"the function of map_entries failed on entry {entry.id} of stream {entry.stream!r}, {short(entry.fields)}"
+                origin = CallSite.of_definition(function)
+                raise failure_as(
+                    SourceError, failed, cause, origin, hint="Correct the function."
+                ) from cause
+        return made
+
+    def _errors(self, doing: str) -> AbstractContextManager[None]:
+        return redis_errors(SourceError, self.address, doing)

@@ -1,0 +1,212 @@
+"""Writes that wait for their epoch: one file per task in the job's directory, in the form that the server's script reads.
+
+A write is `kind, key, count, (field, value) * count`: the kind one byte, the count and every length four bytes, big
+endian. No pickle: the server reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from penstock.connectors.os_errors import sink_errors
+from penstock.errors import PenstockError, SinkError
+from penstock.failpoint import failpoint
+from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.types.row import Row, RowKind
+from penstock.user_failure import failure_as, short
+
+_LENGTH = struct.Struct(">I")
+_MOST_FIELDS = 1_000
+
+
+class WriteKind(Enum):
+    """What a write does; the values are those of the script."""
+
+    ADD = b"\x01"
+    """Adds an entry to a stream."""
+
+    PUT = b"\x02"
+    """Replaces a hash."""
+
+    DELETE = b"\x03"
+    """Deletes a hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordWrites:
+    """How records become writes.
+
+    Attributes:
+        stream: Name of the stream to which entries are added; None writes hashes.
+        key: Makes the name of a hash of a record.
+        fields: Makes the fields of a record; None takes those of the row or dict.
+    """
+
+    stream: str | None = None
+    key: Callable[[Any], str | bytes] | None = None
+    fields: Callable[[Any], Mapping[Any, Any]] | None = None
+
+    def write_of(self, record: Any) -> bytes | None:
+        """Return the write of a record; None if there is none.
+
+        Raises:
+            ValueError: It has no form.
+        """
+        kind = record.get_row_kind() if isinstance(record, Row) else RowKind.INSERT
+        if self.stream is not None:
+            if kind in {RowKind.DELETE, RowKind.UPDATE_BEFORE}:
+                msg = "a stream has no form for a row that retracts"
+                raise ValueError(msg)
+            return _encoded(WriteKind.ADD, self.stream, self._fields(record))
+        if kind is RowKind.UPDATE_BEFORE:
+            return None
+        assert self.key is not None, "hashes have names"
+        key = self.key(record)
+        if kind is RowKind.DELETE:
+            return _encoded(WriteKind.DELETE, key, {})
+        return _encoded(WriteKind.PUT, key, self._fields(record))
+
+    def _fields(self, record: Any) -> Mapping[Any, Any]:
+        found = self.fields(record) if self.fields else _own_fields(record)
+        if not isinstance(found, Mapping):
+            msg = f"its fields are {short(found)}, no dict"
+            raise TypeError(msg)
+        kept = {name: value for name, value in found.items() if value is not None}
+        if not kept or len(kept) > _MOST_FIELDS:
+            msg = f"it has {len(kept)} fields with values, and may have 1 to {_MOST_FIELDS}"
+            raise ValueError(msg)
+        return kept
+
+
+def _own_fields(record: Any) -> Any:
+    return record.as_dict() if isinstance(record, Row) else record
+
+
+def _encoded(kind: WriteKind, key: Any, fields: Mapping[Any, Any]) -> bytes:
+    parts = [kind.value, *_sized(key), _LENGTH.pack(len(fields))]
+    for name, value in fields.items():
+        parts += _sized(name)
+        parts += _sized(value)
+    return b"".join(parts)
+
+
+def _sized(value: Any) -> tuple[bytes, bytes]:
+    data = _bytes_of(value)
+    return _LENGTH.pack(len(data)), data
+
+
+def _bytes_of(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, bool):
+        return b"true" if value else b"false"
+    if isinstance(value, str | int | float):
+        return str(value).encode()
+    msg = f"{short(value)} is no text, number, boolean or bytes"
+    raise TypeError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class StagedWrites:
+    """Handle of one file.
+
+    Attributes:
+        name: Name in the directory of staged writes.
+        subtask: Index of the task that wrote it.
+        size_bytes: Its size.
+    """
+
+    name: str
+    subtask: int
+    size_bytes: int
+
+
+def directory_of(context: SinkContext) -> Path:
+    """Return the directory of what a sink keeps with the job."""
+    return context.scratch / "redis" / context.sink_id
+
+
+def staging_of(context: SinkContext) -> Path:
+    """Return the directory of the staged writes of a sink."""
+    return directory_of(context) / "staged"
+
+
+class StagedWriteWriter(SinkWriter):
+    """Writes one file, made on the first record."""
+
+    def __init__(self, writes: RecordWrites, context: SinkContext) -> None:
+        """Write what records become, in the task of `context`."""
+        self._writes = writes
+        self._context = context
+        self._path = staging_of(context) / uuid.uuid4().hex
+        self._file: BinaryIO | None = None
+
+    def write(self, values: list[Any]) -> None:
+        """Append records.
+
+        Raises:
+            SinkError: A record has no form, or the file system refused.
+        """
+        data = b"".join(self._encoded(values))
+        if not data:
+            return
+        with self._os_errors("stage records"):
+            failpoint("redis.write")
+            if self._file is None:
+                self._file = self._path.open("xb")
+            self._file.write(data)
+
+    def _encoded(self, values: list[Any]) -> list[bytes]:
+        made: list[bytes] = []
+        for value in values:
+            try:
+                write = self._writes.write_of(value)
+            except PenstockError:
+                raise
+            except BaseException as cause:
+                failed = f"sink {self._context.name!r} cannot write {short(value)}"
+                hint = "Map the record to a row or a dict of text and numbers, or correct the function."
+                raise failure_as(
+                    SinkError, failed, cause, self._context.origin, hint=hint
+                ) from cause
+            if write is not None:
+                made.append(write)
+        return made
+
+    def prepare_commit(self) -> list[Any]:
+        """Close the file; returns no handle if there were no records.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return []
+        with self._os_errors("stage records"):
+            size = self._file.tell()
+            self._file.close()
+        return [StagedWrites(self._path.name, self._context.subtask, size)]
+
+    def abort(self) -> None:
+        """Remove the file.
+
+        Raises:
+            SinkError: The file system refused.
+        """
+        if self._file is None:
+            return
+        with self._os_errors("remove a staged file"):
+            self._path.unlink(missing_ok=True)
+        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
+        return sink_errors(self._path.parent, doing, self._context.origin)
