@@ -210,7 +210,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "programs": _MODEL | {"answers", "encodings", "inputs", "measuring", "systems"},
     "peers": _MODEL | {"answers", "inputs", "systems"},
     "catalog": _MODEL | {"programs"},
-    "smoke": frozenset({"catalog", "measuring", "reporting"}),
+    "smoke": frozenset({"catalog", "measuring", "programs", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},
     "batch_cost": _MODEL | {"programs"},
     "file_cost": frozenset(),

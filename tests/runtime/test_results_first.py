@@ -184,3 +184,50 @@ def test_a_fold_begins_with_the_results(mode):
         DiscardingSink()
     ).name("out")
     assert run_in_process(env).of("out")[-1] == ("a", "3 7 8")
+
+
+class Totals(KeyedProcessFunction):
+    """Gives each record of the other input with the total of its key; totals have a fourth field."""
+
+    def open(self, runtime_context):
+        self.total = runtime_context.get_state(TOTAL)
+
+    def process_element(self, value, ctx):
+        if len(value) > 3:
+            self.total.update(value[2])
+        else:
+            yield (*value, self.total.value())
+
+
+MIXING = {
+    "a map behind the union": lambda results, live: (
+        results.map(lambda r: (*r, "total")).union(live).map(lambda r: r)
+    ),
+    "an operator with a key": lambda results, live: (
+        results.map(lambda r: (*r, "total")).union(live).key_by(key).process(PassedOn())
+    ),
+    "a map before the union": lambda results, live: results.map(lambda r: (*r, "total")).union(
+        live.map(lambda r: r)
+    ),
+}
+"""What is between the results and the operator that needs them first; all but the last one mix them with others."""
+
+
+class PassedOn(KeyedProcessFunction):
+    def process_element(self, value, ctx):
+        yield value
+
+
+@pytest.mark.parametrize("mixing", MIXING)
+@pytest.mark.parametrize("mode", MODES, ids=MODE_IDS)
+def test_what_an_operator_makes_of_results_and_other_input_comes_by_time_in_batch(mode, mixing):
+    """An exception of the law, which the page about semantics tells: a record does not say what it was made of."""
+    env = environment(mode, 1)
+    results = totals(env.from_source(CollectionSource.of([("a", 1, 5)]), by_time(99), "bounded"))
+    live = env.from_source(CollectionSource.of([("a", 7, 1), ("a", 8, 1)]), by_time(99), "live")
+    MIXING[mixing](results, live).key_by(key).process(Totals()).sink_to(DiscardingSink()).name(
+        "out"
+    )
+    differs = mode is BATCH and mixing != "a map before the union"
+    found = [record[3] for record in run_in_process(env).of("out")]
+    assert found == ([None, None] if differs else [5, 5])

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.datastream.connectors import DiscardingSink, FileSink
 from penstock.metrics.listener import MicroBatch, also_listening
 from penstock.state.savepoint import read_savepoint
+from penstock.wire.atomic_file import read_verified
 from tests.spark.conftest import Environment, Failures
 from tests.spark.jobs.orders_in_files import (
     CLICKS,
     HISTORY,
+    NO_TIME,
     PER_FILE,
+    ROW,
     Counts,
     build,
     expected,
@@ -169,3 +175,38 @@ def test_failures_in_history_of_files_and_behind_it_lose_and_repeat_nothing(
     env.execute("meeting")
     failures.check_all_happened()
     assert written(tmp_path / "out") == expected()
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_history_beside_another_pipeline_is_read_in_as_many_tasks_as_the_job_says(
+    environment: Environment, session: SparkSession, tmp_path: Path, *, beside: bool
+) -> None:
+    """A job with one pipeline has nothing live to leave a core to."""
+    write_input(tmp_path / "in")
+    totals: list[int] = []
+    for most in (None, 1):
+        out = tmp_path / f"out-{most}"
+        limit = {} if most is None else {"execution.backlog.tasks": most}
+        settings = {"execution.checkpointing.dir": str(tmp_path / f"job-{most}"), **limit}
+        env = environment("mixed", **settings)
+        orders = env.from_source(orders_of(tmp_path / "in", "positions"), NO_TIME, "orders", ROW)
+        counts = orders.map(lambda row: (row.name, row.key, row.n)).key_by(lambda r: r[1]).sum(2)
+        counts.map(lambda r: r, ROW).sink_to(FileSink.parquet(out))
+        if beside:
+            env.from_collection([1, 2]).map(lambda n: n).sink_to(DiscardingSink())
+        result = env.execute("orders")
+        assert ("history", "batch") in [(run.name, run.kind) for run in result.runs]
+        assert written(out) == expected() - Counter(row for row in expected() if row[0] == "clicks")
+        totals.append(tasks_of_history(session, tmp_path / f"job-{most}"))
+    free, limited = totals
+    assert free > 1
+    assert limited == (1 if beside else free)
+
+
+def tasks_of_history(session: SparkSession, directory: Path) -> int:
+    """Return how many tasks the narrowest stage of run 0 had: that of levels has as many as the job sets."""
+    job_id = read_verified(directory / "job.json")["job_id"]
+    tracker = session.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(f"penstock-{job_id}-0")]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    return min(stage.numTasks for stage in stages if stage is not None)

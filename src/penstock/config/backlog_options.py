@@ -45,6 +45,19 @@ BACKLOG_SHARE: ConfigOption[float] = ConfigOption(
     check=Limit("must be more than 0 and less than 1", lambda value: 0 < value < 1),
 )
 
+BACKLOG_TASKS: ConfigOption[int | None] = ConfigOption(
+    key="execution.backlog.tasks",
+    parse=INTEGER,
+    default=None,
+    description=(
+        "Most tasks in which history of a pipeline is read as a batch run while the job has other pipelines. With fewer "
+        "than there are cores, live pipelines find a core free, and history takes longer. When unset there are as many "
+        "as cores, and more where history is in many files or splits. The levels behind an exchange have no more tasks "
+        "either, unless the program sets the number of subtasks."
+    ),
+    check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
+)
+
 CATCH_UP_FACTOR: ConfigOption[int | None] = ConfigOption(
     key="execution.live.catch-up-factor",
     parse=INTEGER,
@@ -64,5 +77,6 @@ BACKLOG_OPTIONS: tuple[ConfigOption[Any], ...] = (
     WATERMARK_LAG_THRESHOLD,
     BACKLOG_OUTPUT,
     BACKLOG_SHARE,
+    BACKLOG_TASKS,
     CATCH_UP_FACTOR,
 )

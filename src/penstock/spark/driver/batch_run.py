@@ -27,6 +27,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.environment.job import RunSummary
+from penstock.config.backlog_options import BACKLOG_TASKS
 from penstock.errors import PenstockError
 from penstock.failpoint import failpoint
 from penstock.metrics.listener import BatchProgress
@@ -66,10 +67,13 @@ class BatchRun:
         self._job = job
         self._run = run
         self.report = Report()
+        has_company = len(job.plan.pipelines) > 1
+        self._most_tasks = job.configuration.get(BACKLOG_TASKS) if has_company else None
         cores = job.session.sparkContext.defaultParallelism
         wanted = job.plan.options.parallelism
         if not job.plan.exact_subtasks:
             wanted = max(cores, wanted)
+            wanted = min(wanted, self._most_tasks or wanted)
         self._folds_columns = True
         self._tasks = min(wanted, job.plan.options.max_parallelism)
 
@@ -183,7 +187,11 @@ class BatchRun:
         snapshot = job.directory.run_directory(run.index, "snapshot")
         programs = job.programs(run, self._tasks, HandOver(), pinned)
         times = make_batch_costs(job.session.sparkContext)
-        reads = replace(job.read_context(run, programs, pinned), folds_columns=self._folds_columns)
+        reads = replace(
+            job.read_context(run, programs, pinned),
+            folds_columns=self._folds_columns,
+            most_tasks=self._most_tasks,
+        )
         frames = batch_frames(reads, times)
         level: BatchLevelTask | None = None
         for program in programs[1:]:

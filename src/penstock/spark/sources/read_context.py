@@ -98,6 +98,7 @@ class ReadContext:
             the usual size.
         workers: Dependencies of the job other than its program, None if there are none.
         folds_columns: Whether Spark SQL may fold columns (batch run).
+        most_tasks: Most tasks that read a source in a batch run; None sets no limit.
         attempt: Attempt of a live run; None in a batch run.
         fence: Fence of the driver, checked before every micro-batch; None does not check.
         patiently: Calls a function that may block, until the job is cancelled.
@@ -118,6 +119,7 @@ class ReadContext:
     first_records: int = 0
     workers: WorkerEnvironment | None = None
     folds_columns: bool = False
+    most_tasks: int | None = None
     attempt: LiveAttempt | None = None
     fence: Fence | None = None
     patiently: Callable[[Callable[[], Any]], Any] = _at_once

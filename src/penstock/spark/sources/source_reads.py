@@ -53,6 +53,8 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             branches.append(_batch_splits(context, group, times))
             continue
         frame = rows(context, source, part, described)
+        if context.most_tasks is not None:
+            frame = frame.coalesce(context.most_tasks)
         how = context.column_fold(source)
         few = None if how is None else combined(frame, how, context.program.settings.parallelism)
         if few is not None:
@@ -71,10 +73,11 @@ def _batch_splits(
     """Return the frames of split sources that share tasks."""
     spark = context.session.sparkContext
     whole = [each for key in group.parts for each in _ranges(context, *key)]
-    wanted = group.tasks or _RANGES_PER_CORE * spark.defaultParallelism
+    wanted = group.tasks or context.most_tasks or _RANGES_PER_CORE * spark.defaultParallelism
     ranges: list[SplitRange] = context.patiently(partial(cut_ranges, whole, wanted))
     rows = [each.row() for each in ranges]
-    tasks = max(min(len(rows), group.tasks or len(rows)), 1)
+    limits = (each for each in (group.tasks, context.most_tasks) if each is not None)
+    tasks = max(min(len(rows), *limits, len(rows)), 1)
     frame = context.session.createDataFrame(spark.parallelize(rows, tasks), RANGES_DDL)
     described = {source: context.plan.source(source).parts[part] for source, part in group.parts}
     payload = Payload.of((context.program, described, context.levels), context.workers)
