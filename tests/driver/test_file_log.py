@@ -226,6 +226,7 @@ def test_a_directory_is_listed_again_after_the_interval_of_the_program(
         caps=FileCaps(2),
     )
     reading = listed_reading(context, source)
+    assert isinstance(reading, ListedReading)
     reading.open(0)
     assert reading.advance(0) == 0
     waits = reading.seconds_to_listing()
