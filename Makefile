@@ -26,7 +26,7 @@ seconds := 600
 kills := 200
 by_default := not fuzz and not faults
 
-.PHONY: help demo delta-demo kafka-demo redis-demo test faults soak fuzz bench-smoke check docs clean java moved
+.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test faults soak fuzz bench-smoke check docs clean java moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -39,6 +39,9 @@ delta-demo: $(installed) java ## Show a Delta table that is read while it grows
 
 kafka-demo: $(installed) java ## Show files, then Kafka, with a broker of its own
 	@$(python) -m examples.kafka.demo
+
+postgres-demo: $(installed) java ## Show a table, then its changes, with a server of its own
+	@$(python) -m examples.postgres.demo
 
 redis-demo: $(installed) java ## Show a stream and totals in hashes, with a server of its own
 	@$(python) -m examples.redis.demo

@@ -1,1 +1,1 @@
-"""A server of PostgreSQL, for demos and tests."""
+"""A table of PostgreSQL and its changes, kept as totals in another one: a program, and what it needs to be shown."""

@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from examples.postgres.totals import build, orders, totals
+from penstock.testing import run_in_process
 from tests.postgres_server import Database
 
 PAGE = Path(__file__).parents[3] / "docs" / "connectors" / "postgres.md"
@@ -29,6 +31,22 @@ def test_a_program_runs(postgres: Database, block: str, monkeypatch: pytest.Monk
     module = ModuleType("postgres_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(text.replace(DSN, postgres.dsn), str(PAGE), "exec"), vars(module))  # noqa: S102 - our own
+
+
+def test_the_program_of_the_demo_keeps_totals_of_rows_and_changes(postgres: Database) -> None:
+    postgres.run(
+        "create table orders (id int primary key, customer text, amount bigint)",
+        "insert into orders values (1, 'ann', 5), (2, 'bob', 3), (3, 'ann', 2)",
+    )
+    read = orders(postgres.dsn, postgres.slot())
+    env = build(read, totals(postgres.dsn))
+    seen = run_in_process(env).of("totals")
+    assert sorted(seen) in (
+        [("ann", 2), ("ann", 7), ("bob", 3)],
+        [("ann", 5), ("ann", 7), ("bob", 3)],
+    )
+    assert max(amount for name, amount in seen if name == "ann") == 7
+    assert read.describe() == "postgres table public.orders"
 
 
 def test_the_page_has_programs() -> None:
