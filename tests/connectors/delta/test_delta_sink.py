@@ -7,6 +7,7 @@ taken for a fresh start, a row of a key that is not the newest, a table that rea
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 import pickle
 import shutil
@@ -17,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock.common import Types
@@ -341,3 +343,33 @@ def test_a_wrong_call_is_refused_where_it_is_made() -> None:
             call()
         assert error.value.origin is not None
         assert error.value.origin.filename == __file__
+
+
+def test_rules_of_a_table_that_appended_files_would_not_keep_are_told(
+    path: Path, context: SinkContext
+) -> None:
+    rows_of = pa.schema([("key", pa.string()), ("n", pa.int64())])
+    table = deltalake.DeltaTable.create(path / "checked", rows_of)
+    table.alter.add_constraint({"positive": "n > 0"})
+    needed = pa.schema([pa.field("key", pa.string(), nullable=False), ("n", pa.int64())])
+    deltalake.DeltaTable.create(path / "needed", needed)
+    mapped = {"delta.columnMapping.mode": "name"}
+    log = path / "mapped" / "_delta_log"
+    deltalake.DeltaTable.create(path / "mapped", rows_of)
+    first = log / f"{0:020}.json"
+    lines = [json.loads(line) for line in first.read_text().splitlines()]
+    next(line for line in lines if "metaData" in line)["metaData"]["configuration"] = mapped
+    first.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    problems = {
+        "checked": "it has the constraint 'positive'",
+        "needed": "its column 'key' must not be null",
+        "mapped": "it maps columns to other names",
+    }
+    for name, problem in problems.items():
+        with pytest.raises(SinkError, match=problem):
+            started(DeltaSink.append(path / name), context)
+    upsert = DeltaSink.upsert(path / "checked", keys=["key"])
+    committer = started(upsert, context)
+    with pytest.raises(SinkError, match="cannot commit epoch 1"):
+        committer.commit("1", staged(upsert, context, ("a", -1)))  # the library checks a merge
+    assert rows(path / "checked") == []

@@ -20,7 +20,7 @@ import pyarrow.parquet
 
 from penstock.connectors.delta.library import delta_errors, library
 from penstock.connectors.delta.staged_tables import DELETED, StagedTable, staging_of
-from penstock.connectors.delta.table_types import table_schema
+from penstock.connectors.delta.table_types import table_schema, unkept_rules
 from penstock.connectors.epoch_marks import EpochMark, EpochMarks
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError
@@ -214,6 +214,14 @@ class DeltaCommitter(Committer):
         partition_by = tuple(table.metadata().partition_columns)
         if partition_by != self._form.partition_by:
             wrong.append(f"it is partitioned by {partition_by}, and not {self._form.partition_by}")
+        rules = [] if self._form.keys else unkept_rules(table)
+        if rules:
+            raise SinkError(
+                f"the Delta table {self._form.directory} has rules that rows which are appended would not be "
+                f"checked by: {'; '.join(rules)}",
+                hint="Use DeltaSink.upsert, whose rows are checked, drop the rules, or append to a table without.",
+                origin=self._context.origin,
+            )
         if wrong:
             raise SinkError(
                 f"the Delta table {self._form.directory} does not fit the stream: {'; '.join(wrong)}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,6 +14,9 @@ from penstock.types.information import TypeInformation
 
 _REFUSED_CHARACTERS = frozenset(" ,;{}()\n\t=")
 """Of the names of columns, without column mapping."""
+
+_CONSTRAINT = "delta.constraints."
+_RULES_OF_A_COLUMN = ("delta.invariants", "delta.generationExpression", "delta.identity.")
 
 _PARTITIONED_BY: tuple[Callable[[pa.DataType], bool], ...] = (
     pa.types.is_string,
@@ -88,3 +92,27 @@ def _has_time(arrow: pa.DataType) -> bool:
     if pa.types.is_nested(arrow):
         return any(_has_time(arrow.field(n).type) for n in range(arrow.num_fields))
     return bool(pa.types.is_time(arrow))
+
+
+def unkept_rules(table: Any) -> list[str]:
+    """Return the rules of a table that nobody checks in files that are appended as they are.
+
+    The library checks what it writes itself, such as a merge, and takes files that it is given.
+
+    Args:
+        table: The table, opened by the library.
+    """
+    configuration = table.metadata().configuration
+    found = [
+        f"it has the constraint {key.removeprefix(_CONSTRAINT)!r}"
+        for key in configuration
+        if key.startswith(_CONSTRAINT)
+    ]
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        found.append("it maps columns to other names")
+    for field in table.schema().fields:
+        if not field.nullable:
+            found.append(f"its column {field.name!r} must not be null")
+        if any(key.startswith(_RULES_OF_A_COLUMN) for key in field.metadata):
+            found.append(f"its column {field.name!r} is checked or computed")
+    return found
