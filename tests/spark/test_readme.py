@@ -24,7 +24,9 @@ FLIGHTS: dict[str, list[tuple[Any, ...]]] = {
 PRINTED = sorted(["('UA', 1, 5)", "('AA', 1, 1)", "('UA', 2, 15)", "('AA', 2, 3)"])
 
 
-BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+BLOCKS: list[str] = re.findall(
+    r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+)
 
 
 def readme_program() -> str:
@@ -35,7 +37,7 @@ def readme_program() -> str:
 
 def kafka_program(servers: str, topic: str) -> str:
     """Return the second program, over input that ends."""
-    program: str = BLOCKS[1]
+    program = BLOCKS[1]
     for old, new in {
         "localhost:9092": servers,
         '.set_topics("orders")': f'.set_topics("{topic}")'
