@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.common import Time, Types, WatermarkStrategy
 from penstock.connectors.python.data_generator import DataGeneratorSource
+from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.python.iterator_source import IteratorSource
 from penstock.datastream import AsyncDataStream, AsyncRetryStrategy, MapFunction
 from penstock.datastream import ReducingStateDescriptor as Reducing
@@ -68,8 +69,14 @@ ALIKE = {
     "KafkaSinkBuilder.set_record_serializer(record_serializer)": "tests/connectors/kafka",
     "KafkaSourceBuilder.__init__(make)": "ours",
     "KafkaSourceBuilder.set_deserializer(deserializer)": "tests/connectors/kafka",
+    "PostgresSourceBuilder.__init__(make)": "ours",
+    "PostgresSourceBuilder.set_deserializer(deserializer)": "tests/connectors/postgres",
+    "RedisSink.to_hashes(key)": "tests/connectors/redis",
+    "RedisSource.__init__(function)": "map_entries",
+    "RedisSource.map_entries(function)": "tests/connectors/redis",
     "RetryPredicate.__init__(exception_predicate)": "AsyncRetryStrategy",
     "RetryPredicate.__init__(result_predicate)": "AsyncRetryStrategy",
+    "StreamEnds.for_each_batch(function)": "tests/spark/test_for_each_batch.py",
     "WatermarkStrategy.__init__(assigner)": "with_timestamp_assigner",
     "WatermarkStrategy.__init__(make_generator)": "for_generator",
     "Where.__init__(selector)": "where",
@@ -78,7 +85,11 @@ ALIKE = {
 """Another way to pass what a tested parameter takes; or why nothing is called."""
 
 MADE_BY_US = {
+    "BatchFunctionSink",
     "CallableCoGroup",
+    "ChangeFunction",
+    "Decoder",
+    "EpochMarks",
     "EpochTransactions",
     "FormatSpec",
     "FunctionSink",
@@ -92,6 +103,7 @@ MADE_BY_US = {
     "PairingCoGroup",
     "RecordDeserializer",
     "RecordFunction",
+    "RecordWrites",
     "SpoolCommitter",
     "SpoolWriter",
     "TaskClock",
@@ -230,6 +242,7 @@ PLAIN: dict[str, Build] = {
         p.stream().partition_custom(f, key_of).map(key_of)
     ),
     "StreamEnds.add_sink(sink_func)": lambda p, f: p.stream().add_sink(f),
+    "StreamEnds.upsert_to(key)": lambda p, f: p.stream().upsert_to(DiscardingSink(), key=f),
     "WatermarkStrategy.for_generator(supplier)": _generated,
     "WatermarkStrategy.with_timestamp_assigner(timestamp_assigner)": _stamped,
     "Where.equal_to(key_selector)": lambda p, f: _two(p, "co_group", key_of, f),

@@ -431,7 +431,11 @@ def takes_a_function(method):
     return any("func" in name or name in {"operator", "process_function"} for name in names)
 
 
-ENDS = {"DataStream.add_sink", "StreamExecutionEnvironment.add_source"}
+ENDS = {
+    "DataStream.add_sink",
+    "DataStream.for_each_batch",
+    "StreamExecutionEnvironment.add_source",
+}
 """Sources and sinks have no subtasks of a level."""
 
 

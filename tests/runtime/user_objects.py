@@ -61,6 +61,7 @@ from penstock.datastream.window import (
 from penstock.graph.endpoints import (
     Committer,
     LogBatch,
+    LogSnapshot,
     LogSource,
     LogSplit,
     Sink,
@@ -421,6 +422,23 @@ class LogReading(LogSource):
     def read(self, split, start, end):
         records = self.splits[split][start:end]
         return LogBatch(records, end, [record[1] for record in records])
+
+
+class CapturedReading(LogReading):
+    """The same, whose first records are captured when a job starts."""
+
+    def snapshot(self, directory):
+        (directory / "a").touch()
+        return LogSnapshot({"a": 2}, {"a": 2, "b": 0})
+
+    def read_snapshot(self, file, start, end):
+        return self.read(file.name, start, end)
+
+
+class EndedReading(LogReading):
+    """The same, with a backlog that ends somewhere, so there is nothing to capture."""
+
+    takes_snapshot = False
 
 
 class Pushing(SourceFunction):

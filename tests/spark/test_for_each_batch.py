@@ -117,6 +117,21 @@ def test_a_function_that_fails_is_told_and_gets_the_same_rows_from_the_next_driv
     assert found == Counter((n % 5, n) for n in range(RECORDS))
 
 
+@pytest.mark.parametrize("raised", [StopIteration, GeneratorExit, SystemExit, KeyboardInterrupt])
+def test_whatever_a_function_raises_is_told(
+    environment: Environment, raised: type[BaseException]
+) -> None:
+    def failing(frame: Any, epoch: BatchEpoch) -> None:
+        raise raised
+
+    env = environment("batch")
+    env.from_collection([Row(key=1, n=2)], PAIR).for_each_batch(failing).name("rows")
+    with pytest.raises(SinkError, match=f"failed on batch 1: {raised.__name__}") as error:
+        env.execute("batches")
+    assert error.value.origin is not None
+    assert error.value.origin.function == "failing"
+
+
 def test_upserts_may_be_merged_in_one_statement(environment: Environment, tmp_path: Path) -> None:
     calls = Calls(tmp_path / "calls")
     env = environment("streaming", **{"execution.live.max-records-per-batch": 250})

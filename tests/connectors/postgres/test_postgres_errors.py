@@ -13,9 +13,11 @@ from examples.postgres.server import PostgresServer, program
 from penstock.connectors.postgres import changes, client, slots
 from penstock.connectors.postgres.address import PostgresAddress
 from penstock.connectors.postgres.client import close_sessions
-from penstock.datastream.connectors.postgres import PostgresSource
+from penstock.connectors.postgres.deserializing import ChangeFunction
+from penstock.datastream.connectors.postgres import Change, PostgresSource
 from penstock.errors import ArgumentError, JobFailedError, MissingConnectorError, SourceError
 from penstock.types import Types
+from penstock.types.row import RowKind
 from tests.postgres_server import Database
 
 SECRET = "s3cr3t-and-long"  # noqa: S105 - of nobody
@@ -307,3 +309,17 @@ def test_without_the_library_a_builder_says_what_to_install(
     with pytest.raises(MissingConnectorError, match="psycopg") as error:
         PostgresSource.builder()
     assert "penstock[postgres]" in error.value.hint
+
+
+@pytest.mark.parametrize(
+    "raised", [StopIteration, GeneratorExit, SystemExit, KeyboardInterrupt, ValueError]
+)
+def test_whatever_a_deserializer_raises_is_told(raised: type[BaseException]) -> None:
+    def failing(_: Change) -> None:
+        raise raised
+
+    change = Change(RowKind.INSERT, (7,), None, {"id": 7}, 23_456, 0, "public.t")
+    with pytest.raises(SourceError, match=f"refuses a change .*{raised.__name__}") as error:
+        ChangeFunction(failing, Types.PICKLED_BYTE_ARRAY()).deserialized([change])
+    assert error.value.origin is not None
+    assert error.value.origin.function == "failing"
