@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from penstock.datastream.connectors import HybridSource, LogBatch, LogSplit, NumberSequenceSource
 from penstock.errors import SourceError
-from penstock.graph.backlog_end import BacklogEnd, Cut
+from penstock.graph.backlog_end import BacklogEnd, Cut, LogSourcePart
+from penstock.graph.log_source import LogSource
 from tests.log_world import AppendedLog, WorldLog
 
 DEMO = {"a": {0: ("x", 1, 1), 5: ("y", 2, 2), 6: ("z", 3, 3)}, "b": {2: ("w", 9, 4)}}
@@ -244,3 +246,48 @@ def test_appended_files_are_a_log_of_bytes(tmp_path: Any) -> None:
     for cut in range(head + 1):
         parts = [*source.exact_batches("a", 0, cut, 9), *source.exact_batches("a", cut, head, 9)]
         assert [record for records, _ in parts for record in records] == whole
+
+
+OF_A_PART = {
+    "as_split": "a part is read by positions itself",
+    "asks_driver": "the same for every log",
+    "gives_results": "no source of the API",
+    "has_head": "every log has heads",
+    "is_internal": "made by the engine",
+    "is_log": "so is a part",
+    "is_written_first": "of DataFrames",
+    "is_bounded": "that is what a part is about",
+    "is_backlog": "that is what a part is about",
+    "kind": "parts have one of their own",
+    "known_records": "of sources that end and are no logs",
+    "makes_records_anew": "a class whose `read` is its own has to promise it; without it records are copied",
+    "read_in_batch_by": "of files",
+    "read_in_epochs_by": "of files",
+    "record_function": "of sources that are no logs",
+    "streamed_by": "of files",
+    "takes_snapshot": "the snapshot is a part",
+}
+"""Facts that a part of a log does not take from the log, and why."""
+
+
+def facts() -> list[str]:
+    """Return what a log says of itself: properties and constants, not methods."""
+    return sorted(
+        name
+        for name in dir(LogSource)
+        if not name.startswith("_")
+        and not callable(inspect.getattr_static(LogSource, name))
+        and not isinstance(inspect.getattr_static(LogSource, name), classmethod | staticmethod)
+    )
+
+
+@pytest.mark.parametrize("fact", facts())
+def test_a_part_says_of_itself_what_its_log_says(fact: str) -> None:
+    if fact in OF_A_PART:
+        return
+    told = object()
+    log = type("Telling", (WorldLog,), {fact: told})("no world")
+    if fact in vars(log):
+        object.__setattr__(log, fact, told)
+    for is_backlog in (True, False):
+        assert getattr(LogSourcePart(log, BacklogEnd((1,)), is_backlog), fact) is told

@@ -228,6 +228,11 @@ class LogSourcePart(SourcePart, LogSource):
         return self.source.read_timeout_seconds
 
     @property
+    def confirm_timeout_seconds(self) -> float:  # type: ignore[override]
+        """Time for which the end of a run waits for the last call of `confirm`."""
+        return self.source.confirm_timeout_seconds
+
+    @property
     def discovery_seconds(self) -> float:  # type: ignore[override]
         """Least time between two calls of `discover`."""
         return self.source.discovery_seconds
