@@ -13,6 +13,8 @@ from penstock.datastream.connectors import HybridSource, LogBatch, LogSplit, Num
 from penstock.errors import SourceError
 from penstock.graph.backlog_end import BacklogEnd, Cut, LogSourcePart
 from penstock.graph.log_source import LogSource
+from penstock.graph.source_switch import SwitchColumns, SwitchedSource
+from penstock.types import Types
 from tests.log_world import AppendedLog, WorldLog
 
 DEMO = {"a": {0: ("x", 1, 1), 5: ("y", 2, 2), 6: ("z", 3, 3)}, "b": {2: ("w", 9, 4)}}
@@ -270,6 +272,13 @@ OF_A_PART = {
 """Facts that a part of a log does not take from the log, and why."""
 
 
+OF_A_SWITCH = {
+    "gives_timestamps": "the plan asks before the source is made",
+    "has_declared_form": "the same; a truth value then",
+}
+"""Facts that a source which is made at a switch has not from the one that was made."""
+
+
 def facts() -> list[str]:
     """Return what a log says of itself: properties and constants, not methods."""
     return sorted(
@@ -289,5 +298,11 @@ def test_a_part_says_of_itself_what_its_log_says(fact: str) -> None:
     log = type("Telling", (WorldLog,), {fact: told})("no world")
     if fact in vars(log):
         object.__setattr__(log, fact, told)
-    for is_backlog in (True, False):
-        assert getattr(LogSourcePart(log, BacklogEnd((1,)), is_backlog), fact) is told
+    end, asks = BacklogEnd((1,)), SwitchColumns()
+    assert getattr(LogSourcePart(log, end, is_backlog=True), fact) is told
+    assert getattr(LogSourcePart(log, end, is_backlog=False), fact) is told
+    if fact not in OF_A_SWITCH:
+        made = SwitchedSource(
+            lambda _: log, asks, Types.LONG(), ends=False, origin=None, decided=log
+        )
+        assert getattr(made, fact) is told

@@ -6,15 +6,16 @@ Both are ranges of the same splits, so no record is read twice. The end is decid
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from penstock.errors import SourceError
 from penstock.graph.log_source import LogSource
-from penstock.graph.log_values import LogBatch, LogSplit
+from penstock.graph.log_values import LogSplit
 from penstock.graph.source import PositionedSource, Source, SplitKey
 from penstock.graph.split_source import SplitSource
+from penstock.graph.wrapped_log import WrappedLog
 from penstock.types.information import TypeInformation
 
 
@@ -199,7 +200,7 @@ class SplitSourcePart(SourcePart, SplitSource):
 
 
 @dataclass(frozen=True, slots=True)
-class LogSourcePart(SourcePart, LogSource):
+class LogSourcePart(SourcePart, WrappedLog):
     """The part of a log before the end of its backlog, or the part from there on.
 
     Splits that appear later are in the second part, from their start.
@@ -212,46 +213,6 @@ class LogSourcePart(SourcePart, LogSource):
 
     kind: ClassVar[str] = "log-part"
 
-    @property
-    def is_dense(self) -> bool:  # type: ignore[override]
-        """Whether every position has a record."""
-        return self.source.is_dense
-
-    @property
-    def is_single(self) -> bool:  # type: ignore[override]
-        """Whether a position has at most one record."""
-        return self.source.is_single
-
-    @property
-    def read_timeout_seconds(self) -> float:  # type: ignore[override]
-        """Time for which reading may wait for records below the head."""
-        return self.source.read_timeout_seconds
-
-    @property
-    def confirm_timeout_seconds(self) -> float:  # type: ignore[override]
-        """Time for which the end of a run waits for the last call of `confirm`."""
-        return self.source.confirm_timeout_seconds
-
-    @property
-    def discovery_seconds(self) -> float:  # type: ignore[override]
-        """Least time between two calls of `discover`."""
-        return self.source.discovery_seconds
-
-    @property
-    def is_divisible(self) -> bool:
-        """Whether tasks may read ranges of one split at the same time."""
-        return self.source.is_divisible
-
-    @property
-    def knows_costs(self) -> bool:
-        """Whether the source knows costs."""
-        return self.source.knows_costs
-
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether the source is told of commits."""
-        return self.source.is_confirmed
-
     def _at_start(self) -> tuple[LogSplit, ...]:
         """Return the positions of this part, the end of a bounded one as its head."""
         cuts = self.end.cuts(self.source, 1) if self.decided is None else self.decided
@@ -260,22 +221,6 @@ class LogSourcePart(SourcePart, LogSource):
         return tuple(
             LogSplit(cut.name or "", cut.at, cut.at if cut.end is None else cut.end) for cut in cuts
         )
-
-    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
-        """Return the splits of the source."""
-        return self.source.discover(known)
-
-    def read(self, split: str, start: int, end: int) -> LogBatch:
-        """Return records of a range."""
-        return self.source.read(split, start, end)
-
-    def cost(self, split: str, start: int, end: int) -> int | None:
-        """Return how much there is to read in a range."""
-        return self.source.cost(split, start, end)
-
-    def confirm(self, positions: Mapping[str, int]) -> None:
-        """Tell the source what the job will not read again."""
-        self.source.confirm(positions)
 
 
 def as_split_part(source: Source) -> SplitSourcePart | LogSourcePart | None:

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 
 from penstock.errors import ArgumentError, CallSite, SourceError
 from penstock.graph.log_source import LogSource
-from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
+from penstock.graph.wrapped_log import WrappedLog
 from penstock.types.information import TypeInformation
 from penstock.user_failure import failing_as
 
@@ -113,7 +113,7 @@ Factory = Callable[[SourceSwitch], Source]
 
 
 @dataclass(frozen=True, slots=True)
-class SwitchedSource(LogSource):
+class SwitchedSource(WrappedLog):
     """A log that a factory makes at a switch. Nobody reads it before.
 
     Attributes:
@@ -135,7 +135,7 @@ class SwitchedSource(LogSource):
     kind: ClassVar[str] = "switched"
 
     @property
-    def source(self) -> LogSource:
+    def source(self) -> LogSource:  # type: ignore[override]
         """The source that was made."""
         assert self.decided is not None, "a source is made before it is read"
         return self.decided
@@ -146,73 +146,22 @@ class SwitchedSource(LogSource):
         return self.ends
 
     @property
-    def records_per_second(self) -> int | None:  # type: ignore[override]
-        """The rate limit of the source in live runs."""
-        return self.source.records_per_second
+    def gives_timestamps(self) -> bool:
+        """Whether records may have timestamps: a source that is not made yet may."""
+        return True
 
     @property
     def has_declared_form(self) -> bool:  # type: ignore[override]
         """Whether records have the declared form already; they need not, before it is made."""
         return self.decided is not None and self.decided.has_declared_form
 
-    @property
-    def is_dense(self) -> bool:  # type: ignore[override]
-        """Whether every position has a record."""
-        return self.source.is_dense
-
-    @property
-    def read_timeout_seconds(self) -> float:  # type: ignore[override]
-        """Time for which reading may wait for records below the head."""
-        return self.source.read_timeout_seconds
-
-    @property
-    def confirm_timeout_seconds(self) -> float:  # type: ignore[override]
-        """Time for which the end of a run waits for the last call of `confirm`."""
-        return self.source.confirm_timeout_seconds
-
-    @property
-    def discovery_seconds(self) -> float:  # type: ignore[override]
-        """Least time between two calls of `discover`."""
-        return self.source.discovery_seconds
-
-    @property
-    def is_divisible(self) -> bool:
-        """Whether tasks may read ranges of one split at the same time."""
-        return self.source.is_divisible
-
-    @property
-    def knows_costs(self) -> bool:
-        """Whether the source knows costs."""
-        return self.source.knows_costs
-
-    @property
-    def is_confirmed(self) -> bool:
-        """Whether the source is told of commits."""
-        return self.source.is_confirmed
-
     def get_produced_type(self) -> TypeInformation:
         """Return the type of the parts before."""
         return self.type_info
 
-    def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
-        """Return the splits of the source."""
-        return self.source.discover(known)
-
-    def read(self, split: str, start: int, end: int) -> LogBatch:
-        """Return records of a range."""
-        return self.source.read(split, start, end)
-
     def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
         """Return the first position in a range whose record is not before a timestamp."""
         return self.source.position_at(split, timestamp_ms, start, end)
-
-    def cost(self, split: str, start: int, end: int) -> int | None:
-        """Return how much there is to read in a range."""
-        return self.source.cost(split, start, end)
-
-    def confirm(self, positions: Mapping[str, int]) -> None:
-        """Tell the source what the job will not read again."""
-        self.source.confirm(positions)
 
     def describe(self) -> str:
         """Return the source in words."""
