@@ -121,8 +121,7 @@ def test_postgres_to_kafka(run: Run, kafka: Broker, postgres: Database) -> None:
         "localhost:9092": kafka.servers,
         DSN: postgres.dsn,
         "customers_to_kafka": postgres.slot(),
-        'None, "customers")': f'None, "{topic}")',
-        'encode(), "customers")': f'encode(), "{topic}")',
+        'value, "customers")': f'value, "{topic}")',
         'id_prefix("customers")': f'id_prefix("{topic}")',
     }
     client = run("A PostgreSQL table and its changes, to Kafka", names)
@@ -135,6 +134,9 @@ def test_postgres_to_kafka(run: Run, kafka: Broker, postgres: Database) -> None:
     )
     last = {b"[1]": {"id": 1, "name": "eve"}, b"[3]": {"id": 3, "name": "joe"}}
     wait_for(client, lambda: newest(kafka, topic) == last)
+    postgres.run("update customers set id = 4 where id = 3")
+    moved = {b"[1]": {"id": 1, "name": "eve"}, b"[4]": {"id": 4, "name": "joe"}}
+    wait_for(client, lambda: newest(kafka, topic) == moved)
     stop(client)
 
 
