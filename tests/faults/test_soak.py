@@ -1,4 +1,4 @@
-"""Random kills of one job while its input keeps arriving: sixteen of a loop of epochs, four of a query.
+"""Random kills of one job while its input keeps arriving: ten of a loop of epochs, four of a query.
 
 `make soak kills=200` kills the loop more often.
 
@@ -29,7 +29,7 @@ from tests.faults.jobs import flow
 from tests.faults.processes import executors_below, is_alive, kill, wait_for, workers_below
 
 JOB = Path(__file__).parent / "jobs" / "totals.py"
-KILLS = int(os.environ.get("PENSTOCK_SOAK_KILLS", "16"))
+KILLS = int(os.environ.get("PENSTOCK_SOAK_KILLS", "10"))
 """Of the loop."""
 KILLS_OF_QUERY = {"driver": 1, "executor": 1, "worker": 2}
 KEYS = 40
