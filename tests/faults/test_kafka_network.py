@@ -83,9 +83,8 @@ def test_a_broker_that_is_stopped_and_started_neither_loses_nor_doubles(
 
     def restart(number: int) -> None:
         del number
-        time.sleep(
-            3
-        )  # until what was added is written: the broker forgets who has a transaction open
+        # Until what was added is written: the broker forgets who has a transaction open.
+        time.sleep(3)
         process.stop()
         time.sleep(1)
         process.start()
