@@ -22,11 +22,16 @@ export PYSPARK_DRIVER_PYTHON := $(abspath $(python))
 processes := 2
 # How long `make fuzz` looks.
 seconds := 600
+# Which of `make test-matrix`, such as 3.12/4.3; all without.
+pairs :=
 # How often `make soak` kills.
 kills := 200
+# How long `make soak-hours` runs, and how often it restarts the job.
+hours := 2
+restart-minutes := 5
 by_default := not fuzz and not faults
 
-.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test faults soak fuzz bench-smoke check docs clean java moved
+.PHONY: help demo delta-demo kafka-demo postgres-demo redis-demo test test-matrix faults soak soak-hours fuzz bench-smoke check docs dist clean java browser moved
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -46,12 +51,15 @@ postgres-demo: $(installed) java ## Show a table, then its changes, with a serve
 redis-demo: $(installed) java ## Show a stream and totals in hashes, with a server of its own
 	@$(python) -m examples.redis.demo
 
-test: $(installed) java ## Run all tests
+test: $(installed) java browser ## Run all tests
 	@status=0; \
 	$(python) -m pytest -q -n $(processes) --dist worksteal -m "not spark and $(by_default)" \
 		|| status=1; \
 	$(python) -m pytest -q -n $(processes) --dist worksteal -m "spark and $(by_default)" || status=1; \
 	exit $$status
+
+test-matrix: $(installed) java ## Run a selection with each Python and Spark there is (pairs="3.12/4.3")
+	@$(python) -m tools.matrix $(pairs)
 
 faults: $(installed) java ## Kill, fill and damage running jobs
 	@timeout --foreground --kill-after=30 2100 $(python) -m pytest -q -n $(processes) --dist worksteal \
@@ -60,6 +68,9 @@ faults: $(installed) java ## Kill, fill and damage running jobs
 soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)
 	@PENSTOCK_SOAK_KILLS=$(kills) $(python) -m pytest -q -s --log-cli-level=INFO --durations=1 \
 		tests/faults/test_soak.py -m faults -k loop
+
+soak-hours: $(installed) java ## Restart a live job for hours, plot what it holds (hours=N restart-minutes=N)
+	@$(python) -m benchmarks.soak --hours $(hours) --restart-minutes $(restart-minutes)
 
 fuzz: $(installed) java ## Ask laws and decoders new questions for 10 minutes (seconds=N)
 	@$(python) -m tests.explore --seconds $(seconds)
@@ -73,10 +84,16 @@ check: $(installed) ## Lint, formatting, types, layers
 	$(venv)/bin/mypy
 	$(python) -m pytest -q tests/test_layers.py
 
-docs: $(installed) ## Write the pages that are generated from the source, and the plots
+docs: $(installed) browser ## Write the pages that are generated from the source, and the pictures
 	@$(python) -m penstock.config.reference > docs/configuration.md
 	@$(python) -m tools.support.page > docs/api-support.md
+	@$(python) -m tools.support.monitoring
+	@$(python) -m tools.support.screenshots docs/images
 	@$(python) -m benchmarks.reporting.plots docs/images benchmarks/results/*.jsonl
+
+dist: $(installed) ## Build the wheel and the source distribution into dist/
+	@rm -rf dist
+	@$(python) -m tools.dist dist
 
 clean: ## Remove the environment and everything tools leave behind
 	rm -rf $(venv) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
@@ -85,6 +102,10 @@ clean: ## Remove the environment and everything tools leave behind
 
 java:
 	@sh scripts/ensure_java.sh
+
+# Where none can be installed, what needs one says so.
+browser:
+	@sh scripts/ensure_chromium.sh || :
 
 $(venv): $(installed)
 

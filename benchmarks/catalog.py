@@ -16,6 +16,7 @@ from benchmarks.programs import (
     latency,
     live_state,
     object_reuse,
+    postgres,
     reduce,
     scale,
     switch,
@@ -43,6 +44,7 @@ PROGRAMS: dict[str, BenchProgram] = {
         word_count.PROGRAM,
         object_reuse.PROGRAM,
         *kafka.PROGRAMS,
+        *postgres.PROGRAMS,
     )
 }
 """Name on the command line to program."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,6 +38,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names with an address: they differ between processes, and pytest-xdist would run nothing."""
+    moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if moving:
+        raise pytest.UsageError(f"a test's name has an address of memory: {moving[0]}")
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """A Kafka broker for all tests of the process."""
@@ -62,3 +71,15 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server of Valkey or Redis for all tests of the process."""
     with redis_server(tmp_path_factory.mktemp("valkey")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser for all tests of the process: a context of playwright."""
+    pytest.importorskip("playwright", reason="playwright is not installed")
+    tool = import_module("tools.support.browser")
+    program = tool.installed_browser()
+    if program is None:
+        pytest.skip("there is no browser: scripts/ensure_chromium.sh installs one")
+    with tool.browser(program) as context:
+        yield context

@@ -15,9 +15,14 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
+from tests.kafka_logins import PlainLogin, RefusedError, ServerLogin
+
 _SIZE = struct.Struct(">i")
 _HEAD = struct.Struct(">hhi")
+_NAME = struct.Struct(">h")
 _HANDSHAKE, _AUTHENTICATE = 17, 36
+_VERSIONS = 18
+"""What a client may ask before it has logged in."""
 _AUTHENTICATION_FAILED = 58
 
 
@@ -31,6 +36,7 @@ class Proxy:
     Attributes:
         connections: How many were made.
         logins: User names and passwords that were sent.
+        strangers: Connections that were ended because they asked for something before they had logged in.
     """
 
     def __init__(
@@ -38,17 +44,20 @@ class Proxy:
         servers: str,
         tls: ssl.SSLContext | None = None,
         login: tuple[str, str] | None = None,
+        mechanism: type[ServerLogin] = PlainLogin,
     ) -> None:
         """Listen.
 
         Args:
             servers: The broker.
             tls: Certificate of the proxy; None is plain text.
-            login: User name and password that PLAIN asks for; None asks for none.
+            login: User name and password that it asks for; None asks for none.
+            mechanism: How it asks for them.
         """
         self._broker_port = int(servers.rpartition(":")[2])
         self._tls = tls
         self._login = login
+        self._mechanism = mechanism
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._port: int = self._listener.getsockname()[1]
         self._lock = threading.Lock()
@@ -56,6 +65,7 @@ class Proxy:
         self._is_cut = False
         self.connections = 0
         self.logins: list[tuple[str, str]] = []
+        self.strangers = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -111,7 +121,8 @@ class Proxy:
             away = threading.Thread(target=self._pass, args=(broker, client, self._moved))
             away.daemon = True
             away.start()
-            self._pass(client, broker, lambda frame: self._asked(frame, client))
+            login = None if self._login is None else self._mechanism(*self._login)
+            self._pass(client, broker, lambda frame: self._asked(frame, client, login))
         _end(client)
 
     def _pass(
@@ -131,18 +142,32 @@ class Proxy:
     def _moved(self, frame: bytes) -> bytes:
         return frame.replace(_place(self._broker_port), _place(self._port))
 
-    def _asked(self, frame: bytes, client: socket.socket) -> bytes | None:
+    def _asked(
+        self, frame: bytes, client: socket.socket, login: ServerLogin | None
+    ) -> bytes | None:
         """Return what the broker is asked; None if the proxy has answered."""
         kind, version, correlation = _HEAD.unpack_from(frame)
-        if self._login is None or kind not in {_HANDSHAKE, _AUTHENTICATE}:
+        if login is None or kind == _VERSIONS:
+            return frame
+        if kind not in {_HANDSHAKE, _AUTHENTICATE}:
+            if not login.is_done:
+                self.strangers += 1
+                raise ConnectionRefusedError
             return frame
         if kind == _HANDSHAKE:
-            body = struct.pack(">hi", 0, 1) + struct.pack(">h", 5) + b"PLAIN"
+            name = login.mechanism.encode()
+            body = struct.pack(">hih", 0, 1, len(name)) + name
         else:
-            user, password = frame.split(b"\0")[-2:]
-            self.logins.append((user.decode(), password.decode()))
-            is_right = self.logins[-1] == self._login
-            body = struct.pack(">hhi", 0 if is_right else _AUTHENTICATION_FAILED, -1, 0)
+            (named,) = _NAME.unpack_from(frame, _HEAD.size)
+            sent = frame[_HEAD.size + _NAME.size + max(named, 0) + _SIZE.size :]
+            code, answered = 0, b""
+            try:
+                answered = login.answer(sent)
+            except RefusedError:
+                code = _AUTHENTICATION_FAILED
+            self.logins += login.said
+            login.said.clear()
+            body = struct.pack(">hhi", code, -1, len(answered)) + answered
             body += struct.pack(">q", 0) if version >= 1 else b""
         answer = struct.pack(">i", correlation) + body
         client.sendall(_SIZE.pack(len(answer)) + answer)
@@ -150,8 +175,11 @@ class Proxy:
 
 
 def _frames(read: socket.socket) -> Iterator[bytes]:
-    while len(head := _exactly(read, _SIZE.size)) == _SIZE.size:
-        yield _exactly(read, _SIZE.unpack(head)[0])
+    while head := _exactly(read, _SIZE.size):
+        frame = _exactly(read, _SIZE.unpack(head)[0])
+        if not frame:
+            return  # the other side ended in the middle of it
+        yield frame
 
 
 def _exactly(read: socket.socket, size: int) -> bytes:

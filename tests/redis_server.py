@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from examples.redis.server import ServerProcess, program
+from examples.redis.server import RedisProcess, program
 
 with suppress(ImportError):  # `unavailable` says so
     import redis
@@ -74,7 +74,7 @@ def redis_server(directory: Path) -> Iterator[Server]:
     if other is not None:
         yield Server(other)
         return
-    process = ServerProcess(directory, SECRET)
+    process = RedisProcess(directory, SECRET)
     process.start()
     try:
         yield Server(process.url)

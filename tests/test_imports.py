@@ -25,10 +25,12 @@ REPOSITORY = Path(__file__).parents[1]
 HANDLES = {
     "environment.environment",
     "streams.connected.broadcast_streams",
+    "streams.batch_operations",
     "streams.cached_stream",
     "streams.caching",
     "streams.co_grouped_streams",
     "streams.collecting",
+    "streams.column_operations",
     "streams.connected.connected_streams",
     "streams.data_stream",
     "streams.dataframes",

@@ -161,7 +161,7 @@ def test_allowed_edges_within_have_no_cycle_but_that_of_streams(package):
     assert set(order) | free == WITHIN[package].keys()
 
 
-@pytest.mark.parametrize("member", ["plan", "runtime"])
+@pytest.mark.parametrize("member", ["doctor", "plan", "runtime"])
 def test_works_without_pyspark(member):
     modules = list((ROOT / member).rglob("*.py"))
     done = import_without_pyspark(*([f"penstock.{member}"] if modules else []))

@@ -24,6 +24,9 @@ DECLARED = {
     "kafka": EXTRAS["kafka"],
     "postgres": EXTRAS["postgres"],
     "redis": EXTRAS["redis"],
+    "s3": EXTRAS["s3"],
+    "ui": EXTRAS["ui"],
+    "otel": EXTRAS["otel"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
@@ -33,7 +36,10 @@ INCLUDES = {
     "kafka": ["runtime"],
     "postgres": ["runtime"],
     "redis": ["runtime"],
-    "dev": ["runtime", "demo", "delta", "kafka", "postgres", "redis"],
+    "s3": ["runtime"],
+    "ui": ["runtime"],
+    "otel": ["runtime", "s3", "ui"],
+    "dev": ["runtime", "demo", "delta", "kafka", "postgres", "redis", "s3", "ui", "otel"],
 }
 
 

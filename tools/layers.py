@@ -7,28 +7,48 @@ included.
 
 from __future__ import annotations
 
-_BASE = frozenset({"errors", "failpoint", "user_failure"})
+_BASE = frozenset({"distribution", "errors", "failpoint", "user_failure"})
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "__init__": frozenset({"version"}),
     "version": frozenset(),
-    "errors": frozenset(),
+    "distribution": frozenset(),
+    "cell_names": frozenset(),
+    "errors": frozenset({"cell_names"}),
     "failpoint": frozenset({"errors"}),
     "user_failure": frozenset({"errors"}),
     "config": _BASE,
     "metrics": _BASE,
+    "events": _BASE | {"filesystem", "metrics", "wire"},
+    "notebook": _BASE | {"events"},
+    "ui": _BASE | {"config", "events"},
+    "reporters": _BASE | {"config", "events", "ui", "version"},
     "types": _BASE,
-    "wire": _BASE | {"types"},
-    "state": _BASE | {"wire", "types"},
+    "filesystem": _BASE,
+    "wire": _BASE | {"filesystem", "types"},
+    "expressions": _BASE | {"types"},
+    "state": _BASE | {"filesystem", "wire", "types"},
     "program": _BASE | {"state", "wire", "types"},
-    "graph": _BASE | {"program", "types", "config"},
-    "connectors": _BASE | {"graph", "program", "types", "config", "wire"},
-    "plan": _BASE | {"program", "graph", "types", "config", "connectors", "wire"},
-    "runtime": _BASE | {"program", "state", "wire", "types", "metrics"},
+    "graph": _BASE | {"program", "types", "config", "filesystem", "notebook"},
+    "connectors": _BASE | {"graph", "program", "types", "config", "filesystem", "wire"},
+    "plan": _BASE | {"program", "graph", "types", "config", "connectors", "wire", "notebook"},
+    "runtime": _BASE | {"expressions", "program", "state", "wire", "types", "metrics"},
     "api": _BASE
-    | {"program", "graph", "types", "config", "connectors", "plan", "metrics", "state"},
+    | {
+        "config",
+        "connectors",
+        "expressions",
+        "graph",
+        "metrics",
+        "notebook",
+        "plan",
+        "program",
+        "state",
+        "types",
+    },
     "common": _BASE | {"api", "config", "connectors", "program", "types"},
-    "datastream": _BASE | {"api", "config", "connectors", "types", "graph", "program"},
+    "datastream": _BASE
+    | {"api", "config", "connectors", "expressions", "graph", "program", "types"},
     "testing": _BASE
     | {
         "api",
@@ -48,18 +68,37 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         "api",
         "config",
         "connectors",
+        "events",
+        "expressions",
+        "filesystem",
         "graph",
         "metrics",
+        "notebook",
         "plan",
         "program",
+        "reporters",
         "runtime",
         "state",
         "types",
+        "ui",
         "version",
         "wire",
     },
     "inspection": _BASE | {"spark"},
-    "cli": _BASE | {"api", "config", "metrics", "plan", "spark", "version"},
+    "doctor": _BASE | {"spark", "version"},
+    "cli": _BASE
+    | {
+        "api",
+        "config",
+        "doctor",
+        "events",
+        "filesystem",
+        "metrics",
+        "plan",
+        "spark",
+        "ui",
+        "version",
+    },
     "__main__": frozenset({"cli"}),
 }
 """Package (or top-level module) to the siblings it may import; itself is always allowed."""
@@ -69,6 +108,16 @@ STREAMS = frozenset({"environment", "streams", "windows"})
 `KeyedStream`, whose `window` returns a `WindowedStream`, and each knows its environment."""
 
 WITHIN: dict[str, dict[str, frozenset[str]]] = {
+    "expressions": {
+        "tree": frozenset(),
+        "kinds": frozenset({"tree"}),
+        "column": frozenset({"tree"}),
+        "signatures": frozenset({"kinds", "tree"}),
+        "functions": frozenset({"kinds", "signatures", "tree"}),
+        "typing": frozenset({"functions", "kinds", "tree"}),
+        "steps": frozenset({"kinds", "tree", "typing"}),
+        "arrow": frozenset({"functions", "kinds", "steps", "tree"}),
+    },
     "wire": {
         "atomic_file": frozenset(),
         "elements": frozenset(),
@@ -78,11 +127,13 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "coded_rows": frozenset(),
         "frame": frozenset({"record_segments", "row_columns"}),
         "fence": frozenset({"atomic_file"}),
+        "job_files": frozenset({"atomic_file"}),
         "canonical": frozenset({"coded_rows"}),
     },
     "state": {
         "schema": frozenset(),
         "savepoint": frozenset(),
+        "stored_savepoint": frozenset({"savepoint"}),
         "log": frozenset({"schema"}),
         "backends": frozenset({"log", "schema"}),
         "replay": frozenset({"backends", "log", "schema"}),
@@ -91,6 +142,7 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     },
     "connectors": {
         "absent": frozenset(),
+        "client_library": frozenset(),
         "column_positions": frozenset(),
         "delivery": frozenset(),
         "epoch_marks": frozenset({"os_errors"}),
@@ -105,12 +157,20 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "spark_source": frozenset({"column_positions"}),
         "python": frozenset({"os_errors", "spool"}),
         "files": frozenset({"local_path", "os_errors", "python", "rows"}),
-        "delta": frozenset({"epoch_marks", "files", "local_path", "os_errors"}),
+        "delta": frozenset({"client_library", "epoch_marks", "files", "local_path", "os_errors"}),
         "kafka": frozenset(
-            {"delivery", "os_errors", "pickled_file", "process_table", "python", "rows"}
+            {
+                "client_library",
+                "delivery",
+                "os_errors",
+                "pickled_file",
+                "process_table",
+                "python",
+                "rows",
+            }
         ),
-        "postgres": frozenset({"delivery", "epoch_marks", "process_table"}),
-        "redis": frozenset({"epoch_marks", "os_errors"}),
+        "postgres": frozenset({"client_library", "delivery", "epoch_marks", "process_table"}),
+        "redis": frozenset({"client_library", "epoch_marks", "os_errors", "process_table"}),
     },
     "plan": {
         "physical": frozenset(),
@@ -118,10 +178,13 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "phases": frozenset({"hand_over", "physical"}),
         "options": frozenset({"phases", "physical"}),
         "folding": frozenset({"phases", "physical"}),
+        "projections": frozenset({"phases", "physical"}),
         "explain": frozenset({"phases", "physical"}),
         "compat": frozenset({"phases", "physical"}),
         "programs": frozenset({"compat", "folding", "hand_over", "phases", "physical"}),
-        "planner": frozenset({"compat", "explain", "folding", "options", "phases", "physical"}),
+        "planner": frozenset(
+            {"compat", "explain", "folding", "options", "phases", "physical", "projections"}
+        ),
     },
     "runtime": {
         "flow": frozenset(),
@@ -146,8 +209,9 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
         "session": frozenset(),
         "failures": frozenset({"session"}),
         "worker": frozenset({"failures"}),
-        "sources": frozenset({"failures", "session", "worker"}),
-        "inspect": frozenset({"failures", "session", "worker"}),
+        "expressions": frozenset(),
+        "sources": frozenset({"expressions", "failures", "session", "worker"}),
+        "inspect": frozenset({"failures", "job", "session", "worker"}),
         "job": frozenset({"session", "sources"}),
         "driver": frozenset({"failures", "job", "session", "sources", "worker"}),
         "savepoints": frozenset({"driver", "inspect", "job", "session", "sources", "worker"}),
@@ -181,10 +245,15 @@ CROWDED: frozenset[str] = frozenset()
 THIRD_PARTY: dict[str, frozenset[str]] = {
     "pyspark": frozenset({"spark"}),
     "lmdb": frozenset({"runtime", "state"}),
+    "botocore": frozenset({"filesystem"}),
     "confluent_kafka": frozenset({"connectors"}),
     "deltalake": frozenset({"connectors"}),
     "psycopg": frozenset({"connectors"}),
     "redis": frozenset({"connectors"}),
+    "starlette": frozenset({"ui"}),
+    "uvicorn": frozenset({"ui"}),
+    "prometheus_client": frozenset({"ui"}),
+    "graphlay": frozenset({"ui"}),
     "pandas": frozenset(),
     "rich": frozenset({"cli"}),
     "typer": frozenset({"cli"}),
@@ -213,9 +282,13 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "smoke": frozenset({"catalog", "measuring", "programs", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},
     "batch_cost": _MODEL | {"programs"},
+    "commit_cost": frozenset(),
     "file_cost": frozenset(),
+    "driver_cost": frozenset({"file_cost", "measuring"}),
     "hop_cost": frozenset(),
+    "reading_cost": frozenset(),
     "spill_cost": frozenset(),
+    "soak": _MODEL | {"measuring", "reporting", "systems"},
     "scale_plan": _MODEL | {"answers", "programs", "reporting"},
     "__main__": frozenset({"command"}),
 }

@@ -16,7 +16,7 @@ from penstock.common import Configuration, WatermarkStrategy
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors import SparkSource
-from penstock.metrics.listener import set_listeners
+from penstock.events.listeners import set_listeners
 from penstock.spark.session.factory import get_session
 
 _NO_TIME = WatermarkStrategy.no_watermarks()

@@ -42,7 +42,7 @@ STREAM_PERCENT = "stream-percent"
 
 UNCUT = "penstock streaming uncut"
 _END = (1 << 63) - 1
-_RECORDS_PER_KEY = 100
+_KEYS = 10_000
 _NOTE = "Records/ms count the history; the live source has stream-percent of it more."
 
 
@@ -178,9 +178,7 @@ PROGRAM = Pipeline(
     builds={UNCUT: build_uncut},
     reference="penstock mixed",
     records=10_000_000,
-    keys=lambda records: max(1, records // _RECORDS_PER_KEY),
+    keys=lambda _: _KEYS,
     options={STREAM_PERCENT: 10, LIVE_RECORDS: 0},
-    points=tuple(
-        Point(records, records // _RECORDS_PER_KEY) for records in (1_000_000, 10_000_000)
-    ),
+    points=tuple(Point(records, _KEYS) for records in (10_000_000, 40_000_000)),
 ).program()

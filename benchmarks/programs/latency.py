@@ -19,15 +19,21 @@ EVENTS_PER_SECOND = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class LatencyWorkload(Workload):
-    """A stretch of the clock per round."""
+class ClockWorkload(Workload):
+    """A stretch of the clock per round, of any program over the clock.
 
+    Attributes:
+        program: Name of the program.
+        case: The case; its records are those of a round.
+    """
+
+    program: str
     case: Case
 
     def specification(self, system: BenchSystem, work: Path) -> dict[str, Any]:
         """Return a `BoundedSpecification`; `records` are those of a round."""
         return BoundedSpecification(
-            program=PROGRAM.name,
+            program=self.program,
             shape=self._shape(system).to_json(),
             work=str(work),
             options=dict(system.options),
@@ -43,7 +49,7 @@ class LatencyWorkload(Workload):
         return Shape(case.records, 0, case.keys, case.parallelism, system.mode, dict(case.options))
 
 
-PROGRAM = BenchProgram(
+PROGRAM: BenchProgram = BenchProgram(
     name="latency",
     summary="1,000 events a second into a keyed count: event to sink, p50 and p99 over 60 s",
     systems=(
@@ -83,5 +89,5 @@ PROGRAM = BenchProgram(
     records=60 * EVENTS_PER_SECOND,
     keys=1000,
     options={RATE: 1, LEVELS: 1},
-    prepare=lambda case, _: LatencyWorkload(case),
+    prepare=lambda case, _: ClockWorkload(PROGRAM.name, case),
 )

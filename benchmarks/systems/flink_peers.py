@@ -84,7 +84,8 @@ _PYFLINK_NOTE = (
     "fromSequence and a map make the records. Its Python workers start with every job, so the time "
     "of the same job over one record per subtask is subtracted (both are in the details)."
 )
-_BUNDLES = "python.fn-execution.bundle.size"
+BUNDLES = "python.fn-execution.bundle.size"
+"""Records that PyFlink gives to Python at once."""
 
 
 PYFLINK_KEYS = 100_000
@@ -99,7 +100,7 @@ def pyflink() -> tuple[BenchSystem, ...]:
             command=pyflink_command,
             is_peer=True,
             mode=STREAMING,
-            options={"python.execution-mode": mode, _BUNDLES: "100000"},
+            options={"python.execution-mode": mode, BUNDLES: "100000"},
             max_keys=PYFLINK_KEYS,
             is_slow=True,
             note=f"PyFlink, {mode} mode, state in the heap, bundles of 100,000 (the shipped 1,000 "

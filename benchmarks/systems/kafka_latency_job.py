@@ -1,4 +1,4 @@
-"""The process of a system from topic to topic: one job, which stays, and a producer and a reader beside it.
+"""The process of a system from topic to topic: one job, which stays; producer and reader have a process beside it.
 
 A value is `NUMBER MADE_NS`, the clock of the producer. The job counts the records of each key and passes the value on; the
 reader sees committed records, and compares with the clock when it gets them. Clients are made elsewhere: what a script defines
@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.inputs.kafka import PARTITIONS, make_topic, new_producer, new_reader, servers
+from benchmarks.inputs.kafka import make_topic, servers
 from benchmarks.model.digest_parts import added_up, digest_rows
 from benchmarks.model.measurement import LATENCY
+from benchmarks.systems.kafka_clients import KafkaClients
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration, SimpleStringSchema, Types, WatermarkStrategy
 from penstock.datastream import StreamExecutionEnvironment
@@ -27,7 +28,6 @@ from penstock.datastream.connectors.kafka import (
     KafkaSource,
 )
 
-_SECONDS = 120.0
 _QUANTILES = {"p50": 0.5, "p99": 0.99}
 
 
@@ -61,14 +61,12 @@ class KafkaLatency:
 
     def __init__(self, values: dict[str, Any]) -> None:
         self._told = KafkaLatencySpecification(**values)
-        self._made = 0
         self._seen: list[int] = []
         suffix = uuid.uuid4().hex
         self._topics = f"from-{suffix}", f"to-{suffix}"
         for name in self._topics:
             make_topic(name)
-        self._producer = new_producer()
-        self._reader = new_reader(self._topics[1])
+        self._clients = KafkaClients(read_from=self._topics[1], write_to=self._topics[0])
         self._client = self._environment().execute_async("latency")
 
     def warm_up(self) -> dict[str, Any]:
@@ -77,29 +75,21 @@ class KafkaLatency:
         return {"cold_seconds": time.monotonic() - self._told.spawned}
 
     def round(self) -> dict[str, Any]:
-        """Make records at the rate, and read them.
+        """Have records made at the rate and read.
 
         Raises:
             TimeoutError: They do not arrive.
         """
-        told, latencies = self._told, list[float]()
-        began = time.monotonic()
-        for number in range(told.records):
-            due = began + number / told.records_per_second
-            while time.monotonic() < due:
-                self._read(latencies, due - time.monotonic())
-            self._produce()
-        until = time.monotonic() + _SECONDS
-        result = self._client.get_job_execution_result()
-        while len(latencies) < told.records:
+        told, result = self._told, self._client.get_job_execution_result()
+        self._clients.round(len(self._seen), told.records, told.records_per_second)
+        while (arrived := self._clients.arrivals(timeout_seconds=1)) is None:
             if result.done():
                 result.result()  # raises what the job failed for
-            if time.monotonic() > until:
-                raise TimeoutError(f"{told.records - len(latencies)} records do not arrive")
-            self._read(latencies, 0.05)
-        seconds = time.monotonic() - began
-        found = {name: 1000 * float(np.quantile(latencies, q)) for name, q in _QUANTILES.items()}
-        return {"records": told.records, "seconds": seconds, LATENCY: found}
+        self._seen += arrived.numbers
+        found = {
+            name: 1000 * float(np.quantile(arrived.latencies, q)) for name, q in _QUANTILES.items()
+        }
+        return {"records": told.records, "seconds": arrived.seconds, LATENCY: found}
 
     def check(self) -> dict[str, Any]:
         """Return the digest of all numbers that were read."""
@@ -108,23 +98,7 @@ class KafkaLatency:
     def close(self) -> None:
         """Stop the job and the clients."""
         self._client.cancel().result()
-        self._reader.close()
-
-    def _produce(self) -> None:
-        text = f"{self._made} {time.time_ns()}"
-        self._producer.produce(self._topics[0], text.encode(), partition=self._made % PARTITIONS)
-        self._producer.poll(0)
-        self._made += 1
-
-    def _read(self, latencies: list[float], seconds: float) -> None:
-        message = self._reader.poll(max(min(seconds, 0.01), 0))
-        if message is None:
-            return
-        if message.error() is not None:
-            raise RuntimeError(message.error().str())
-        number, made_ns = map(int, (message.value() or b"").split())
-        latencies.append((time.time_ns() - made_ns) / 1e9)
-        self._seen.append(number)
+        self._clients.close()
 
     def _environment(self) -> StreamExecutionEnvironment:
         settings = {

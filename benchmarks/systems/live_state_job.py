@@ -19,14 +19,9 @@ from penstock.datastream import (
 )
 from penstock.datastream.connectors import FileSource
 from penstock.errors import JobCancelledError
+from penstock.events.job_events import JobEvent, MetricsReported, MicroBatch
+from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.job_metrics import SECONDS_PREFIX
-from penstock.metrics.listener import (
-    JobEvent,
-    JobListener,
-    MetricsReported,
-    MicroBatch,
-    set_listeners,
-)
 from penstock.metrics.profile import JobProfile
 
 RECORD = Types.ROW_NAMED(["key", "value"], [Types.LONG(), Types.LONG()])

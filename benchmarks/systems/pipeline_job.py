@@ -16,7 +16,8 @@ from benchmarks.systems.digest_sink import DigestSink, read_outputs
 from benchmarks.systems.serve import serve
 from penstock.common import Configuration
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, Switched, set_listeners
+from penstock.events.job_events import JobEvent, MicroBatch, Switched
+from penstock.events.listeners import JobListener, set_listeners
 from penstock.metrics.profile import JobProfile
 
 HAND_OVER = "switch_seconds"

@@ -19,8 +19,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from examples.delta.totals import build
-from penstock.common import Configuration
-from penstock.datastream import StreamExecutionEnvironment
+from examples.showing import environment, say
 
 CUSTOMERS = ("ann", "bob", "cid", "dee")
 AT_THE_START = 20_000
@@ -86,29 +85,11 @@ def main() -> int:
         say(f"{AT_THE_START:,} orders in the table, {VERSIONS} more versions to come")
         selling = threading.Thread(target=keep_selling, args=(shop,), daemon=True)
         selling.start()
-        client = build(str(orders), str(totals), settings(directory)).execute_async("totals")
+        client = build(str(orders), str(totals), environment(directory)).execute_async("totals")
         is_right = watch(totals, shop, selling, client)
         client.cancel().result()
     say("Every order is in the totals, once." if is_right else "The totals are wrong.")
     return 0 if is_right else 1
-
-
-def say(line: str) -> None:
-    """Write a line to the terminal."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def settings(directory: Path) -> StreamExecutionEnvironment:
-    """Return an environment in which history is read as a batch."""
-    conf = Configuration.from_dict(
-        {
-            "execution.checkpointing.dir": str(directory / "job"),
-            "execution.checkpointing.interval-during-backlog": "0",
-            "parallelism.default": 2,
-        }
-    )
-    return StreamExecutionEnvironment.get_execution_environment(conf)
 
 
 if __name__ == "__main__":

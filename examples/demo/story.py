@@ -8,13 +8,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from penstock.metrics.listener import (
-    JobEvent,
-    JobListener,
-    MicroBatch,
-    RunFinished,
-    Switched,
-)
+from penstock.events.job_events import JobEvent, MicroBatch, RunFinished, Switched
+from penstock.events.listeners import JobListener
 
 
 @dataclass(slots=True)
@@ -24,7 +19,7 @@ class Story:
     Attributes:
         history_records: Records read as history.
         history_seconds: Wall clock of that.
-        switch_seconds: Wall clock from the end of history to the first live commit.
+        switch_seconds: Wall clock from the last record of history to the begin of the live run, as progress tells it.
         switch_watermark_ms: How far history went in event time.
         live_records: Records read as they arrived.
         live_seconds: Wall clock of the micro-batches that read any.
@@ -66,7 +61,6 @@ class StoryListener(JobListener):
         self.all_processed = Event()
         self.last_event = clock()
         self._clock = clock
-        self._history_ended = self.last_event
         self._expected = live_records
 
     def on_event(self, event: JobEvent) -> None:
@@ -80,8 +74,6 @@ class StoryListener(JobListener):
         if not event.records:
             return
         story = self.story
-        if not story.live_batches:
-            story.switch_seconds = self._clock() - self._history_ended
         story.live_records += event.records
         story.live_seconds += event.seconds
         story.live_batches += 1
@@ -90,11 +82,11 @@ class StoryListener(JobListener):
             self.all_processed.set()
 
     def _switched(self, event: Switched) -> None:
+        self.story.switch_seconds = event.seconds
         self.story.switch_watermark_ms = event.watermark_ms
 
     def _run_finished(self, event: RunFinished) -> None:
         if event.kind == "batch":
-            self._history_ended = self._clock()
             self.story.history_records = event.records
             self.story.history_seconds = event.seconds
 

@@ -22,8 +22,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from examples.kafka.broker import BrokerProcess
 from examples.kafka.totals import build, orders, totals
-from penstock.common import Configuration
-from penstock.datastream import StreamExecutionEnvironment
+from examples.showing import environment, say
 
 CUSTOMERS = ("ann", "bob", "cid", "dee")
 IN_FILES = 20_000
@@ -101,7 +100,7 @@ def main() -> int:
             say(f"{IN_FILES:,} orders in files, {LIVE} more to come in Kafka")
             selling = threading.Thread(target=sell, args=(shop, broker.servers), daemon=True)
             selling.start()
-            env = build(source, totals(broker.servers), settings(directory))
+            env = build(source, totals(broker.servers), environment(directory))
             client = env.execute_async("totals")
             is_right = watch(broker.servers, shop, selling, client)
             client.cancel().result()
@@ -109,24 +108,6 @@ def main() -> int:
             broker.stop()
     say("Every order is in the totals, once." if is_right else "The totals are wrong.")
     return 0 if is_right else 1
-
-
-def say(line: str) -> None:
-    """Write a line to the terminal."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def settings(directory: Path) -> StreamExecutionEnvironment:
-    """Return an environment in which history is read as a batch."""
-    conf = Configuration.from_dict(
-        {
-            "execution.checkpointing.dir": str(directory / "job"),
-            "execution.checkpointing.interval-during-backlog": "0",
-            "parallelism.default": 2,
-        }
-    )
-    return StreamExecutionEnvironment.get_execution_environment(conf)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,7 @@ import psycopg
 
 from examples.postgres.server import PostgresServer
 from examples.postgres.totals import build, orders, totals
-from penstock.common import Configuration
-from penstock.datastream import StreamExecutionEnvironment
+from examples.showing import environment, say
 
 CUSTOMERS = ("ann", "bob", "cid", "dee")
 ORDERS = 20_000
@@ -83,7 +82,7 @@ def main() -> int:
         say(f"{ORDERS:,} orders in a table, {3 * CHANGES} changes to come")
         with tempfile.TemporaryDirectory(prefix="penstock-postgres-demo-") as name:
             source, sink = orders(server.dsn, "demo"), totals(server.dsn)
-            client = build(source, sink, settings(Path(name))).execute_async("totals")
+            client = build(source, sink, environment(Path(name))).execute_async("totals")
             trading = threading.Thread(target=trade, args=(server.dsn,), daemon=True)
             trading.start()
             is_right = watch(server.dsn, trading, client)
@@ -93,24 +92,6 @@ def main() -> int:
         server.remove()
     say("The totals are those of the table." if is_right else "The totals are wrong.")
     return 0 if is_right else 1
-
-
-def say(line: str) -> None:
-    """Write a line to the terminal."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def settings(directory: Path) -> StreamExecutionEnvironment:
-    """Return an environment in which the rows that there are come as a batch."""
-    conf = Configuration.from_dict(
-        {
-            "execution.checkpointing.dir": str(directory / "job"),
-            "execution.checkpointing.interval-during-backlog": "0",
-            "parallelism.default": 2,
-        }
-    )
-    return StreamExecutionEnvironment.get_execution_environment(conf)
 
 
 if __name__ == "__main__":

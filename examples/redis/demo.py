@@ -17,10 +17,9 @@ from typing import Any
 
 from redis import Redis
 
-from examples.redis.server import ServerProcess
+from examples.redis.server import RedisProcess
 from examples.redis.totals import build
-from penstock.common import Configuration
-from penstock.datastream import StreamExecutionEnvironment
+from examples.showing import environment, say
 
 CUSTOMERS = ("ann", "bob", "cid", "dee")
 AT_THE_START = 20_000
@@ -80,7 +79,7 @@ def main() -> int:
     """Run the demo; return the status of the process."""
     with tempfile.TemporaryDirectory(prefix="penstock-redis-") as name:
         directory = Path(name)
-        server = ServerProcess(directory)
+        server = RedisProcess(directory)
         server.start()
         try:
             shop = Shop(server.url)
@@ -88,31 +87,13 @@ def main() -> int:
             say(f"{AT_THE_START:,} orders in the stream, {LIVE} more to come")
             selling = threading.Thread(target=keep_selling, args=(shop,), daemon=True)
             selling.start()
-            client = build(server.url, env=settings(directory)).execute_async("totals")
+            client = build(server.url, env=environment(directory)).execute_async("totals")
             is_right = watch(shop, selling, client)
             client.cancel().result()
         finally:
             server.stop()
     say("Every order is in the totals, once." if is_right else "The totals are wrong.")
     return 0 if is_right else 1
-
-
-def say(line: str) -> None:
-    """Write a line to the terminal."""
-    sys.stdout.write(f"{line}\n")
-    sys.stdout.flush()
-
-
-def settings(directory: Path) -> StreamExecutionEnvironment:
-    """Return an environment in which history is read as a batch."""
-    conf = Configuration.from_dict(
-        {
-            "execution.checkpointing.dir": str(directory / "job"),
-            "execution.checkpointing.interval-during-backlog": "0",
-            "parallelism.default": 2,
-        }
-    )
-    return StreamExecutionEnvironment.get_execution_environment(conf)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Every error Penstock raises on purpose: one root, one code per failure.
 
-An error names the problem (`problem`), what to do about it (`hint`) and the line that created the
-operator at fault, if one is (`origin`). A Python worker sends errors to the driver as text inside
-a Spark exception; `to_wire` and `from_wire` encode and decode them.
+An error names the problem (`problem`), what to do about it (`hint`) and the line that created the operator at fault, if
+one is (`origin`). A Python worker sends errors to the driver as text inside a Spark exception (`to_wire`, `from_wire`).
 """
 
 from __future__ import annotations
@@ -19,9 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from penstock.cell_names import with_names_of_cells
+
 _PACKAGE = str(Path(__file__).parent)
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
-_PLACE = re.compile(r'File "([^"\n]+)", line (\d+)|(\S+):(\d+)(?= in )')
 _WIRE = re.compile(r"<<penstock-error:([A-Za-z0-9+/=]+)>>")
 
 
@@ -89,8 +89,7 @@ class PenstockError(Exception):
     def __init__(self, problem: str, *, hint: str, origin: CallSite | None = None) -> None:
         problem, hint = encodable(problem), encodable(hint)
         super().__init__(problem, hint, origin)
-        self.problem = problem
-        self.hint = hint
+        self.problem, self.hint = problem, hint
         self.origin = origin
         self.details: str | None = None
 
@@ -112,7 +111,7 @@ class PenstockError(Exception):
         shown = traceback.format_exception_only(self)
         if frames:
             shown = ["Traceback (most recent call last):\n", *traceback.format_list(frames), *shown]
-        return _with_names_of_cells("".join(shown)).rstrip("\n").split("\n")
+        return with_names_of_cells("".join(shown)).rstrip("\n").split("\n")
 
     def __str__(self) -> str:
         at = f"\n  at: {self.origin}" if self.origin else ""
@@ -132,8 +131,7 @@ class PenstockError(Exception):
             "hint": self.hint,
             "origin": [site.filename, site.lineno, site.function] if site else None,
         }
-        text = base64.b64encode(json.dumps(payload).encode()).decode()
-        return f"<<penstock-error:{text}>>"
+        return f"<<penstock-error:{base64.b64encode(json.dumps(payload).encode()).decode()}>>"
 
     @staticmethod
     def from_wire(text: str) -> PenstockError | None:
@@ -147,22 +145,6 @@ class PenstockError(Exception):
         return cls(
             payload["problem"], hint=payload["hint"], origin=CallSite(*site) if site else None
         )
-
-
-def _with_names_of_cells(text: str) -> str:
-    """Return text in which the number of a cell replaces its temporary file name.
-
-    It imports IPython, because only IPython calls it.
-    """
-    notebook = sys.modules.get("IPython")
-    shell = None if notebook is None else notebook.get_ipython()
-    name_of = getattr(getattr(shell, "compile", None), "format_code_name", None)
-
-    def named(place: re.Match[str]) -> str:
-        cell = None if name_of is None else name_of(place[1] or place[3])
-        return place[0] if cell is None else f"{' '.join(cell)}, line {place[2] or place[4]}"
-
-    return _PLACE.sub(named, text)
 
 
 def without_wire(text: str) -> str:
@@ -288,6 +270,12 @@ class DecodeError(PenstockError, ValueError):
         return *super().__reduce__(), {"position": self.position}
 
 
+class ExpressionError(PenstockError, ArithmeticError, ValueError):
+    """An expression of columns has no value for a record: overflow, division by zero, a wrong cast."""
+
+    code = "EXPRESSION"
+
+
 class UserFunctionError(PenstockError):
     """A user function raised; names operator, record and the user's line."""
 
@@ -388,6 +376,12 @@ class JobFailedError(PenstockError):
     """The job failed for a reason outside the user's functions."""
 
     code = "JOB_FAILED"
+
+
+class WorkerStartError(JobFailedError):
+    """A Python worker did not start in time, because the machine is overloaded."""
+
+    code = "WORKER_START"
 
 
 class JobCancelledError(PenstockError):

@@ -8,7 +8,11 @@ from penstock.api.environment import ignored_settings
 from penstock.common import Configuration
 from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
 
-REPORTER = {"metrics.reporter.prom.port": "9249", "metrics.reporters": "prom", "rest.port": "1"}
+REPORTER = {
+    "metrics.reporter.prom.port": "9249",
+    "metrics.reporter.jmx.port": "8789",
+    "rest.port": "1",
+}
 
 
 def test_reporters_are_told_of_once(monkeypatch, caplog):
@@ -17,8 +21,8 @@ def test_reporters_are_told_of_once(monkeypatch, caplog):
         ignored_settings.log_ignored_settings(Configuration.from_dict(REPORTER))
     (record,) = caplog.records
     message = record.getMessage()
-    assert message.startswith("metrics.reporter.prom.port, metrics.reporters: accepted, without")
-    assert "rest.port" not in message
+    assert message.startswith("reporter of metrics jmx has no effect: ")
+    assert "metrics.log-interval" in message
 
 
 @pytest.mark.parametrize("prefix", IGNORED_PREFIXES)

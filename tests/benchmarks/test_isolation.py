@@ -14,12 +14,13 @@ from benchmarks.catalog import PROGRAMS
 from benchmarks.measuring.runner import BenchRequest, chosen_systems
 from benchmarks.model.measurement import LATENCY
 from benchmarks.model.program import Case
-from benchmarks.programs.isolation import ALONE, BESIDE, HISTORY_RECORDS, IsolationWorkload
+from benchmarks.programs.isolation import ALONE, BESIDE, HISTORY_RECORDS
+from benchmarks.programs.latency import ClockWorkload
 from benchmarks.reporting.figures import FIGURES
 from benchmarks.reporting.judging import Latency
 from benchmarks.systems.latency_system import RATE
 from benchmarks.systems.launch import PEERS
-from penstock.metrics.listener import JobEvent, RunFinished, RunStarted
+from penstock.events.job_events import JobEvent, RunFinished, RunStarted
 
 PROGRAM = PROGRAMS["isolation"]
 OPTIONS = {HISTORY_RECORDS: 7, RATE: 1}
@@ -28,7 +29,7 @@ CASE = Case(100, 10, 2, 1, OPTIONS)
 
 @pytest.fixture
 def workload():
-    return IsolationWorkload(CASE)
+    return ClockWorkload(PROGRAM.name, CASE)
 
 
 @pytest.fixture

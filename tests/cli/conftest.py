@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from penstock.cli.main import app
 from penstock.config.overrides import process_overrides, set_process_overrides
-from penstock.metrics.listener import LogListener, set_listeners
+from penstock.events.listeners import LogListener, set_listeners
 
 
 @pytest.fixture(autouse=True)

@@ -33,7 +33,7 @@ def test_version(penstock):
     assert (result.exit_code, result.stdout) == (0, f"penstock {__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "demo", "config"])
+@pytest.mark.parametrize("command", ["run", "plan", "demo", "config", "doctor", "init"])
 def test_help_has_an_example(penstock, command):
     result = penstock(command, "--help")
     assert result.exit_code == 0
@@ -265,3 +265,35 @@ def test_a_batch_job_has_no_state_to_lose(penstock, program):
     script = program(STATE_WITHOUT_UID.format(uid=""))
     result = penstock("plan", script, "-D", "execution.runtime-mode=BATCH")
     assert "without a uid" not in result.stderr
+
+
+def test_one_option_is_explained(penstock):
+    result = penstock("config", "execution.live.engine")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("execution.live.engine\ndefault: jobs\n")
+    assert "must be one of jobs, query" in result.stdout
+
+
+def test_an_option_is_found_by_its_other_key(penstock):
+    assert "execution.checkpointing.dir" in penstock("config", "state.checkpoints.dir").stdout
+
+
+def test_options_are_found_by_the_begin_of_their_keys(penstock):
+    result = penstock("config", "execution.live.", "--json")
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {each["key"] for each in found} >= {
+        "execution.live.engine",
+        "execution.live.single-task-work",
+    }
+    assert all(each["key"].startswith("execution.live.") for each in found)
+
+
+def test_an_option_that_does_not_exist_is_guessed(penstock):
+    result = penstock("config", "execution.live.motor")
+    assert result.exit_code == 1
+    assert "there is no option 'execution.live.motor'" in result.stderr
+
+
+def test_all_options_as_json(penstock):
+    lines = penstock("config", "--json").stdout.splitlines()
+    assert len(lines) == len(ALL_OPTIONS)

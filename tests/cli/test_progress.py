@@ -14,10 +14,9 @@ from rich.console import Console
 
 from penstock.cli.display_stream import DisplayAwareStream
 from penstock.cli.progress import PlainProgress, TerminalProgress, job_progress
-from penstock.metrics.listener import (
+from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
-    JobEvents,
     MetricsReported,
     MicroBatch,
     PendingInputMeasured,
@@ -25,8 +24,8 @@ from penstock.metrics.listener import (
     RunFinished,
     RunStarted,
     Switched,
-    publish,
 )
+from penstock.events.listeners import JobEvents, publish
 from penstock.metrics.values import CounterValue
 
 HISTORY = RunStarted("history", "batch", "flights", bounded=True)

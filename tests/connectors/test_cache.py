@@ -82,7 +82,7 @@ def test_a_repeated_epoch_is_dropped(tmp_path):
     committer.commit("1", prepared(tmp_path, ["a"]))
     committer.commit("1", prepared(tmp_path, ["again"]))
     (file,) = take_files(str(tmp_path))
-    assert list(tmp_path.iterdir()) == [Path(file.path)]
+    assert list(tmp_path.iterdir()) == [file.path]
     assert CacheSource(0, UNTYPED, (file,)).read(0, 0, 1) == ["a"]
 
 

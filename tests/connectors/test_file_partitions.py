@@ -65,7 +65,7 @@ def committed(sink: FileSink, context: SinkContext, *batches: list[Any]) -> list
     committer.commit("batch-0", writer.prepare_commit())
     return [
         path
-        for path in sorted(sink.path.rglob("part-*"))
+        for path in sorted(Path(str(sink.path)).rglob("part-*"))
         if path.is_file() and "_penstock" not in path.parts
     ]
 

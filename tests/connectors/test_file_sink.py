@@ -21,7 +21,15 @@ from hypothesis import strategies as st
 from penstock.connectors.files import file_writers
 from penstock.connectors.files.file_formats import SPECS, FileFormat
 from penstock.connectors.files.file_sink import FileSink
-from penstock.errors import ArgumentError, CallSite, GraphError, SinkError, TypeMismatchError
+from penstock.errors import (
+    ArgumentError,
+    CallSite,
+    GraphError,
+    MissingConnectorError,
+    SinkError,
+    TypeMismatchError,
+)
+from penstock.filesystem import s3_client
 from penstock.graph.endpoints import SinkContext
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row
@@ -42,7 +50,7 @@ def written(sink: FileSink, context: SinkContext, *batches: list[Any]) -> list[P
         writer.write(batch)
     committables = pickle.loads(pickle.dumps(writer.prepare_commit()))
     committer.commit("batch-0", committables)
-    return sorted(path for path in sink.path.iterdir() if path.is_file())
+    return sorted(path for path in Path(str(sink.path)).iterdir() if path.is_file())
 
 
 def test_every_format_has_a_spec() -> None:
@@ -175,7 +183,7 @@ def test_record_without_text_is_named_by_index(
         writer.write([2, bad, 4])
     assert caught.value.origin == ORIGIN
     writer.abort()
-    assert list(sink.path.glob("_penstock/*/*/staging/*")) == []
+    assert list(Path(str(sink.path)).glob("_penstock/*/*/staging/*")) == []
 
 
 @pytest.mark.parametrize("make", [FileSink.parquet, FileSink.csv])
@@ -190,7 +198,7 @@ def test_record_of_another_type_is_named(
         writer.write([("a", 1), ("b", "two")])
     assert caught.value.origin == ORIGIN
     writer.abort()
-    assert list(sink.path.glob("_penstock/*/*/staging/*")) == []
+    assert list(Path(str(sink.path)).glob("_penstock/*/*/staging/*")) == []
 
 
 @pytest.mark.parametrize("make", [FileSink.parquet, FileSink.csv, FileSink.json, FileSink.text])
@@ -213,7 +221,7 @@ def test_full_disk_is_a_sink_error_and_leaves_nothing(
         writer.prepare_commit()
     assert "Free space" in caught.value.hint
     writer.abort()
-    assert list(sink.path.glob("_penstock/*/*/staging/*")) == []
+    assert list(Path(str(sink.path)).glob("_penstock/*/*/staging/*")) == []
 
 
 @pytest.mark.parametrize("make", [FileSink.parquet, FileSink.csv, FileSink.json, FileSink.text])
@@ -299,9 +307,9 @@ def test_type_that_fits_is_accepted(
 
 @pytest.mark.parametrize(
     "path",
-    ["", "s3://bucket/out", "s3a:/bucket", "HDFS://host/x", "file://host/out", Path("gs://b/o")],
+    ["", "s3a:/bucket", "HDFS://host/x", "file://host/out", Path("gs://b/o"), Path("s3://b/o")],
 )
-def test_path_that_is_no_local_path_is_refused(path: str | Path) -> None:
+def test_path_of_another_storage_is_refused(path: str | Path) -> None:
     with pytest.raises(ArgumentError) as caught:
         FileSink.text(path)
     assert caught.value.origin is not None
@@ -319,3 +327,21 @@ def test_description_survives_pickling() -> None:
     sink = FileSink.parquet("/data/out")
     assert pickle.loads(pickle.dumps(sink)) == sink
     assert sink.describe() == "parquet files in /data/out"
+
+
+def test_a_path_of_s3_is_the_same_under_each_of_its_schemes() -> None:
+    sink = FileSink.parquet("s3a://sales/out/")
+    assert sink == FileSink.parquet("s3://sales/out")
+    assert pickle.loads(pickle.dumps(sink)) == sink
+    assert sink.describe() == "parquet files in s3://sales/out"
+    numbered = sink.with_sequence_column("seq")
+    assert (numbered.path, numbered.sequence_column) == (sink.path, "seq")
+
+
+def test_s3_without_its_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s3_client, "find_spec", lambda _: None)
+    with pytest.raises(MissingConnectorError, match="botocore") as caught:
+        FileSink.text("s3://sales/out")
+    assert "penstock-spark[s3]" in caught.value.hint
+    assert caught.value.origin is not None
+    assert caught.value.origin.filename == __file__

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock.datastream.connectors import HybridSource, LogBatch, LogSplit, NumberSequenceSource
 from penstock.errors import SourceError
-from penstock.graph.backlog_end import BacklogEnd, Cut, LogSourcePart
+from penstock.graph.backlog_end import BacklogEnd, Cut, LogSourcePart, SplitSourcePart
 from penstock.graph.log_source import LogSource
+from penstock.graph.snapshot_part import SnapshotPart
 from penstock.graph.source_switch import SwitchColumns, SwitchedSource
+from penstock.graph.split_source import SplitSource
 from penstock.types import Types
 from tests.log_world import AppendedLog, WorldLog
 
@@ -254,6 +257,7 @@ OF_A_PART = {
     "as_split": "a part is read by positions itself",
     "asks_driver": "the same for every log",
     "gives_results": "no source of the API",
+    "ignored_in_query": "of files",
     "has_head": "every log has heads",
     "is_internal": "made by the engine",
     "is_log": "so is a part",
@@ -262,12 +266,12 @@ OF_A_PART = {
     "is_backlog": "that is what a part is about",
     "kind": "parts have one of their own",
     "known_records": "of sources that end and are no logs",
-    "makes_records_anew": "a class whose `read` is its own has to promise it; without it records are copied",
     "read_in_batch_by": "of files",
     "read_in_epochs_by": "of files",
     "record_function": "of sources that are no logs",
     "streamed_by": "of files",
     "takes_snapshot": "the snapshot is a part",
+    "unprojected_because": "Spark reads no log as columns",
 }
 """Facts that a part of a log does not take from the log, and why."""
 
@@ -279,18 +283,22 @@ OF_A_SWITCH = {
 """Facts that a source which is made at a switch has not from the one that was made."""
 
 
-def facts() -> list[str]:
-    """Return what a log says of itself: properties and constants, not methods."""
+OF_A_SPLIT_PART = OF_A_PART.keys() - {"record_function", "has_head"} | {"asks_driver"}
+"""Facts that a part of a source of numbered records does not take from it: as of a log, but it may have a generator."""
+
+
+def facts(source: type) -> list[str]:
+    """Return what a source says of itself: properties and constants, not methods."""
     return sorted(
         name
-        for name in dir(LogSource)
+        for name in dir(source)
         if not name.startswith("_")
-        and not callable(inspect.getattr_static(LogSource, name))
-        and not isinstance(inspect.getattr_static(LogSource, name), classmethod | staticmethod)
+        and not callable(inspect.getattr_static(source, name))
+        and not isinstance(inspect.getattr_static(source, name), classmethod | staticmethod)
     )
 
 
-@pytest.mark.parametrize("fact", facts())
+@pytest.mark.parametrize("fact", facts(LogSource))
 def test_a_part_says_of_itself_what_its_log_says(fact: str) -> None:
     if fact in OF_A_PART:
         return
@@ -306,3 +314,34 @@ def test_a_part_says_of_itself_what_its_log_says(fact: str) -> None:
             lambda _: log, asks, Types.LONG(), ends=False, origin=None, decided=log
         )
         assert getattr(made, fact) is told
+
+
+@pytest.mark.parametrize("fact", sorted({*facts(SplitSource)} - OF_A_SPLIT_PART))
+def test_a_part_of_numbered_records_says_of_itself_what_its_source_says(fact: str) -> None:
+    told = object()
+    source: Any = type("Telling", (NumberSequenceSource,), {"__slots__": (), fact: told})(1, 5)
+    assert getattr(SplitSourcePart(source, BacklogEnd((1,)), is_backlog=False), fact) is told
+
+
+def test_another_way_of_reading_withdraws_the_promise_of_new_records() -> None:
+    class Promising(WorldLog):
+        makes_records_anew = True
+
+    class Reading(LogSourcePart):
+        def read(self, split: str, start: int, end: int) -> LogBatch:
+            return LogBatch(KEPT[start:end], end)
+
+    class Capturing(Promising):
+        def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
+            del file
+            return LogBatch(KEPT[start:end], end)
+
+    log, end = Promising("no world"), BacklogEnd((1,))
+    assert LogSourcePart(log, end, is_backlog=True).makes_records_anew
+    assert not Reading(log, end, is_backlog=True).makes_records_anew
+    assert not LogSourcePart(WorldLog("no world"), end, is_backlog=True).makes_records_anew
+    assert SnapshotPart(log).makes_records_anew
+    assert not SnapshotPart(Capturing("no world")).makes_records_anew
+
+
+KEPT = [[1], [2]]

@@ -92,7 +92,7 @@ FACTS = {
     "has_declared_form": "cache collection dataframe delta files hybrid kafka kafka-consumer part recorded result sequence",
     "is_internal": "cache result",
     "known_records": "collection sequence",
-    "makes_records_anew": "cache dataframe delta files iterator kafka kafka-consumer postgres result sequence",
+    "makes_records_anew": "cache dataframe delta files iterator kafka kafka-consumer part postgres result sequence",
     "read_in_batch_by": "files",
     "read_in_epochs_by": "dataframe files",
     "record_function": "generator",

@@ -18,6 +18,7 @@ from penstock.connectors.python.discard import DiscardingSink
 from penstock.connectors.python.print_sink import PrintSink
 from penstock.connectors.spool import spool_directory
 from penstock.errors import SinkError
+from penstock.filesystem.stored_path import mounted
 from penstock.graph.endpoints import Sink, SinkContext
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
@@ -57,7 +58,7 @@ def task(sink: Sink, context: SinkContext, *batches: list[Any]) -> list[Any]:
 
 
 def spool_files(context: SinkContext) -> list[Path]:
-    return list(spool_directory(context).iterdir())
+    return list(mounted(spool_directory(context)).iterdir())
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -15,6 +15,7 @@ from pyspark import TaskContext
 
 from penstock.connectors.python.discard import NothingCommitter
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+from penstock.graph.epoch_number import EpochNumber
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
@@ -32,7 +33,7 @@ from penstock.spark.live.epochs.epoch_tasks import (
 from penstock.spark.live.epochs.log_frames import view_frame
 from penstock.spark.live.epochs.seed_files import SeedFiles
 from penstock.spark.live.epochs.single_task import SingleTask
-from penstock.spark.worker import level_zero_tasks, live_subtasks
+from penstock.spark.worker import level_zero_tasks, live_subtasks, task_epoch
 from penstock.spark.worker.live_subtasks import LevelDescription
 from penstock.spark.worker.local_state import LocalCopies
 from penstock.spark.worker.payload import Payload
@@ -97,11 +98,13 @@ class Workers:
     """Worker processes, of which one at a time executes tasks.
 
     Attributes:
+        epoch: What the tasks are of.
         memories: The memory of each.
         attempts: Spark's ids of attempts.
     """
 
     monkeypatch: pytest.MonkeyPatch
+    epoch: EpochNumber = EpochNumber()  # noqa: RUF009 - a frozen value
     memories: dict[int, WorkerMemory] = field(default_factory=dict)
     attempts: Iterator[int] = field(default_factory=count)
 
@@ -112,8 +115,8 @@ class Workers:
     def taskAttemptId(self) -> int:  # noqa: N802 - Spark's name
         return next(self.attempts)
 
-    def getLocalProperty(self, key: str) -> None:  # noqa: N802 - Spark's name
-        return None
+    def getLocalProperty(self, key: str) -> str | None:  # noqa: N802 - Spark's name
+        return task_epoch.text_of(self.epoch) if key == task_epoch.PROPERTY else None
 
     def use(self, worker: int) -> None:
         """Let another worker execute the next tasks."""
@@ -191,7 +194,7 @@ class LiveLoop:
             made.mkdir(parents=True, exist_ok=True)
         fence = Fence(directory / "owner.json", 1, "")
         sinks = SinkStage(plan, "job", directory, fence)
-        sink = SinkTask(sinks._payload, sinks._sink_of_channel, str(snapshot), self.parallelism)
+        sink = SinkTask(sinks._payload, sinks._sink_of_channel, snapshot, self.parallelism)
         first, *later = programs = programs_of(
             plan,
             run,
@@ -215,11 +218,11 @@ class LiveLoop:
             seeds = None
             if state_files is not None:
                 seeds = SeedFiles(
-                    tuple(map(str, state_files)),
+                    tuple(state_files),
                     {op.uid: op.parallelism or self.parallelism for op in program.operators},
                     plan.options.max_parallelism,
                 )
-            tasks.append(LevelTask(described, str(epochs), seeds, early.get(program.level)))
+            tasks.append(LevelTask(described, epochs, seeds, early.get(program.level)))
         tasks.append(EndTask(tasks.pop(), sink))
         self._snapshot = snapshot
         self.stages: list[Task] = [cloudpickle.loads(cloudpickle.dumps(task)) for task in tasks]

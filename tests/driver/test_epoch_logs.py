@@ -52,7 +52,7 @@ def located(job):
 
 def blobs_of(location, uid=None):
     rows = [(*name, pickle.dumps(view)) for name, view in location.logs.items()]
-    return list(SplitEpochLogs(str(location.path), uid).split(rows))
+    return list(SplitEpochLogs(location.path, uid).split(rows))
 
 
 def content_of(location):

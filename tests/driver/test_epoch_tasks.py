@@ -295,7 +295,7 @@ def seed_file(path: Path) -> Path:
 
 
 def test_every_row_of_state_is_read_by_its_subtask(tmp_path: Path) -> None:
-    seeds = SeedFiles((str(seed_file(tmp_path / "state.parquet")),), {"mine": 2}, 9)
+    seeds = SeedFiles((seed_file(tmp_path / "state.parquet"),), {"mine": 2}, 9)
     read = [list(seeds.blobs(subtask)) for subtask in range(3)]
     assert [len(blobs) for blobs in read] == [5 + 1, 4 + 1, 1]
     assert len({blob for blobs in read for blob in blobs}) == 10
@@ -309,7 +309,7 @@ def test_a_damaged_state_file_is_named(tmp_path: Path, damage: str) -> None:
     else:
         path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(StateError, match=r"state\.parquet is (gone|damaged)"):
-        list(SeedFiles((str(path),), {"mine": 2}, 9).blobs(0))
+        list(SeedFiles((path,), {"mine": 2}, 9).blobs(0))
 
 
 def test_a_log_that_cannot_be_written_is_an_error_of_state(

@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from penstock.errors import JobDirectoryError, JobFencedError, JobLockedError
-from penstock.spark.job import job_lock
+from penstock.spark.job import old_jvm
 from penstock.spark.job.job_lock import LOCK, JobLock, is_locked
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire import fence
@@ -44,7 +44,7 @@ time.sleep(60)
 
 @pytest.fixture(autouse=True)
 def _short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_lock, "_OLD_JVM_SECONDS", 0.3)
+    monkeypatch.setattr(old_jvm, "_OLD_JVM_SECONDS", 0.3)
 
 
 @contextmanager
@@ -116,7 +116,7 @@ def closing_lock(directory: Path) -> Iterator[JobLock]:
 
 
 def test_the_old_jvm_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_lock, "_OLD_JVM_SECONDS", 60)
+    monkeypatch.setattr(old_jvm, "_OLD_JVM_SECONDS", 60)
     waits: list[float] = []
     with jvm() as old:
         killed_driver(tmp_path, old.pid)
@@ -342,8 +342,8 @@ def test_in_a_fresh_pid_namespace_no_process_is_taken_for_the_old_jvm(tmp_path: 
     take = (
         "import json, os, sys\n"
         "from pathlib import Path\n"
-        "from penstock.spark.job import job_lock\n"
-        "job_lock._OLD_JVM_SECONDS = 0.3\n"
+        "from penstock.spark.job import job_lock, old_jvm\n"
+        "old_jvm._OLD_JVM_SECONDS = 0.3\n"
         "lock = job_lock.JobLock.take(Path(sys.argv[1]))\n"
         "lock.note_jvm(os.getpid())\n"
         "print(json.dumps([os.getpid(), lock.fence.epoch]), flush=True)\n"

@@ -11,7 +11,9 @@ import pytest
 
 from penstock.common import Configuration
 from penstock.errors import SavepointError
-from penstock.metrics.listener import SavepointFailed, SavepointTaken
+from penstock.events.job_events import SavepointFailed, SavepointTaken
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import PipelinePlan, RunPlan
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.observed_job import ObservedJob
@@ -25,6 +27,8 @@ from penstock.state.savepoint import (
     merged,
     read_savepoint,
 )
+from penstock.state.stored_savepoint import fetch_savepoint
+from tests.memory_store import MemoryStore
 
 REGION, ORDERS, CLICKS = 0, 1, 2
 RUNS = tuple(
@@ -61,6 +65,7 @@ class Job:
         self.directory = Directory(path)
         self.configuration = Configuration()
         self.session = None
+        self.object_settings = None
         parts = (PipelinePlan(0, (0,), is_region=pipelines > 1), PipelinePlan(1, (1,), after=(0,)))
         every = (*parts, PipelinePlan(2, (2,)))[:pipelines]
         self.plan = SimpleNamespace(pipelines=every, runs=RUNS[:pipelines])
@@ -147,6 +152,46 @@ def test_the_last_pipeline_writes_the_manifest_over_all(
     assert requests.waiting() == []
 
 
+def test_a_savepoint_for_a_store_is_copied_when_it_is_whole(
+    job: Job, requests: SavepointRequests, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = MemoryStore()
+    monkeypatch.setattr(job_savepoints, "S3Store", lambda _: store)
+    request = requests.submit(ObjectPath("sales", "savepoints"), stop=True)
+    savepoints = job.start()
+    for pipeline in (ORDERS, CLICKS):
+        assert store.objects == {}
+        assert savepoints.next(pipeline) == request
+        add(savepoints, pipeline, request.id)
+    place = ObjectPath("sales", f"savepoints/{request.id}")
+    assert requests.answer(request.id) == place
+    assert job.directory.step("stopped") == {"savepoint": str(place)}
+    assert list((tmp_path / "savepoints").iterdir()) == []
+    fetch_savepoint(store, place, tmp_path / "fetched")
+    assert read_savepoint(tmp_path / "fetched").memory == {"o1": 1, "o2": 2}
+
+
+def test_a_store_that_refuses_fails_the_savepoint_and_not_the_job(
+    job: Job, requests: SavepointRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise PermissionError(13, "S3 answered AccessDenied: no")
+
+    store = MemoryStore()
+    store.before = refuse
+    monkeypatch.setattr(job_savepoints, "S3Store", lambda _: store)
+    request = requests.submit(ObjectPath("sales", "savepoints"), stop=True)
+    savepoints = job.start()
+    for pipeline in (ORDERS, CLICKS):
+        savepoints.next(pipeline)
+        add(savepoints, pipeline, request.id)
+    answer = requests.answer(request.id)
+    assert isinstance(answer, SavepointError)
+    assert "AccessDenied" in answer.problem
+    assert not savepoints.is_held(ORDERS)
+    assert [type(event) for event in job.told] == [SavepointFailed]
+
+
 def test_a_job_that_stops_holds_pipelines_until_all_have_added(
     job: Job, requests: SavepointRequests
 ) -> None:
@@ -212,7 +257,7 @@ def test_a_pipeline_that_fails_to_add_fails_the_savepoint_and_not_the_job(
     savepoints.next(ORDERS)
     add(savepoints, ORDERS, first.id)
 
-    def full(_: Path) -> Savepoint:
+    def full(_: JobPath) -> Savepoint:
         raise OSError(28, "No space left on device")
 
     savepoints.add(RUNS[CLICKS], full)

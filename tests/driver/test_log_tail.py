@@ -10,13 +10,8 @@ from typing import Any
 import pytest
 
 from penstock.errors import JobCancelledError, SourceError
-from penstock.metrics.listener import (
-    ConfirmFailed,
-    JobEvent,
-    JobEvents,
-    JobListener,
-    also_listening,
-)
+from penstock.events.job_events import ConfirmFailed, JobEvent
+from penstock.events.listeners import JobEvents, JobListener, also_listening
 from penstock.spark.driver.confirmations import Confirmations, ends_read
 from penstock.spark.driver.patience import until_cancelled
 from penstock.spark.live.epochs.epoch_pace import EpochPace

@@ -35,6 +35,7 @@ class Drivers:
         markers: Where accidents leave their markers; one directory per driver.
         settings: Configuration, beside that of every job here.
         started: How many drivers there were.
+        stored: Its checkpoint directory if that is in a store.
     """
 
     script: Path
@@ -43,11 +44,12 @@ class Drivers:
     markers: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     started: int = 0
+    stored: str | None = None
 
     def start(self, *places: str) -> subprocess.Popen[str]:
         """Start a driver with accidents at `places`, through the command line."""
         settings = {
-            "execution.checkpointing.dir": str(self.checkpoints),
+            "execution.checkpointing.dir": self.stored or str(self.checkpoints),
             "parallelism.default": "2",
             **self.settings,
         }

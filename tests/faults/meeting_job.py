@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tests.faults.drivers import MIXED, Drivers
-from tests.spark.jobs import orders_in_files
+from tests.spark.jobs import orders_in_files, orders_in_frame
 
 SETTINGS = {
     "execution.live.max-records-per-batch": "200",
@@ -24,18 +24,29 @@ class MeetingJob:
 
     Attributes:
         root: Directory of everything.
+        is_frame: Whether history is a DataFrame, and not in files.
     """
 
     root: Path
+    is_frame: bool = False
     drivers: Drivers = field(init=False)
 
     def __post_init__(self) -> None:
         """Write the input."""
         data = self.root / "data"
-        orders_in_files.write_input(data)
+        script, arguments = orders_in_files.__file__, (str(data), str(self.root / "out"))
+        if self.is_frame:
+            script, arguments = (
+                orders_in_frame.__file__,
+                (str(self.root / "out"), str(data / "gate")),
+            )
+            data.mkdir(parents=True)
+            (data / "gate").touch()
+        else:
+            orders_in_files.write_input(data)
         self.drivers = Drivers(
-            Path(orders_in_files.__file__),
-            (str(data), str(self.root / "out")),
+            Path(script),
+            arguments,
             self.root / "job",
             self.root / "markers",
             MIXED | SETTINGS,

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+import penstock.failpoint
+from penstock.events.event_files import EventFiles
+from penstock.events.job_events import JobEnded, JobStarted, RunFinished
 from tests.faults.drivers import SECONDS
 from tests.faults.in_process import Attempts
 from tests.faults.processes import full_disk, wait_for
@@ -56,6 +59,22 @@ def test_a_worker_that_finds_no_room_once_is_tried_again(tmp_path: Path) -> None
     job = VisitsJob(tmp_path, {"execution.sorted-inputs.memory": "2kb"})
     job.drivers.succeeds(*(f"{place}:disk-full" for place in IN_A_WORKER))
     job.assert_complete()
+
+
+def test_events_that_find_no_room_cost_the_job_nothing(
+    environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = VisitsJob(tmp_path, count=900, epochs=100)
+    penstock.failpoint._passed.clear()
+    full = (f"events.append:{number}:disk-full" for number in (1, 2, 4))
+    monkeypatch.setenv("PENSTOCK_FAILPOINT", ",".join(full))
+    Attempts(job, environment).succeed()
+    job.assert_complete()
+    events = list(EventFiles(job.checkpoints).events())
+    assert isinstance(events[0], JobStarted)
+    assert events[-1] == JobEnded("FINISHED")
+    names = [event.name for event in events if isinstance(event, RunFinished)]
+    assert names == ["history", "live"]
 
 
 @pytest.mark.parametrize("run", ["batch", "live"])

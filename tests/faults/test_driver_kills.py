@@ -84,6 +84,14 @@ BESIDE_HISTORY = [
     "epoch.record-written:3",  # in history: its files and clicks are read again
     "epoch.record-linked:12",  # the source goes on with its next part, or has begun it; its sinks did not commit
 ]
+IN_FRAME = [
+    "frame.begun:1",
+    "frame.written:1",  # its files stay beside those of the next driver, and are removed
+    "frame.checked:1",
+    "frame.complete:1",  # it is not written again
+    "epoch.record-linked:4",
+]
+"""History in a DataFrame, which is written beside live input."""
 QUERY = [
     "sink.manifest-written:2",  # in the live run: history is done
     "live.committed:2",
@@ -154,6 +162,18 @@ def test_a_kill_in_history_in_files_beside_live_input_loses_and_repeats_nothing(
         job.assert_nothing_doubled()
     job.drivers.succeeds()
     job.assert_complete()
+
+
+def test_a_kill_while_a_dataframe_is_written_beside_live_input_loses_and_repeats_nothing(
+    tmp_path: Path,
+) -> None:
+    job = MeetingJob(tmp_path, is_frame=True)
+    for place in IN_FRAME:
+        job.drivers.is_killed_at(place)
+        job.assert_nothing_doubled()
+    job.drivers.succeeds()
+    job.assert_complete()
+    assert len([*(tmp_path / "job").glob("run-*/dataframe-*")]) == 1
 
 
 def test_a_kill_at_every_step_of_a_pipeline_with_history_beside_others(tmp_path: Path) -> None:

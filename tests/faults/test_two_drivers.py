@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.drivers import SECONDS
+from tests.faults.meeting_job import MeetingJob
 from tests.faults.processes import wait_for
 from tests.faults.visits_job import VisitsJob
 
@@ -71,7 +72,33 @@ def test_a_driver_that_was_frozen_commits_nothing_when_it_wakes_up(
     job.assert_complete()
 
 
-def _wait_until_frozen(job: VisitsJob, driver: subprocess.Popen[str], place: str) -> None:
+def test_a_driver_that_was_frozen_while_it_wrote_a_dataframe_adds_nothing(tmp_path: Path) -> None:
+    job = MeetingJob(tmp_path, is_frame=True)
+    with ExitStack() as ended:
+        frozen: list[subprocess.Popen[str]] = []
+        for place in ("frame.written:1", "frame.checked:1"):
+            driver = job.drivers.start(f"{place}:freeze")
+            ended.callback(_end, driver)
+            _wait_until_frozen(job, driver, f"{place}:freeze")
+            (tmp_path / "job" / "lock").unlink()
+            frozen.append(driver)
+        last = job.drivers.start("live.committed:4:freeze")
+        ended.callback(_end, last)
+        _wait_until_frozen(job, last, "live.committed:4:freeze")
+        (final,) = (tmp_path / "job").glob("run-*/dataframe-*")
+        files = sorted(path.name for path in final.iterdir())
+        for driver in frozen:
+            _assert_fenced(driver)
+        assert sorted(path.name for path in final.iterdir()) == files
+        last.send_signal(signal.SIGCONT)
+        output, _ = last.communicate(timeout=SECONDS)
+        assert last.returncode == 0, output
+    job.assert_complete()
+
+
+def _wait_until_frozen(
+    job: VisitsJob | MeetingJob, driver: subprocess.Popen[str], place: str
+) -> None:
     """Wait until the latest driver has stopped at a place."""
 
     def has_frozen() -> bool:

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock.common import Configuration
+from penstock.api.environment.ignored_settings import log_ignored_by_queries
+from penstock.common import Configuration, Duration
 from penstock.config.live_options import LIVE_ENGINE
 from penstock.connectors.files.file_source import FileSource
 from penstock.connectors.python.collection import CollectionSource
@@ -126,6 +127,37 @@ def test_a_plan_says_what_reads_files(settings, readers):
     hybrid = HybridSource.builder(FILES).add_source(FILES.monitor_continuously()).build()
     lines = render_text(plan_of(hybrid, **{"mode": "AUTOMATIC"} | settings)).splitlines()
     assert [line.strip() for line in lines if "reader of" in line] == readers
+
+
+def ignored(plan):
+    return [each for each in plan.decisions if each.choice == "no effect"]
+
+
+def test_a_plan_says_that_a_query_ignores_the_discovery_interval(caplog):
+    watching = FILES.monitor_continuously(Duration.of_seconds(5))
+    source = HybridSource.builder(FILES).add_source(watching).build()
+    plan = plan_of(source, engine="query")
+    (said,) = ignored(plan)
+    assert said.subject == "a discovery interval of 5 s of 'source 0' in run 1 (live)"
+    assert said.reason == "it is read in a query, by Spark's file stream"
+    log_ignored_by_queries(plan)
+    (record,) = caplog.records
+    assert record.getMessage() == f"{said.subject}: no effect, because {said.reason}"
+
+
+@pytest.mark.parametrize(
+    ("source", "engine"),
+    [
+        (FILES.monitor_continuously(Duration.of_seconds(5)), "jobs"),
+        (FILES.monitor_continuously(), "query"),
+        (FILES, "query"),
+    ],
+)
+def test_there_is_nothing_to_say_without_an_interval_or_in_a_loop(source, engine, caplog):
+    plan = plan_of(source, engine=engine)
+    assert not ignored(plan)
+    log_ignored_by_queries(plan)
+    assert not caplog.records
 
 
 def test_a_streaming_dataframe_is_read_by_its_own_stream():

@@ -17,6 +17,7 @@ from penstock.datastream.connectors import CollectionSource, DataGeneratorSource
 from penstock.errors import ConfigError
 from penstock.graph.hybrid import parts_of
 from penstock.plan.explain.render import render_text
+from penstock.plan.phases.pipelines import is_written_beside, most_written_tasks
 from penstock.plan.planner import as_one_sequence
 from penstock.program.run_settings import LiveEngine
 from tests.plan.test_blocking import ENDLESS, totals
@@ -99,6 +100,28 @@ def test_live_files_are_read_beside_history():
     assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
 
 
+ROWS = CollectionSource.of([], Types.ROW_NAMED(["a"], [Types.LONG()]))
+
+
+@pytest.mark.parametrize("later", [FRAME, ROWS])
+def test_history_in_a_dataframe_is_written_and_read_beside_live_input(later):
+    plan = plan_of(HybridSource.builder(FRAME).add_source(later).build(), ENDLESS)
+    assert runs_of(plan) == [("live", "LIVE", {"a": (0, 1), "b": (0,)}, False)]
+    assert is_written_beside(plan)
+    (run,) = plan.runs
+    assert most_written_tasks(plan, run, 4) == 3
+    assert most_written_tasks(plan, run, 1) == 1
+    ((_, _, reason),) = decisions(plan, "history")
+    assert "of 'a' in whole files, at least one" in reason
+
+
+def test_a_dataframe_is_written_in_all_tasks_if_nothing_is_read_meanwhile():
+    plan = plan_of(HybridSource.builder(FRAME).add_source(ROWS).build())
+    assert not is_written_beside(plan)
+    assert [most_written_tasks(plan, run, 4) for run in plan.runs] == [None, None]
+    assert not is_written_beside(plan_of(HYBRID, ENDLESS))
+
+
 LATER = {
     "positions": CollectionSource.of(["later"], Types.STRING()),
     "files": TEXT,
@@ -160,11 +183,6 @@ def test_results_come_before_history_and_live_input(settings):
 @pytest.mark.parametrize(
     ("source", "settings", "why"),
     [
-        (
-            HybridSource.builder(FRAME).add_source(FRAME).build(),
-            {},
-            "history of source 'a' is a DataFrame, which is written to files first",
-        ),
         (FILES, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
         (HYBRID, {LIVE_ENGINE.key: "query"}, "execution.live.engine is query"),
     ],

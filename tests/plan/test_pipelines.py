@@ -10,6 +10,7 @@ from penstock.datastream.connectors import CollectionSource
 from penstock.plan.compat.fingerprint import fingerprint
 from penstock.plan.explain.render import render_text
 from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.pipelines import most_tasks
 from penstock.plan.planner import as_one_sequence
 from penstock.plan.programs import programs_of
 from penstock.program.run_settings import RunKind
@@ -129,6 +130,29 @@ def test_a_job_that_an_earlier_version_began_can_go_on_with_one_sequence():
     ]
     assert fingerprint(before) != fingerprint(env.plan())
     assert as_one_sequence(before) == before
+
+
+@pytest.mark.parametrize(
+    ("asked", "others", "expected"),
+    [(None, 0, None), (None, 1, 3), (None, 2, 2), (None, 5, 1), (7, 1, 7), (7, 0, None)],
+)
+def test_history_leaves_a_core_to_each_pipeline_that_goes_live_beside_it(asked, others, expected):
+    asked_for = {} if asked is None else {"execution.backlog.tasks": str(asked)}
+    env = environment({**MIXED, **asked_for})
+    env = also(env, "totals", history_then_live(SOME, SOME))
+    for number in range(others):
+        env = also(env, f"clicks {number}", ENDLESS)
+    plan = env.plan()
+    (history,) = (run for run in plan.runs if run.kind is RunKind.BATCH)
+    assert most_tasks(plan, history, cores=4) == expected
+    text = f"leaves {others} core" if asked is None else f"at most {asked} tasks"
+    said = [each for each in plan.decisions if "execution.backlog.tasks" in each.reason]
+    assert [each.choice.startswith(text) for each in said] == [True] * (others > 0)
+
+
+def test_a_region_leaves_no_core_to_what_waits_for_it():
+    plan = enriched(STREAMING, ENDLESS, SOME).plan()
+    assert most_tasks(plan, plan.runs[0], cores=4) is None
 
 
 def test_the_plan_shows_pipelines_that_run_beside_each_other():

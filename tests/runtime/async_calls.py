@@ -11,7 +11,7 @@ from penstock.datastream import (
     AsyncFunction,
     AsyncRetryStrategy,
 )
-from penstock.program.async_io import AsyncSpec
+from penstock.program.function_calls import AsyncSpec
 from penstock.program.operator_spec import OperatorSpec
 from penstock.program.operators import ASYNC
 from penstock.program.run_settings import RunKind, RunSettings

@@ -20,6 +20,7 @@ from tests.runtime.user_callables import (
     AddsTo,
     Build,
     Programs,
+    batched,
     both,
     joined_in_time,
     key_of,
@@ -91,9 +92,11 @@ MADE_BY_US = {
     "Decoder",
     "EpochMarks",
     "EpochTransactions",
+    "FileMerger",
     "FormatSpec",
     "FunctionSink",
     "Gauge",
+    "HiddenFiles",
     "KafkaRecordSerializationSchema",
     "LineRecordFile",
     "Meter",
@@ -213,6 +216,7 @@ PLAIN: dict[str, Build] = {
     "AsyncRetryStrategy.fixed_delay(result_predicate)": _retried(
         Asking(), result_predicate=True, exception_predicate=False
     ),
+    "BatchOperations.map_batches(func)": batched,
     "CoGroupedStreams.where(key_selector)": lambda p, f: _two(p, "co_group", f, key_of),
     "CoGroupedWindows.apply(function)": _paired("co_group"),
     "ConnectedStreams.key_by(key_selector1)": lambda p, f: both(p).key_by(f, key_of).map(Pairing()),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
+from penstock.datastream import col
 from penstock.datastream.connectors import FileSource
 from penstock.errors import DecodeError, KeyTypeError
 from penstock.plan.hand_over import HandOver
@@ -197,6 +198,29 @@ def test_columns_are_rows_for_an_operator_and_for_a_selector_that_computes():
         zero, source = level_zero(selector, then)
         zero.collect_columns(source, part)
         assert list(sent(zero, source)[0].values()) == [rows_of(part)]
+
+
+@given(batches)
+def test_expressions_of_columns_give_what_those_of_rows_give(parts):
+    def then(stream):
+        return stream.where(col.other.fill_null(1.0) < 100).select(col.key, x=col.word + "!")
+
+    zero, source = level_zero(itemgetter("key"), then)
+    for part in parts:
+        zero.collect_columns(source, part)
+    columns, _ = sent(zero, source)
+    zero, source = level_zero(itemgetter("key"), then)
+    for part in parts:
+        zero.collect(source, rows_of(part), None)
+    rows, _ = sent(zero, source)
+    assert columns == rows
+    expected = [
+        Row(key=row.key, x=None if row.word is None else row.word + "!")
+        for part in parts
+        for row in rows_of(part)
+        if row.other is None or row.other < 100
+    ]
+    assert sorted(map(repr, expected)) == sorted(repr(r) for some in rows.values() for r in some)
 
 
 def test_a_key_that_is_not_a_number_is_refused_with_its_row():

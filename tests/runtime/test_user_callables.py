@@ -60,14 +60,19 @@ RAISED = {
 }
 
 CALLED_IN_NO_PROGRAM = {
+    ("Committer", "check_background"),
+    ("Committer", "publish"),
     ("KeySelector", "open"),
     ("KeySelector", "close"),
+    ("LogSource", "kept_outside"),
     ("Partitioner", "open"),
     ("Partitioner", "close"),
+    ("Sink", "kept_outside"),
     ("SinkWriter", "abort"),
     ("SourceFunction", "cancel"),
 }
-"""Never called, as Flink never calls them; or only when something else has failed."""
+"""Never called, as Flink never calls them; or only when something else has failed, by `penstock drop`, or by a driver of Spark:
+`tests/spark/test_user_callables.py`."""
 
 BUILDING = {
     "get_inputs",

@@ -14,6 +14,7 @@ from typing import Any
 
 from penstock.common import (
     DeserializationSchema,
+    Row,
     SerializationSchema,
     Time,
     TimestampAssigner,
@@ -45,6 +46,7 @@ from penstock.datastream import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
+    MapBatchFunction,
     MapFunction,
     MapStateDescriptor,
     MergingWindowAssigner,
@@ -83,6 +85,7 @@ from tests.runtime.user_objects import (
     Asking,
     AskingTooLong,
     Assigning,
+    Batching,
     Broadcasting,
     ByTheClock,
     CapturedReading,
@@ -157,6 +160,13 @@ class Programs:
 
     def rules(self) -> Any:
         return self.stream(CollectionSource.of([("r", 1)])).broadcast(RULES)
+
+
+def batched(programs: Programs, function: Any) -> Any:
+    """Return a stream whose records a function gets in batches."""
+    kind = Types.ROW_NAMED(["text"], [Types.STRING()])
+    rows = programs.stream().map(lambda record: Row(text=repr(record)), kind)
+    return rows.map_batches(function, kind)
 
 
 Build = Callable[[Programs, Any], Any]
@@ -270,6 +280,7 @@ PROGRAMS: dict[type, list[tuple[type, Build]]] = {
         (Mapping, lambda p, f: p.stream().map(f)),
         (Mapping, lambda p, f: p.keyed().map(f)),
     ],
+    MapBatchFunction: [(Batching, batched)],
     FlatMapFunction: [
         (Mapping, lambda p, f: p.stream().flat_map(f)),
         (Mapping, lambda p, f: p.keyed().flat_map(f)),

@@ -32,6 +32,7 @@ from penstock.datastream import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     KeySelector,
+    MapBatchFunction,
     MapFunction,
     MergingWindowAssigner,
     MultipleInputStreamOperator,
@@ -82,6 +83,11 @@ class Mapping(MapFunction, FlatMapFunction, FilterFunction, ProcessFunction):
 
     def process_element(self, value, ctx):
         return [value]
+
+
+class Batching(MapBatchFunction):
+    def map_batch(self, batch):
+        return batch
 
 
 class Folding(ReduceFunction, AggregateFunction):

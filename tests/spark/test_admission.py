@@ -12,7 +12,8 @@ import pytest
 
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
-from penstock.metrics.listener import AdmissionChanged, JobEvent, JobListener, also_listening
+from penstock.events.job_events import AdmissionChanged, JobEvent
+from penstock.events.listeners import JobListener, also_listening
 from penstock.spark.live import pending_input as pending
 from penstock.spark.live.admission import FileAdmission
 from tests.spark.conftest import Environment

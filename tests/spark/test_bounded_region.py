@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from penstock.metrics.listener import (
-    JobEvent,
-    JobListener,
-    Restarting,
-    RunStarted,
-    also_listening,
-)
+from penstock.events.job_events import JobEvent, Restarting, RunStarted
+from penstock.events.listeners import JobListener, also_listening
 from tests.spark.conftest import Environment, Failures
 from tests.spark.jobs import enriched
 from tests.spark.test_clients import written

@@ -24,13 +24,8 @@ from penstock.datastream.connectors import (
     SparkSource,
 )
 from penstock.errors import PenstockError
-from penstock.metrics.listener import (
-    JobEnded,
-    JobEvent,
-    JobListener,
-    MicroBatch,
-    also_listening,
-)
+from penstock.events.job_events import JobEnded, JobEvent, MicroBatch
+from penstock.events.listeners import JobListener, also_listening
 from penstock.spark.session.job_settings import query_settings
 from penstock.wire.canonical.key_groups import KeyGroups, subtask_of
 from tests.spark.conftest import Environment
@@ -162,15 +157,21 @@ def test_one_environment_can_execute_twice(environment: Environment) -> None:
             assert sorted(results) == list(range(size))
 
 
+class Raises(JobListener):
+    """It must stop nobody."""
+
+    def on_event(self, event: JobEvent) -> None:
+        raise ValueError("a listener of the user's")
+
+
 class Heard(JobListener):
-    """What was told, by job; raises at every event, which must stop nobody."""
+    """What was told, by job."""
 
     def __init__(self) -> None:
         self.events: dict[str, list[JobEvent]] = {}
 
     def on_event(self, event: JobEvent) -> None:
         self.events.setdefault(event.job_id, []).append(event)
-        raise ValueError("a listener of the user's")
 
 
 def test_two_jobs_run_side_by_side(
@@ -184,7 +185,7 @@ def test_two_jobs_run_side_by_side(
     before = session.conf.get(size)
     session.conf.set(size, "1000000")
     try:
-        with also_listening(heard):
+        with also_listening(Raises()), also_listening(heard):
             for parallelism, count in counts.items():
                 settings: dict[str, Any] = {
                     "parallelism.default": parallelism,

@@ -17,7 +17,7 @@ from penstock.common import Types, WatermarkStrategy
 from penstock.datastream import DataStream, StreamExecutionEnvironment
 from penstock.datastream.connectors import CollectionSource, FileSink, FileSource, HybridSource
 from penstock.errors import PenstockError
-from penstock.spark.session.factory import check_java
+from penstock.spark.session.java_runtime import find_java
 from tests.spark.conftest import Environment
 
 NO_TIME = WatermarkStrategy.no_watermarks()
@@ -248,7 +248,7 @@ def test_no_java_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PenstockError) as caught:
-        check_java()
+        find_java(os.environ)
     assert caught.value.code == "ENVIRONMENT"
     assert "apt-get install" in caught.value.hint
 
@@ -260,5 +260,5 @@ def test_an_old_java_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(PenstockError) as caught:
-        check_java()
+        find_java(os.environ)
     assert "11" in caught.value.problem

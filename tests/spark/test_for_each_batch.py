@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -52,7 +53,7 @@ class Calls:
         return [json.loads(path.read_text()) for path in sorted(self.directory.iterdir())]
 
 
-def job(env: StreamExecutionEnvironment, calls: Calls) -> None:
+def job(env: StreamExecutionEnvironment, calls: Callable[[Any, BatchEpoch], None]) -> None:
     numbers = DataGeneratorSource(lambda n: Row(key=n % 5, n=n), type_info=PAIR, count=RECORDS)
     source = HybridSource.until_position(numbers, 2_000)
     rows = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")

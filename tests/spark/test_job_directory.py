@@ -16,6 +16,7 @@ from penstock.connectors.python.data_generator import DataGeneratorSource
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.errors import JobDirectoryError, JobMismatchError, SavepointError
+from penstock.filesystem.stored_path import mounted
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.compat.identity import with_numbers
 from penstock.plan.physical import PhysicalPlan
@@ -112,7 +113,7 @@ def test_files_are_for_their_owner_only(tmp_path):
     path = tmp_path / "job"
     directory = JobDirectory.open(str(path), plan_of("a"), "job")
     directory.record("run-0.staged", {"x": 1})
-    ControlLog(directory.run_directory(0, "control")).append("start")
+    ControlLog(mounted(directory.run_directory(0, "control"))).append("start")
     directory.run_directory(0, "spark")
     requests = SavepointRequests(path)
     requests.fail(requests.submit(None), SavepointError("no", hint="Wait."))
@@ -134,7 +135,7 @@ def test_files_are_for_their_owner_only(tmp_path):
 def test_a_temporary_directory_is_for_its_owner_only():
     directory = JobDirectory.open(None, plan_of("a"), "job")
     try:
-        assert not directory.path.stat().st_mode & 0o077
+        assert not mounted(directory.path).stat().st_mode & 0o077
     finally:
         directory.release()
 

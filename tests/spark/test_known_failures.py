@@ -9,7 +9,14 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark import SparkContext
 
-from penstock.errors import JobFailedError, SinkError, SourceError, StateError
+from penstock.errors import (
+    ExpressionError,
+    JobFailedError,
+    SinkError,
+    SourceError,
+    StateError,
+    WorkerStartError,
+)
 from penstock.spark.failures.java_causes import JavaCause
 from penstock.spark.failures.known_failures import KNOWN_FAILURES, MEMORY
 from penstock.spark.failures.translation import translate
@@ -121,7 +128,7 @@ CASES = [
     ),
     (
         [ABORTED, java("org.apache.spark.SparkException", "Python worker failed to connect back.")],
-        JobFailedError,
+        WorkerStartError,
         "Python worker failed to connect back.",
         "overloaded",
     ),
@@ -132,11 +139,12 @@ CASES = [
                 "Timed out while waiting for the Python worker to connect back after 10000 ms",
             )
         ],
-        JobFailedError,
+        WorkerStartError,
         "after 10000 ms",
         "overloaded",
     ),
     ([java("java.io.IOException", "No space left on device")], SinkError, "No space", "Free"),
+    ([ABORTED, spark("DIVIDE_BY_ZERO", "Division by zero")], ExpressionError, "zero", "where"),
     (
         [ABORTED, java("x.Y", "A shuffle map stage with indeterminate output was failed")],
         JobFailedError,

@@ -20,7 +20,8 @@ from penstock.common import Row, Types, WatermarkStrategy
 from penstock.connectors.spark_source import SparkSource
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource, NumberSequenceSource
 from penstock.errors import SourceError
-from penstock.metrics.listener import MicroBatch, Restarting, also_listening
+from penstock.events.job_events import MicroBatch, Restarting
+from penstock.events.listeners import also_listening
 from penstock.spark.live.files.epoch_files import EpochFiles
 from penstock.spark.sources.listing.file_log import FileLog, PinnedFile
 from tests.spark.conftest import ENGINE, ENGINES, Environment

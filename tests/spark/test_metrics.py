@@ -11,8 +11,10 @@ from penstock.common import WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import MapFunction
 from penstock.datastream.connectors import CollectionSource, DataGeneratorSource, HybridSource
+from penstock.events.job_events import JobEvent, MetricsReported
+from penstock.events.listeners import JobListener, also_listening
 from penstock.metrics import DistributionValue
-from penstock.metrics.listener import JobEvent, JobListener, MetricsReported, also_listening
+from penstock.metrics.values import CounterValue
 from tests.spark.conftest import Environment
 
 NUMBERS = list(range(40))
@@ -63,7 +65,7 @@ def test_metrics_reach_the_result_the_client_and_listeners(
     assert everything["sums.numRecordsIn"] == 40
     assert client.get_accumulators().result() == everything
     assert heard.last is not None
-    assert heard.last.metrics["m.mine.seen"].result == 40
+    assert heard.last.metrics["m.mine.seen"] == CounterValue(40)
     if mode != "batch":
         assert heard.last.state["log_bytes"] > 0
         assert everything["state.log_bytes"] == heard.last.state["log_bytes"]

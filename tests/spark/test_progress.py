@@ -10,7 +10,8 @@ import pytest
 
 from penstock.common import WatermarkStrategy
 from penstock.datastream.connectors import FileSource
-from penstock.metrics.listener import JobEvent, JobListener, MicroBatch, also_listening
+from penstock.events.job_events import JobEvent, MicroBatch
+from penstock.events.listeners import JobListener, also_listening
 from penstock.spark.live import pending_input as pending
 from tests.spark.conftest import ENGINE, ENGINES, Environment
 

@@ -8,7 +8,14 @@ import pytest
 
 from penstock.config import Configuration
 from penstock.config.restart_options import OPTIONS_OF
-from penstock.errors import CallSite, ConfigError, JobFailedError, UserCodeError, UserFunctionError
+from penstock.errors import (
+    CallSite,
+    ConfigError,
+    JobFailedError,
+    UserCodeError,
+    UserFunctionError,
+    WorkerStartError,
+)
 from penstock.spark.driver.restart_policy import (
     POLICIES,
     ExponentialDelay,
@@ -80,3 +87,11 @@ def test_what_a_restart_cannot_change_is_not_tried_again() -> None:
         assert Restarts(conf).after(final("x", hint="y")) is None
     origin = CallSite("job.py", 1, "main")
     assert Restarts(conf).after(UserFunctionError("x", hint="y", origin=origin)) is not None
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_worker_that_did_not_start_is_started_twice_more_under_every_strategy(name: str) -> None:
+    restarts = Restarts(Configuration.from_dict({"restart-strategy.type": name}))
+    failure = WorkerStartError("x", hint="y")
+    assert [restarts.after(failure) for _ in range(2)] == [Restart(1, 2, 1.0), Restart(2, 2, 1.0)]
+    assert (restarts.after(failure) is None) == (name == "none"), "now the strategy is asked"

@@ -22,9 +22,10 @@ import pytest
 from penstock.common import TypeInformation, Types, WatermarkStrategy
 from penstock.connectors.python.discard import DiscardingSink
 from penstock.datastream import SinkFunction, StreamExecutionEnvironment
-from penstock.datastream.connectors import CollectionSource, HybridSource, SplitSource
+from penstock.datastream.connectors import CollectionSource, Committer, HybridSource, SplitSource
 from penstock.errors import PenstockError
 from tests.spark.conftest import Environment
+from tests.spark.epoch_sink import EpochSink
 
 RECORDS = 20_000
 BAD = 12_345
@@ -173,6 +174,55 @@ def test_whatever_is_raised_fails_every_attempt(
     assert (failure.origin.filename, failure.origin.function) == (__file__, "fail")
     attempts = failing.calls.read_text().split()
     assert len(attempts) == TASK_ATTEMPTS, "an attempt swallowed what was raised"
+
+
+class FailingSink(EpochSink):
+    """Its committer fails in one of the calls that only a driver makes."""
+
+    call: ClassVar[str] = ""
+    raised: ClassVar[type[BaseException]] = ValueError
+
+    def create_committer(self, context: Any) -> Committer:
+        committer = super().create_committer(context)
+
+        def fail() -> None:
+            raise self.raised("no place")
+
+        vars(committer)[self.call] = fail
+        return committer
+
+
+@pytest.mark.parametrize(
+    ("call", "mode", "raised"),
+    [
+        ("publish", "batch", SystemExit),
+        ("publish", "streaming", StopIteration),
+        ("publish", "mixed", ValueError),
+        ("check_background", "streaming", GeneratorExit),
+        ("check_background", "mixed", KeyboardInterrupt),
+    ],
+)
+def test_a_committer_that_raises_fails_the_job(
+    environment: Environment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    mode: str,
+    raised: type[BaseException],
+) -> None:
+    monkeypatch.setattr(FailingSink, "call", call)
+    monkeypatch.setattr(FailingSink, "raised", raised)
+    env = environment(mode)
+    source: Any = Numbers(0, RECORDS, Failing("nowhere", 0, tmp_path / "calls"))
+    if mode == "mixed":
+        source = HybridSource.until_position(source, BAD)
+    numbers = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
+    numbers.sink_to(FailingSink(tmp_path / "out")).name("written")
+    failure = failure_of(env)
+    assert failure.code == "SINK", str(failure)
+    assert failure.problem.startswith(
+        f"sink 'written' failed on {call}: {raised.__name__}: no place"
+    )
 
 
 @pytest.mark.parametrize("mode", ["batch", "streaming"])

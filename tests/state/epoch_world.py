@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import penstock.failpoint
 from penstock.errors import JobFailedError
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.change_log import ChangeLog
 from penstock.state.log.epoch_log import EpochLog
@@ -134,7 +135,7 @@ def contents(log, names):
     return {name: content(log._directory, log.view(name)) for name in names}
 
 
-def files(directory: Path):
+def files(directory: JobPath):
     """Return all files of the log."""
     return {
         f"{folder}/{path.name}"

@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from penstock.errors import JobFailedError
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.state.backends.hash.backend import HashBackend
 from penstock.state.log.epoch_log import EpochLog
 from penstock.state.log.log_merge import Merge
+from tests.memory_store import MemoryStore
 from tests.state.epoch_world import (
     PLACES,
     PUT_SUCCEEDS,
@@ -46,13 +49,16 @@ class Epochs(RuleBasedStateMachine):
         self.patch = pytest.MonkeyPatch()
         small_limits(self.patch)
         self.folder = tempfile.TemporaryDirectory()
-        self.directory = Path(self.folder.name) / "epochs"
+        self.directory = self.place()
         self.log = EpochLog(self.directory)
         assert self.log.open() is None
         self.model: dict[tuple[int, int], dict[int, int]] = {}
         self.epoch = 0
         self.copies: Copies = {}
         self.merge: Merge | None = None
+
+    def place(self) -> JobPath:
+        return Path(self.folder.name) / "epochs"
 
     def teardown(self):
         self.restart()
@@ -161,5 +167,14 @@ class Epochs(RuleBasedStateMachine):
         assert files(self.directory) >= self.log._needed()
 
 
+class StoredEpochs(Epochs):
+    """The same in a store of objects."""
+
+    def place(self) -> JobPath:
+        return StoredPath(MemoryStore(), ObjectPath("jobs", "epochs"))
+
+
 Epochs.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+StoredEpochs.TestCase.settings = Epochs.TestCase.settings
 TestEpochs = Epochs.TestCase
+TestStoredEpochs = StoredEpochs.TestCase

@@ -1,1 +1,1 @@
-"""The command line: `penstock run`, `plan`, `demo` and `config`."""
+"""The command line: `penstock run`, `plan`, `doctor` and others."""

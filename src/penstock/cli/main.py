@@ -6,12 +6,18 @@ from typing import Annotated
 
 import typer
 
+from penstock.cli.completion import completion, enable_completion
 from penstock.cli.config import config
 from penstock.cli.demo import demo
+from penstock.cli.doctor import doctor
+from penstock.cli.drop import drop
+from penstock.cli.init import init
 from penstock.cli.plan import plan
 from penstock.cli.run import run
 from penstock.cli.savepoint import savepoint
 from penstock.cli.state import state_app
+from penstock.cli.status import status, top
+from penstock.cli.ui import ui
 from penstock.version import __version__
 
 app = typer.Typer(
@@ -53,10 +59,18 @@ app.command(epilog="Example: penstock run job.py -D parallelism.default=4 -- --s
 app.command(epilog="Example: penstock plan job.py --mermaid > plan.mmd")(plan)
 app.command(epilog="Example: penstock demo --compare")(demo)
 app.command(epilog="Example: penstock savepoint /data/checkpoints/visits --stop")(savepoint)
-app.command(epilog="Example: penstock config")(config)
+app.command(epilog="Example: penstock drop job.py /data/checkpoints/visits --yes")(drop)
+app.command(epilog="Example: penstock doctor --directory /data/checkpoints")(doctor)
+app.command(epilog="Example: penstock init spent")(init)
+app.command(epilog='Example: eval "$(penstock completion bash)"')(completion)
+app.command(epilog="Example: penstock status /data/checkpoints/visits --max-behind 1min")(status)
+app.command(epilog="Example: penstock top /data/checkpoints/visits")(top)
+app.command(epilog="Example: penstock ui /data/checkpoints/visits")(ui)
+app.command(epilog="Example: penstock config execution.checkpointing.interval")(config)
 app.add_typer(state_app)
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    enable_completion()
     app()

@@ -16,6 +16,7 @@ from rich.text import Text
 from penstock.api.environment.execution_plan import execution_plan_json
 from penstock.api.environment.plan_only import PlanReady
 from penstock.cli.failures import exit_status
+from penstock.cli.plan_svg import plan_svg
 from penstock.cli.script import (
     Definitions,
     ScriptArguments,
@@ -27,7 +28,7 @@ from penstock.cli.script import (
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.options import TARGET
 from penstock.config.overrides import set_process_overrides
-from penstock.errors import PenstockError
+from penstock.errors import ArgumentError, PenstockError
 from penstock.plan.explain.render import render_mermaid, render_text
 from penstock.plan.explain.unnamed_state import describe_unnamed_state
 from penstock.plan.physical import PhysicalPlan
@@ -55,7 +56,7 @@ RENDERERS: dict[PlanForm, Callable[[PhysicalPlan], str]] = {
 
 
 class NoJobError(PenstockError):
-    """A program that `penstock plan` ran did not execute a job."""
+    """A program that was to be planned did not execute a job."""
 
     code = "CLI_NO_JOB"
 
@@ -69,6 +70,15 @@ def plan(
     json: Annotated[
         bool, typer.Option("--json", help="Print the logical graph as JSON, as Flink does.")
     ] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            "--svg",
+            metavar="FILE",
+            show_default=False,
+            help="Write the graph as an SVG file that needs nothing else, and print nothing.",
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Print the plan of a program's first job, without starting Spark.
@@ -76,16 +86,21 @@ def plan(
     The program runs up to its first execute(); what it prints goes to stderr, so that stdout is
     the plan alone. Operators that keep state and have no uid are listed on stderr.
     """
-    if mermaid and json:
-        raise typer.BadParameter("choose one of --mermaid and --json", param_hint="'--json'")
+    if mermaid + json + (svg is not None) > 1:
+        raise typer.BadParameter(
+            "choose one of --mermaid, --json and --svg", param_hint="the form of the plan"
+        )
     form = PlanForm.MERMAID if mermaid else PlanForm.JSON if json else PlanForm.TEXT
     set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
 
     console = Console(stderr=True)
 
     def action() -> int:
-        planned = _plan_of(script, arguments)
-        typer.echo(RENDERERS[form](planned).rstrip("\n"))
+        planned = plan_of(script, arguments)
+        if svg is None:
+            typer.echo(RENDERERS[form](planned).rstrip("\n"))
+        else:
+            _write(svg, plan_svg(planned))
         unnamed = describe_unnamed_state(planned)
         if unnamed is not None and planned.mode is not RuntimeExecutionMode.BATCH:
             console.print(Text(unnamed, style="yellow"), soft_wrap=True)
@@ -94,7 +109,22 @@ def plan(
     raise typer.Exit(exit_status(action, console, verbose=verbose))
 
 
-def _plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as cause:
+        raise ArgumentError(
+            f"--svg {path} cannot be written: {cause}",
+            hint="Name a file in a directory that is there.",
+        ) from cause
+
+
+def plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
+    """Run a program up to its first execute(), and return its plan; the target has to be `plan`.
+
+    Raises:
+        NoJobError: It does not execute a job.
+    """
     try:
         with redirect_stdout(sys.stderr):
             run_script(script, arguments)
@@ -104,7 +134,7 @@ def _plan_of(script: Path, arguments: list[str] | None) -> PhysicalPlan:
         if ended.code:
             raise
     raise NoJobError(
-        f"{script} ended without executing a job, so there is nothing to plan",
+        f"{script} ended without executing a job, so there is no plan",
         hint="Call execute() on its StreamExecutionEnvironment; arguments the program needs "
         "follow `--`.",
     )

@@ -20,20 +20,19 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from penstock.cli.display_stream import DisplayAwareStream
-from penstock.cli.wording import metric_parts, sentence
-from penstock.metrics.listener import (
+from penstock.events.job_events import (
     BatchProgress,
     JobEnded,
     JobEvent,
-    JobListener,
-    LogListener,
+    JobStarted,
     MetricsReported,
     MicroBatch,
     PendingInputMeasured,
     RunFinished,
     RunStarted,
-    set_listeners,
 )
+from penstock.events.listeners import JobListener, LogListener, set_listeners
+from penstock.events.sentences import metric_parts, sentence
 
 LINE_INTERVAL_SECONDS = 10.0
 """Shortest time between two plain lines about the progress of one run."""
@@ -72,6 +71,8 @@ class PlainProgress(JobListener):
             if isinstance(event, JobEnded):
                 _end(self._jobs, event)
                 return
+            if isinstance(event, JobStarted):
+                return  # its runs tell more
             job = self._jobs.get(_key(event))
             if job is None:
                 job = self._jobs[_key(event)] = _PlainJob(
@@ -184,6 +185,8 @@ class TerminalProgress(JobListener):
     def on_event(self, event: JobEvent) -> None:
         """Update the display, or write a permanent line."""
         with self._lock:
+            if isinstance(event, JobStarted):
+                return  # its runs tell more
             if isinstance(event, RunStarted) and self._shown is None:
                 self._shown = _key(event)
             if isinstance(event, JobEnded):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from penstock.api.environment.plan_only import PlanReady
 from penstock.cli.failures import exit_status
@@ -18,8 +20,16 @@ from penstock.cli.script import (
     run_script,
     settings,
 )
+from penstock.config.configuration import Configuration
+from penstock.config.logging_options import LOGGING_FORMAT
 from penstock.config.overrides import set_process_overrides
+from penstock.config.ui_options import UI_PORT
+from penstock.events.json_logs import log_as_json
 from penstock.plan.explain.render import render_text
+from penstock.ui.server import announced_to
+
+RUN_PORT = 8470
+"""The port of `penstock run --ui`."""
 
 
 def run(
@@ -27,6 +37,13 @@ def run(
     arguments: ScriptArguments = None,
     definitions: Definitions = None,
     *,
+    ui: Annotated[
+        bool,
+        typer.Option(
+            "--ui",
+            help=f"Serve the page of the job, and metrics, on 127.0.0.1:{RUN_PORT}; -D ui.port=PORT names another port.",
+        ),
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """Run a program as python would, with progress on stderr.
@@ -34,11 +51,18 @@ def run(
     Stop it with Ctrl-C or SIGTERM. With execution.checkpointing.dir set, the same command
     resumes it where it was.
     """
-    set_process_overrides("cli", settings(definitions, verbose=verbose))
+    served = {UI_PORT.key: str(RUN_PORT)} if ui else {}
+    set_process_overrides("cli", served | settings(definitions, verbose=verbose))
     console = Console(stderr=True)
 
     def action() -> int:
-        with job_progress(console, plain=verbose, shows_metrics=verbose):
+        if Configuration().get(LOGGING_FORMAT) == "json":
+            log_as_json()
+            return _run_or_plan(script, arguments)
+        with (
+            job_progress(console, plain=verbose, shows_metrics=verbose),
+            announced_to(lambda url: console.print(Text(f"page: {url}"), soft_wrap=True)),
+        ):
             return _run_or_plan(script, arguments)
 
     raise typer.Exit(exit_status(action, console, verbose=verbose))

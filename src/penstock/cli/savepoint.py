@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as json_module
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -11,14 +12,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from penstock.cli.durations import duration
 from penstock.cli.failures import exit_status
-from penstock.cli.wording import human_duration, unnamed_state
-from penstock.config.parse import DURATION
-from penstock.errors import ConfigError, SavepointError
+from penstock.errors import SavepointError
+from penstock.events.sentences import human_duration, unnamed_state
+from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
-from penstock.spark.savepoints.offline_savepoint import take_offline, unnamed_state_of
+from penstock.spark.savepoints.offline_savepoint import take_offline
 from penstock.spark.savepoints.savepoint_futures import no_live_run
-from penstock.spark.savepoints.savepoint_requests import SavepointRequests
+from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
 
 _POLL_SECONDS = 0.1
 _LOOK_SECONDS = 1.0
@@ -34,11 +36,11 @@ def savepoint(
         ),
     ],
     target: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
             metavar="TARGET",
             show_default=False,
-            help="Where the savepoint gets a directory of its own; by default the job's "
+            help="Where the savepoint gets a directory of its own, also s3://bucket/path; by default the job's "
             "execution.checkpointing.savepoint-dir, else JOB_DIR/savepoints.",
         ),
     ] = None,
@@ -55,6 +57,9 @@ def savepoint(
             help="Give up after this time, such as 5min; without it, wait as long as the job runs.",
         ),
     ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object: path, and uids that are missing.")
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show whole tracebacks.")
     ] = False,
@@ -67,9 +72,10 @@ def savepoint(
     console = Console(stderr=True)
 
     def action() -> int:
-        limit = None if timeout is None else _duration(timeout)
+        limit = None if timeout is None else duration("--timeout", timeout)
         taken, unnamed = _take(job_dir, target, console, stop=stop, limit=limit)
-        typer.echo(str(taken))
+        made = {"path": taken, "operators_without_uid": [*unnamed]}
+        typer.echo(json_module.dumps(made, ensure_ascii=False) if json else taken)
         if unnamed:
             console.print(Text(unnamed_state(unnamed), style="yellow"), soft_wrap=True)
         return 0
@@ -80,21 +86,11 @@ def savepoint(
     raise typer.Exit(status)
 
 
-def _duration(text: str) -> timedelta:
-    if text.strip().isdecimal():  # milliseconds in a configuration; typed, rather seconds
-        raise ConfigError(
-            f"--timeout {text} has no unit", hint=f"Say which: {text}ms, {text}s or {text}min."
-        )
-    try:
-        return DURATION(text)
-    except ConfigError as error:
-        raise ConfigError(f"--timeout {text}: {error.problem}", hint=error.hint) from error
-
-
 def _take(
-    job_dir: Path, target: Path | None, console: Console, *, stop: bool, limit: timedelta | None
-) -> tuple[Path, tuple[str, ...]]:
+    job_dir: Path, target: str | None, console: Console, *, stop: bool, limit: timedelta | None
+) -> tuple[str, tuple[str, ...]]:
     """Request a savepoint; return it, and the operators without a uid whose state is in it."""
+    place = None if target is None else savepoint_place(target)
     job = ObservedJob.at(job_dir)
     ended = job.ended()
     if ended is not None:
@@ -105,9 +101,10 @@ def _take(
     if not job.has_live_run():
         raise no_live_run(job.name)
     if not job.is_running():
-        taken = take_offline(job, target, stop=stop)
-        return taken, unnamed_state_of(taken)
-    return _Waiting(job, console).for_savepoint(target, stop=stop, limit=limit)
+        taken, unnamed = take_offline(job, place, stop=stop)
+        return str(taken), unnamed
+    request = SavepointRequests(job.path).submit(place, stop=stop)
+    return _Waiting(job, console).for_savepoint(request, limit)
 
 
 class _Waiting:
@@ -120,14 +117,13 @@ class _Waiting:
         self._said = ""
 
     def for_savepoint(
-        self, target: Path | None, *, stop: bool, limit: timedelta | None
-    ) -> tuple[Path, tuple[str, ...]]:
+        self, request: SavepointRequest, limit: timedelta | None
+    ) -> tuple[str, tuple[str, ...]]:
         """Return the savepoint, once it is complete, and the operators without a uid in it.
 
         Raises:
             SavepointError: The savepoint cannot be taken, the driver has ended, or the time is over.
         """
-        request = self._requests.submit(target, stop=stop)
         begun = time.monotonic()
         look_at = begun
         try:
@@ -137,10 +133,10 @@ class _Waiting:
                     look_at = now + _LOOK_SECONDS
                     self._report_job(request.id)
                 answer = self._requests.answer(request.id)
-                if isinstance(answer, Path):
-                    return answer, self._requests.unnamed_state(request.id)
-                if answer is not None:
+                if isinstance(answer, SavepointError):
                     raise answer
+                if answer is not None:
+                    return str(answer), self._requests.unnamed_state(request.id)
                 if limit is not None and now - begun >= limit.total_seconds():
                     raise self._timeout(limit)
                 time.sleep(_POLL_SECONDS)

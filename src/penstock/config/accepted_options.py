@@ -230,7 +230,8 @@ ACCEPTED_PREFIXES: dict[str, str] = {
     "execution.sorted-inputs.enabled": f"{_NOTHING}a batch run always sorts by key.",
     "fs.": f"{_NOTHING}use `spark.hadoop.fs.…`.",
     "s3.": f"{_NOTHING}use `spark.hadoop.fs.s3a.…`.",
-    "metrics.reporter": f"{_NOTHING}metrics come with the result and with progress.",
+    "metrics.reporter": "Accepted. Reporters for Prometheus, for OpenTelemetry over HTTP and for the log work; of others the log says "
+    "what to set instead.",
     "metrics.scope.": f"{_NOTHING}metrics are named by the uid of their operator.",
     "pipeline.time-characteristic": f"{_NOTHING}strategies and windows say which time counts.",
     "pipeline.vertex-": f"{_NOTHING}plans have a form of their own.",
@@ -242,5 +243,5 @@ ACCEPTED_PREFIXES: dict[str, str] = {
 }
 """Prefix of Flink's keys that are accepted to a sentence about their effect."""
 
-IGNORED_PREFIXES = ("metrics.reporter", "python.profile.")
+IGNORED_PREFIXES = ("python.profile.",)
 """Prefixes whose effect a user would expect: a job logs that it ignores such settings."""

@@ -50,10 +50,11 @@ BACKLOG_TASKS: ConfigOption[int | None] = ConfigOption(
     parse=INTEGER,
     default=None,
     description=(
-        "Most tasks in which history of a pipeline is read as a batch run while the job has other pipelines. With fewer "
-        "than there are cores, live pipelines find a core free, and history takes longer. When unset there are as many "
-        "as cores, and more where history is in many files or splits. The levels behind an exchange have no more tasks "
-        "either, unless the program sets the number of subtasks."
+        "Most tasks in which history of a pipeline is read as a batch run while the job has other pipelines. When "
+        "unset there is one fewer than cores for each other pipeline that goes live, but one at least, so that live "
+        "results are not made later by history, which takes longer. Where no other pipeline goes live there is no "
+        "limit. As many as cores gives history all of them. The levels behind an exchange have no more tasks either, "
+        "unless the program sets the number of subtasks."
     ),
     check=Limit("must be 1 or more", lambda value: value is None or value >= 1),
 )

@@ -20,5 +20,16 @@ BATCH_COMBINE: ConfigOption[bool] = ConfigOption(
     ),
 )
 
-BATCH_OPTIONS: tuple[ConfigOption[Any], ...] = (BATCH_COMBINE,)
+BATCH_EXPRESSIONS: ConfigOption[bool] = ConfigOption(
+    key="execution.batch.expressions",
+    parse=BOOLEAN,
+    default=True,
+    description=(
+        "Whether Spark SQL computes expressions of columns that directly follow a DataFrame or files of "
+        "columns (Parquet, ORC, Avro) in a batch run, before records are made of them. Otherwise workers "
+        "compute them, as everywhere else. It changes the speed, never the result."
+    ),
+)
+
+BATCH_OPTIONS: tuple[ConfigOption[Any], ...] = (BATCH_COMBINE, BATCH_EXPRESSIONS)
 """The options of this module, in the order of the reference page."""

@@ -55,7 +55,8 @@ class _Found(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.key}={self.text!r} (from {self.layer})"
+        text = _HIDDEN if is_secret(self.key) else repr(self.text)
+        return f"{self.key}={text} (from {self.layer})"
 
 
 class Configuration:
@@ -260,6 +261,17 @@ class Configuration:
     def to_dict(self) -> dict[str, str]:
         """Return the effective text of every key that is set, process overrides included."""
         return {key: text for _, values in self._layers() for key, text in values.items()}
+
+    def shown(self) -> dict[str, str]:
+        """Return every key that is set with a text that others may read.
+
+        Values are those of Penstock's own options; one that sounds secret, by its key or by itself, is
+        hidden, and so are all of other programs, such as those under `spark.`.
+        """
+        return {
+            key: text if key in _KNOWN_KEYS and not is_secret(key + text) else _HIDDEN
+            for key, text in sorted(self.to_dict().items())
+        }
 
     def key_set(self) -> AbstractSet[str]:
         """Return every key that is set, process overrides included."""

@@ -11,9 +11,11 @@ from penstock.config.batch_options import BATCH_OPTIONS
 from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.config.join_options import JOIN_OPTIONS
 from penstock.config.live_options import LIVE_OPTIONS
+from penstock.config.logging_options import LOGGING_OPTIONS
 from penstock.config.option import NOT_BLANK, ConfigOption, Limit, Rule, between, one_of
 from penstock.config.parse import BOOLEAN, DURATION, INTEGER, MEMORY, STRING, Parser, parse_enum
 from penstock.config.python_options import PYTHON_OPTIONS
+from penstock.config.reporter_options import REPORTER_OPTIONS
 from penstock.config.restart_options import (
     EXPONENTIAL_INITIAL,
     EXPONENTIAL_MAXIMUM,
@@ -22,6 +24,7 @@ from penstock.config.restart_options import (
 from penstock.config.reuse_options import REUSE_OPTIONS
 from penstock.config.state_options import STATE_OPTIONS
 from penstock.config.time_options import TIME_OPTIONS
+from penstock.config.ui_options import UI_OPTIONS
 
 _BACKENDS = {
     "rocksdb": "lmdb",
@@ -86,8 +89,8 @@ CHECKPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Directory that holds the progress and the state of the job; a job started again with "
-        "the same directory resumes. When unset a temporary directory is used and the job "
+        "Directory that holds the progress and the state of the job, also `s3://bucket/path`; a job "
+        "started again with the same directory resumes. When unset a temporary directory is used and the job "
         "cannot be resumed."
     ),
     check=NOT_BLANK,
@@ -199,7 +202,7 @@ SAVEPOINT_DIR: ConfigOption[str | None] = ConfigOption(
     default=None,
     description=(
         "Directory in which savepoints get directories of their own, unless whoever asks for one "
-        "names another. When unset it is `savepoints` in the checkpoint directory."
+        "names another; also `s3://bucket/path`. When unset it is `savepoints` in the checkpoint directory."
     ),
     check=NOT_BLANK,
     fallback_keys=("state.savepoints.dir",),
@@ -210,7 +213,7 @@ RECOVERY_PATH: ConfigOption[str | None] = ConfigOption(
     parse=STRING,
     default=None,
     description=(
-        "Savepoint a new job starts from. A job whose checkpoint directory has begun resumes that "
+        "Savepoint a new job starts from, also `s3://bucket/path`. A job whose checkpoint directory has begun resumes that "
         "instead, so the setting may stay."
     ),
     check=NOT_BLANK,
@@ -272,6 +275,9 @@ ALL_OPTIONS: tuple[ConfigOption[Any], ...] = (
     IGNORE_SOURCE_POSITIONS,
     IGNORE_KEY_KINDS,
     *LIVE_OPTIONS,
+    *LOGGING_OPTIONS,
+    *UI_OPTIONS,
+    *REPORTER_OPTIONS,
     *BATCH_OPTIONS,
     *BACKLOG_OPTIONS,
     *TIME_OPTIONS,

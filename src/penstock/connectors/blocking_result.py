@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from penstock.connectors.cache import CacheFile, CacheSource, open_cache_file
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SourceError
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types import Types
 from penstock.types.information import TypeInformation
@@ -27,7 +27,7 @@ from penstock.wire.elements import MIN_TIMESTAMP
 _FILES = "files.json"
 
 
-def _directory(scratch: Path, result: str) -> Path:
+def _directory(scratch: JobPath, result: str) -> JobPath:
     return scratch / "results" / result
 
 
@@ -42,6 +42,7 @@ class ResultSink(Sink):
     result: str
 
     kind: ClassVar[str] = "result"
+    may_stage_in_store: ClassVar[bool] = True
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of one file."""
@@ -59,14 +60,14 @@ class ResultSink(Sink):
 class _ResultCommitter(Committer):
     """Records the files of the only epoch, and deletes all others."""
 
-    def __init__(self, directory: Path, context: SinkContext) -> None:
+    def __init__(self, directory: JobPath, context: SinkContext) -> None:
         self._directory = directory
         self._context = context
 
     def recover(self) -> None:
         with sink_errors(self._directory, "keep results", self._context.origin):
             self._directory.mkdir(parents=True, exist_ok=True)
-            kept = {Path(file.path).name for file in _named_files(self._directory) or ()}
+            kept = {file.path.name for file in _named_files(self._directory) or ()}
             for left_over in self._directory.iterdir():
                 if left_over.name not in {*kept, _FILES}:
                     left_over.unlink()
@@ -75,20 +76,28 @@ class _ResultCommitter(Committer):
         if _named_files(self._directory) is not None:
             return  # the epoch was computed again; `recover` deletes the new files
         files: list[CacheFile] = sorted(committables, key=lambda file: file.subtask)
-        named = [asdict(file) | {"path": Path(file.path).name} for file in files]
+        named = [
+            {
+                "path": file.path.name,
+                "subtask": file.subtask,
+                "record_count": file.record_count,
+                "offsets": file.offsets,
+            }
+            for file in files
+        ]
         with sink_errors(self._directory, "keep results", self._context.origin):
             may_commit = self._context.may_commit
             write_atomically(self._directory / _FILES, json.dumps(named).encode(), may_commit)
 
 
-def _named_files(directory: Path) -> tuple[CacheFile, ...] | None:
+def _named_files(directory: JobPath) -> tuple[CacheFile, ...] | None:
     """Return the committed files, None before the commit."""
     path = directory / _FILES
     if not path.exists():
         return None
     return tuple(
         CacheFile(
-            str(directory / file["path"]),
+            directory / file["path"],
             file["subtask"],
             file["record_count"],
             tuple(file["offsets"]),
@@ -130,7 +139,7 @@ class ResultSource(SplitSource):
         """Return the type of the operator's results."""
         return self.type_info
 
-    def found_in(self, scratch: Path) -> ResultSource:
+    def found_in(self, scratch: JobPath) -> ResultSource:
         """Return the source with the committed files of a checkpoint directory."""
         return replace(self, files=_named_files(_directory(scratch, self.result)))
 

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 
 from penstock.connectors.pickled_file import PickledFileWriter
 from penstock.errors import SourceError
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter, Source, SplitSource
 from penstock.types.information import TypeInformation
 
@@ -36,7 +37,7 @@ class CacheFile:
         offsets: Offset of each block.
     """
 
-    path: str
+    path: JobPath
     subtask: int
     record_count: int
     offsets: tuple[int, ...]
@@ -73,7 +74,7 @@ class CacheSink(Sink):
         return _CacheCommitter(self.directory)
 
 
-def open_cache_file(directory: Path, context: SinkContext) -> SinkWriter:
+def open_cache_file(directory: JobPath, context: SinkContext) -> SinkWriter:
     """Return a writer of one cache file. Its committable is the handle, if there are records."""
     return _CacheWriter(directory, context)
 
@@ -85,7 +86,7 @@ class _CacheWriter(PickledFileWriter):
     file_kind = "cache"
     refusal = "records of {} cannot be cached"
 
-    def __init__(self, directory: Path, context: SinkContext) -> None:
+    def __init__(self, directory: JobPath, context: SinkContext) -> None:
         super().__init__(directory, context)
         self._waiting: list[Any] = []
         self._offsets: list[int] = []
@@ -102,7 +103,7 @@ class _CacheWriter(PickledFileWriter):
         if not self._close():
             return []
         offsets = tuple(self._offsets)
-        return [CacheFile(str(self._path), self._context.subtask, self._record_count, offsets)]
+        return [CacheFile(self._path, self._context.subtask, self._record_count, offsets)]
 
 
 class _CacheCommitter(Committer):
@@ -123,7 +124,7 @@ class _CacheCommitter(Committer):
             epochs[epoch] = tuple(files)
             return
         for repeated in files:
-            Path(repeated.path).unlink(missing_ok=True)
+            repeated.path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class CacheSource(SplitSource):
         first = start // BLOCK_RECORDS
         records: list[Any] = []
         try:
-            with Path(file.path).open("rb") as stream:
+            with file.path.open("rb") as stream:
                 stream.seek(file.offsets[first])
                 while first * BLOCK_RECORDS + len(records) < end:
                     records += pickle.load(stream)

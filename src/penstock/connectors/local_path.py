@@ -1,4 +1,4 @@
-"""Paths of the file systems that the driver and all workers see under the same name."""
+"""Paths of the file systems that the driver and all workers see under the same name, and of object stores."""
 
 from __future__ import annotations
 
@@ -8,10 +8,34 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from penstock.errors import ArgumentError
+from penstock.filesystem.object_path import ObjectPath, object_path
+from penstock.filesystem.s3_client import check_installed
 
 # Two letters or more: `C:/data` is a path.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _LOCAL_HOSTS = frozenset({"", "localhost"})
+
+
+def storage_path(
+    path: str | os.PathLike[str] | ObjectPath, doing: str = "write files to"
+) -> Path | ObjectPath:
+    """Return a path of S3 (`s3://`, `s3a://`), or what `local_path` returns.
+
+    Args:
+        path: The user's path.
+        doing: What is done there, for the error.
+
+    Raises:
+        ArgumentError: It is empty or names another kind of storage.
+        MissingConnectorError: It names S3, and its client library is not installed.
+    """
+    if isinstance(path, ObjectPath):
+        return path
+    found = object_path(path, doing) if isinstance(path, str) else None
+    if found is None:
+        return local_path(path, doing)
+    check_installed(f"the path {found}")
+    return found
 
 
 def local_path(path: str | os.PathLike[str], doing: str = "write files to") -> Path:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from penstock.errors import CallSite, SinkError
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.stored_path import JobPath, StoredPath
 
 _NOT_A_DIRECTORY = "Remove or rename the file that is in the way, or choose another path."
 _NO_PERMISSION = "Give the user that runs the job write permission, or choose another path."
@@ -27,13 +28,22 @@ HINTS: dict[int | None, str] = {
     errno.ENAMETOOLONG: "Choose a shorter path.",
     errno.EPIPE: "Keep the reader of the output open until the job ends.",
 }
-"""Error number to hint; other errors get `OTHER_HINT`."""
+"""Error number to hint, for files; other errors get `OTHER_HINT`."""
+
+OBJECT_HINTS: dict[int | None, str] = {
+    errno.EACCES: "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for the driver and all workers, or "
+    "spark.hadoop.fs.s3a.access.key and spark.hadoop.fs.s3a.secret.key, of a user who may list, read, "
+    "write and delete objects below the path.",
+    errno.ENOENT: "Make the bucket, or correct its name. A rule that ends uploads must give them more "
+    "time than a restart of the job takes.",
+}
+"""The same for stores of objects."""
 
 OTHER_HINT = "Check the file system the path is on, then start the job again."
 
 
 @contextmanager
-def sink_errors(path: Path, doing: str, origin: CallSite | None) -> Iterator[None]:
+def sink_errors(path: JobPath | ObjectPath, doing: str, origin: CallSite | None) -> Iterator[None]:
     """Turn an `OSError` inside the block into a `SinkError`.
 
     Args:
@@ -48,8 +58,9 @@ def sink_errors(path: Path, doing: str, origin: CallSite | None) -> Iterator[Non
         yield
     except OSError as cause:
         at = f" ({cause.filename})" if cause.filename else ""
+        hints = OBJECT_HINTS if isinstance(path, (ObjectPath, StoredPath)) else HINTS
         raise SinkError(
             f"cannot {doing} in {path}: {cause.strerror or cause}{at}",
-            hint=HINTS.get(cause.errno, OTHER_HINT),
+            hint=hints.get(cause.errno, OTHER_HINT),
             origin=origin,
         ) from cause

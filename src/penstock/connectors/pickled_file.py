@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import pickle
 import uuid
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, BinaryIO, ClassVar
+from typing import Any, ClassVar
 
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import SinkError
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import SinkContext, SinkWriter
 from penstock.user_failure import raise_interrupt, words_of
+from penstock.wire.job_files import NewFile, new_file
 
 
 class PickledFileWriter(SinkWriter):
@@ -24,12 +24,13 @@ class PickledFileWriter(SinkWriter):
     file_kind: ClassVar[str]
     refusal: ClassVar[str]
 
-    def __init__(self, directory: Path, context: SinkContext) -> None:
+    def __init__(self, directory: JobPath, context: SinkContext) -> None:
         """Write into `directory`, in the task of `context`."""
         self._context = context
         self._path = directory / uuid.uuid4().hex
-        self._file: BinaryIO | None = None
+        self._file: NewFile | None = None
         self._record_count = 0
+        self._byte_count = 0
 
     def abort(self) -> None:
         """Remove the file.
@@ -40,17 +41,14 @@ class PickledFileWriter(SinkWriter):
         if self._file is None:
             return
         with self._os_errors(f"remove a {self.file_kind} file"):
-            self._path.unlink(missing_ok=True)
-        # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
-        with contextlib.suppress(OSError):
-            self._file.close()
+            self._file.discard()
 
     def _append(self, values: list[Any]) -> int:
         """Write a list of values; return where it begins."""
         data = self._pickled(values)
         with self._os_errors(self.doing):
             if self._file is None:
-                self._file = self._path.open("xb")
+                self._file = new_file(self._path)
             begin = self._file.tell()
             self._file.write(self._head_of(data))
             self._file.write(data)
@@ -69,7 +67,8 @@ class PickledFileWriter(SinkWriter):
         if self._file is None:
             return False
         with self._os_errors(self.doing):
-            self._file.close()
+            self._file.finish(is_durable=False)
+        self._byte_count = self._file.tell()
         return True
 
     def _pickled(self, values: list[Any]) -> bytes:

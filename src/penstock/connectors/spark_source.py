@@ -66,6 +66,11 @@ class SparkSource(Source):
         return not self.dataframe.isStreaming
 
     @property
+    def unprojected_because(self) -> None:
+        """None: its rows are columns."""
+        return
+
+    @property
     def streamed_by(self) -> str:  # type: ignore[override]
         """What reads it in a live run, in words."""
         if self.is_bounded:

@@ -15,12 +15,12 @@ import pickle
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from penstock.connectors.os_errors import sink_errors
 from penstock.connectors.pickled_file import PickledFileWriter
 from penstock.errors import SinkError
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Committer, SinkContext
 
 CHUNK_VALUES = 2048
@@ -44,7 +44,7 @@ class SpooledValues:
     record_count: int
 
 
-def spool_directory(context: SinkContext) -> Path:
+def spool_directory(context: SinkContext) -> JobPath:
     """Return the directory of the spool files of a sink."""
     return context.scratch / "spool" / context.sink_id
 
@@ -135,11 +135,11 @@ class SpoolCommitter(Committer):
                 for handle in spooled:
                     (self._directory / handle.name).unlink(missing_ok=True)
 
-    def _deliver_file(self, path: Path) -> None:
+    def _deliver_file(self, path: JobPath) -> None:
         for chunk in self._chunks(path):
             self._deliver(chunk)
 
-    def _chunks(self, path: Path) -> Iterator[list[Any]]:
+    def _chunks(self, path: JobPath) -> Iterator[list[Any]]:
         with (
             sink_errors(self._directory, "read spooled values", self._context.origin),
             path.open("rb") as file,
@@ -147,7 +147,7 @@ class SpoolCommitter(Committer):
             while head := file.read(_LENGTH.size):
                 yield self._chunk(file, head, path)
 
-    def _chunk(self, file: BinaryIO, head: bytes, path: Path) -> list[Any]:
+    def _chunk(self, file: BinaryIO, head: bytes, path: JobPath) -> list[Any]:
         length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else None
         data = file.read(length) if length is not None else b""
         if length is None or len(data) != length:

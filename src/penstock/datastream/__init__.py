@@ -3,6 +3,7 @@
 The examples in docstrings start from these lines. `collect` runs a stream in this process,
 without Spark, and returns its records; a job on Spark is started by `env.execute()`.
 
+>>> import numpy as np
 >>> from penstock.common import *
 >>> from penstock.datastream import *
 >>> from penstock.datastream.connectors import *
@@ -103,6 +104,7 @@ from penstock.datastream.window import (
     Window,
     WindowAssigner,
 )
+from penstock.expressions.column import ColumnExpression, col, lit, when
 from penstock.program.tagged_union import TaggedUnion
 
 __all__ = [
@@ -119,6 +121,7 @@ __all__ = [
     "CheckpointingMode",
     "CloseableIterator",
     "CoGroupedStreams",
+    "ColumnExpression",
     "ConnectedStreams",
     "CountWindow",
     "CustomStateBackend",
@@ -177,5 +180,8 @@ __all__ = [
     "Window",
     "WindowAssigner",
     "WindowedStream",
+    "col",
+    "lit",
+    "when",
 ]
 __all__ += functions.__all__

@@ -13,6 +13,8 @@ from penstock.errors import ArgumentError, DecodeError
 from penstock.types.output_tag import OutputTag
 from penstock.user_failure import words_of
 
+__all__ = ["KafkaDeadLetter", "KafkaDeadLetters"]
+
 
 class KafkaDeadLetter(NamedTuple):
     """A record that cannot be read.

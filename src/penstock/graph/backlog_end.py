@@ -6,7 +6,7 @@ Both are ranges of the same splits, so no record is read twice. The end is decid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -173,6 +173,16 @@ class SplitSourcePart(SourcePart, SplitSource):
     decided: tuple[Cut, ...] | None = None
 
     kind: ClassVar[str] = "part"
+
+    @property
+    def makes_records_anew(self) -> bool:  # type: ignore[override]
+        """Whether records are new every time."""
+        return self.source.makes_records_anew
+
+    @property
+    def record_function(self) -> Callable[..., Any] | None:
+        """The user's function that makes the records of the source."""
+        return self.source.record_function
 
     @property
     def has_head(self) -> bool:

@@ -15,9 +15,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from penstock.errors import CallSite
+from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.stored_path import JobPath
+from penstock.graph.epoch_number import EpochNumber
+from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
 from penstock.graph.source import Source
@@ -26,6 +30,8 @@ from penstock.types.information import TypeInformation
 
 __all__ = [
     "Committer",
+    "EpochNumber",
+    "KeptOutside",
     "LogBatch",
     "LogSnapshot",
     "LogSource",
@@ -53,9 +59,13 @@ class SinkContext:
         type_info: Declared type of the records.
         name: Name of the sink for messages.
         origin: The user's line that created the sink.
-        scratch: Directory of this job for staged data of sinks without a directory of their own.
+        scratch: Directory of this job for staged data of sinks without a directory of their own; a `Path`, unless the
+            sink says `may_stage_in_store`.
+        epoch: For the writer: the epoch that it writes. Later epochs are greater, and one that is written again, after
+            a failure, has the same number.
         may_commit: For the committer: called right before something becomes visible, it raises
             if another driver has taken the job over meanwhile.
+        object_settings: Address and login of S3; None is what the environment says.
     """
 
     job_id: str
@@ -64,8 +74,18 @@ class SinkContext:
     type_info: TypeInformation
     name: str
     origin: CallSite | None
-    scratch: Path
+    scratch: JobPath
+    epoch: EpochNumber = EpochNumber()  # noqa: RUF009 - a frozen value
     may_commit: Callable[[], None] = _always
+    object_settings: S3Settings | None = None
+
+    @property
+    def mounted_scratch(self) -> Path:
+        """The directory of this job, of a sink that has not set `may_stage_in_store`."""
+        assert isinstance(self.scratch, Path), (
+            "such a sink has no job whose directory is in a store"
+        )
+        return self.scratch
 
 
 class SinkWriter(ABC):
@@ -86,6 +106,17 @@ class SinkWriter(ABC):
     @abstractmethod
     def abort(self) -> None:
         """Drop the staged data."""
+
+
+@runtime_checkable
+class FileCommittable(Protocol):
+    """A committable that becomes a file, or an object of a store.
+
+    Attributes:
+        byte_count: Size of the file.
+    """
+
+    byte_count: int
 
 
 class Committer(ABC):
@@ -110,6 +141,23 @@ class Committer(ABC):
             SinkError: The data could not be made visible; the job fails and may be resumed.
         """
 
+    def publish(self) -> None:
+        """Make visible what `commit` may have held back, to put it in order or to combine it.
+
+        Called before a savepoint of the job is complete, when a pipeline has ended, and when the job was cancelled;
+        `commit` may be called again afterwards. A sink that holds nothing back needs none, which is the default.
+
+        Raises:
+            SinkError: It could not be made visible; the job fails and may be resumed.
+        """
+
+    def check_background(self) -> None:
+        """Raise what went wrong beside the calls, in a thread of the committer; called often. The default does nothing.
+
+        Raises:
+            SinkError: Something did; the job fails and may be resumed.
+        """
+
     def close(self) -> None:
         """Release resources; called once when the job ends or fails."""
 
@@ -119,6 +167,10 @@ class Sink(ABC):
 
     kind: ClassVar[str]
     """Short name for plans: `files`, `print`."""
+
+    may_stage_in_store: ClassVar[bool] = False
+    """Whether it works if `SinkContext.scratch` is a path of a store of objects, or not at all with it. Jobs whose
+    checkpoint directory is in S3 take no other sinks."""
 
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
         """Refuse a stream that this sink cannot write; called when the sink is attached.
@@ -134,6 +186,17 @@ class Sink(ABC):
     @abstractmethod
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer; called in the driver, `context.subtask` is -1 there."""
+
+    def kept_outside(self, context: SinkContext) -> Sequence[KeptOutside]:
+        """Return what the sink keeps for a job in another system, and is there now: `penstock drop` asks.
+
+        Called in no job, `context.subtask` is -1. What was written for readers is not meant. The default is nothing.
+
+        Raises:
+            SinkError: The system does not answer.
+        """
+        del context
+        return ()
 
     def describe(self) -> str:
         """Return one short phrase for plans and messages."""

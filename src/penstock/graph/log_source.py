@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import ClassVar, cast, final
 
 from penstock.errors import CallSite, SourceError
+from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_search import NoTimestamps, first_position_at
 from penstock.graph.log_values import (
     LogBatch,
@@ -219,6 +220,17 @@ class LogSource(PositionedSource):
             end: Number behind the last.
         """
         raise NotImplementedError(f"{type(self).__name__} takes snapshots and cannot read them")
+
+    def kept_outside(self) -> Sequence[KeptOutside]:
+        """Return what the source keeps for its job in another system, and is there now: `penstock drop` asks.
+
+        Called in no job, if the job has begun a snapshot of the source or has started from a savepoint. The default is
+        nothing.
+
+        Raises:
+            SourceError: The system does not answer.
+        """
+        return ()
 
     @final
     def exact_take_snapshot(self, directory: Path) -> LogSnapshot | None:

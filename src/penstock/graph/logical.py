@@ -13,8 +13,8 @@ from typing import Any
 
 from penstock.errors import CallSite, EmptyGraphError, GraphError
 from penstock.graph.endpoints import Sink, Source
-from penstock.program.async_io import AsyncSpec
 from penstock.program.folding.fold import NO_PROMISES, Promises
+from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.operator_kind import OperatorKind
 from penstock.program.operators import SINK
@@ -112,6 +112,7 @@ class Node:
         broadcast_states: Of BROADCAST_PROCESS and KEYED_BROADCAST_PROCESS: names of states.
         window: Of KEYED_WINDOW and KEYED_CO_GROUP.
         async_io: Of ASYNC and KEYED_ASYNC.
+        batches: Of MAP_BATCHES.
         interval: Of KEYED_INTERVAL_JOIN.
         join: Of KEYED_REGULAR_JOIN.
         promises: Laws of a function that folds, promised by the user or proven.
@@ -139,6 +140,7 @@ class Node:
     description: str | None = None
     window: WindowSpec | None = None
     async_io: AsyncSpec | None = None
+    batches: BatchSpec | None = None
     interval: IntervalSpec | None = None
     join: JoinSpec | None = None
     promises: Promises = NO_PROMISES

@@ -75,6 +75,14 @@ class _NamedCommitter(Committer):
         with _named(self._context, f"commit of epoch {epoch}", _COMMITTING):
             self._committer.commit(epoch, committables)
 
+    def publish(self) -> None:
+        with _named(self._context, "publish", _COMMITTING):
+            self._committer.publish()
+
+    def check_background(self) -> None:
+        with _named(self._context, "check_background", _COMMITTING):
+            self._committer.check_background()
+
     def close(self) -> None:
         with _named(self._context, "close", _COMMITTING):
             self._committer.close()

@@ -12,20 +12,21 @@ what these return, and turn everything that they raise into our error.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.errors import PenstockError, SourceError
+from penstock.notebook.card import Card, ShownAsCard
 from penstock.types.information import TypeInformation
 from penstock.user_failure import failure_as, raise_interrupt
 
-_READING = frozenset({"read", "read_timestamped"})
+_READING = frozenset({"read", "read_snapshot", "read_timestamped"})
 
 
-class Source(ABC):
+class Source(ShownAsCard):
     """A source of records."""
 
     kind: ClassVar[str]
@@ -68,6 +69,11 @@ class Source(ABC):
     """What reads the source in a batch run, in words, if there is a choice in a live run."""
 
     @property
+    def unprojected_because(self) -> str | None:
+        """Why Spark SQL does not compute on its columns in a batch run; None if it can."""
+        return "Spark does not read it as columns"
+
+    @property
     def as_split(self) -> PositionedSource | None:
         """The source itself if it is read by positions, else None."""
         return None
@@ -88,6 +94,11 @@ class Source(ABC):
         return None
 
     @property
+    def ignored_in_query(self) -> str | None:
+        """The setting of the source that has no effect in a query, in words; None if there is none."""
+        return None
+
+    @property
     def record_function(self) -> Callable[..., Any] | None:
         """The user's function that makes the records; its attributes say whether it stores them."""
         return None
@@ -104,6 +115,10 @@ class Source(ABC):
     def describe(self) -> str:
         """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
         return self.kind
+
+    def _card(self) -> Card:
+        ends = "ends" if self.is_bounded else "goes on"
+        return Card(self.describe(), {"type": self.get_produced_type(), "input": ends})
 
 
 SplitKey = int | str

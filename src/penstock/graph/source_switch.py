@@ -155,6 +155,11 @@ class SwitchedSource(WrappedLog):
         """Whether records have the declared form already; they need not, before it is made."""
         return self.decided is not None and self.decided.has_declared_form
 
+    @property
+    def makes_records_anew(self) -> bool:  # type: ignore[override]
+        """Whether records are new every time; they need not be, before it is made."""
+        return self.decided is not None and self.decided.makes_records_anew
+
     def get_produced_type(self) -> TypeInformation:
         """Return the type of the parts before."""
         return self.type_info

@@ -9,14 +9,16 @@ from penstock.graph.log_values import LogBatch, LogSplit
 
 
 class WrappedLog(LogSource):
-    """A log that passes on what `source` says and does; a subclass overrides what is different.
-
-    `makes_records_anew` is not passed on: a class whose `read` is its own has to promise it.
-    """
+    """A log that passes on what `source` says and does; a subclass overrides what is different."""
 
     __slots__ = ()
 
     source: LogSource
+
+    @property
+    def makes_records_anew(self) -> bool:  # type: ignore[override]
+        """Whether records are new every time. A subclass with a `read` of its own does not inherit it."""
+        return self.source.makes_records_anew
 
     @property
     def is_dense(self) -> bool:  # type: ignore[override]

@@ -27,6 +27,8 @@ class JobMetrics:
         self._metrics: dict[str, MetricValue] = {}
         self._state: dict[str, int] = {}
         self._times: dict[str, int] = {}
+        self._operator_records: dict[str, int] = {}
+        self._source_records: dict[str, int] = {}
         self._lap_began_ns = perf_counter_ns()
 
     def lap_ns(self) -> int:
@@ -54,6 +56,31 @@ class JobMetrics:
                 self._state[name] = self._state.get(name, 0) + count
             for name, spent in times.items():
                 self._times[name] = self._times.get(name, 0) + spent
+
+    def add_records(self, operators: Mapping[str, int], sources: Mapping[str, int]) -> None:
+        """Add the counts of one report.
+
+        Args:
+            operators: uid to records received.
+            sources: Name of a source to records read.
+        """
+        with self._lock:
+            for known, new in (
+                (self._operator_records, operators),
+                (self._source_records, sources),
+            ):
+                for name, count in new.items():
+                    known[name] = known.get(name, 0) + count
+
+    def operator_records(self) -> dict[str, int]:
+        """Return uid to records received, of all reports."""
+        with self._lock:
+            return dict(self._operator_records)
+
+    def source_records(self) -> dict[str, int]:
+        """Return name of a source to records read, of all reports."""
+        with self._lock:
+            return dict(self._source_records)
 
     def metrics(self) -> dict[str, MetricValue]:
         """Return full name to value, of all reports."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE
-from penstock.config.batch_options import BATCH_COMBINE
+from penstock.config.backlog_options import BACKLOG_OUTPUT, BACKLOG_SHARE, BACKLOG_TASKS
+from penstock.config.batch_options import BATCH_COMBINE, BATCH_EXPRESSIONS
 from penstock.config.configuration import Configuration
 from penstock.config.join_options import STATE_TTL
 from penstock.config.live_options import LIVE_ENGINE
@@ -64,7 +64,9 @@ def plan_options(configuration: Configuration) -> PlanOptions:
         sorted_inputs_bytes=configuration.get(SORTED_INPUTS_MEMORY),
         backlog_lag_ms=backlog_lag_ms(configuration),
         backlog_share=configuration.get(BACKLOG_SHARE),
+        backlog_tasks=configuration.get(BACKLOG_TASKS),
         combines=configuration.get(BATCH_COMBINE),
+        projects=configuration.get(BATCH_EXPRESSIONS),
         makes_uids=configuration.get(AUTO_UIDS),
         live_engine=LiveEngine(configuration.get(LIVE_ENGINE)),
         ignores_key_kinds=configuration.get(IGNORE_KEY_KINDS),

@@ -12,6 +12,7 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.errors import CallSite
 from penstock.graph.endpoints import Sink, Source
 from penstock.graph.logical import LogicalGraph
+from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.program.channel import ChannelSpec
 from penstock.program.folding.fold import FoldPlan
 from penstock.program.operator_spec import Copies, OperatorSpec
@@ -47,12 +48,15 @@ class PlanOptions:
         backlog_lag_ms: `pipeline.backlog.watermark-lag-threshold`.
         latest_in_backlog: `pipeline.backlog.output` is `latest`.
         combines: `execution.batch.combine`.
+        projects: `execution.batch.expressions`.
         ignores_key_kinds: `execution.state-recovery.ignore-key-kinds`.
         makes_uids: `pipeline.auto-generate-uids`.
         live_engine: `execution.live.engine`.
         pipelines_apart: Parts of the job that share no operator have runs of their own, and a live input does
             not wait for history beside it; False is the layout of jobs that an earlier version began.
         backlog_share: `execution.backlog.share`.
+        backlog_tasks: `execution.backlog.tasks`.
+        confirms: Logs are told what was read; not by a job that only takes a sample.
     """
 
     mode: RuntimeExecutionMode
@@ -78,11 +82,14 @@ class PlanOptions:
     backlog_lag_ms: int | None = None
     latest_in_backlog: bool = False
     combines: bool = True
+    projects: bool = True
     ignores_key_kinds: bool = False
     makes_uids: bool = True
     live_engine: LiveEngine = LiveEngine.JOBS
     pipelines_apart: bool = True
     backlog_share: float = 0.5
+    backlog_tasks: int | None = None
+    confirms: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +238,22 @@ class PlannedFold:
 
 
 @dataclass(frozen=True, slots=True)
-class PhysicalPlan:
+class PlannedProjection:
+    """An operator of expressions that Spark SQL evaluates in one run, before records are made.
+
+    Attributes:
+        run: Index of the run, a batch run.
+        source: Id of the source that the operator reads.
+        operator: Id of the operator.
+    """
+
+    run: int
+    source: int
+    operator: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhysicalPlan(ShownAsCard):
     """The whole plan. Equality is structural.
 
     Attributes:
@@ -253,6 +275,7 @@ class PhysicalPlan:
         untimed_sources: Sources whose timestamps are dropped.
         source_copies: Source id to the copies that its readers get.
         folds: One fold plan per run and operator that folds.
+        projections: The operators that Spark SQL evaluates, by run.
         decisions: All decisions, in order.
     """
 
@@ -272,6 +295,7 @@ class PhysicalPlan:
     untimed_sources: tuple[int, ...] = ()
     source_copies: tuple[tuple[int, Copies], ...] = ()
     folds: tuple[PlannedFold, ...] = ()
+    projections: tuple[PlannedProjection, ...] = ()
     decisions: tuple[Decision, ...] = ()
     _sources_by_id: dict[int, SourcePlan] = field(init=False, compare=False, repr=False)
 
@@ -291,6 +315,40 @@ class PhysicalPlan:
             for reading in run.readings
             if reading.parts[at] < len(self.source(reading.source).parts) - 1
             or self.source(reading.source).parts[0].gives_results
+        )
+
+    def _card(self) -> Card:
+        mode = None if self.mode is None else self.mode.name
+        facts = {
+            "mode": mode,
+            "parallelism": self.options.parallelism,
+            "key groups": self.options.max_parallelism,
+        }
+        sources = {source.id: source.name for source in self.sources}
+        runs = [
+            (
+                run.name,
+                run.kind.value,
+                ", ".join(sources[reading.source] for reading in run.readings),
+            )
+            for run in self.runs
+        ]
+        operators = [
+            (level.level, operator.name, operator.kind.name.lower(), operator.uid)
+            for level in self.levels
+            for operator in level.operators
+        ]
+        sinks = [(sink.name, sink.sink.describe(), sink.type_info) for sink in self.sinks]
+        decisions = [(each.subject, each.choice, each.reason) for each in self.decisions]
+        return Card(
+            "plan",
+            facts,
+            tables=(
+                CardTable("runs", ("run", "kind", "reads"), runs),
+                CardTable("operators", ("level", "operator", "kind", "uid"), operators),
+                CardTable("sinks", ("sink", "writes", "type"), sinks),
+                CardTable("decisions", ("of", "choice", "because"), decisions),
+            ),
         )
 
     def pipeline_of(self, run: RunPlan) -> PipelinePlan:

@@ -22,11 +22,12 @@ from penstock.plan.phases.levels import assign_levels
 from penstock.plan.phases.live_engine import choose_engines
 from penstock.plan.phases.modes import choose_mode, choose_runs
 from penstock.plan.phases.parallelism import choose_parallelism
-from penstock.plan.phases.pipelines import find_pipelines
+from penstock.plan.phases.pipelines import explain_tasks, find_pipelines
 from penstock.plan.phases.time import decide_time, drop_timestamps
 from penstock.plan.phases.uids import check_uids
 from penstock.plan.phases.unused_attributes import check_attributes
 from penstock.plan.physical import PhysicalPlan
+from penstock.plan.projections import place_expressions
 
 Phase = Callable[[PhysicalPlan], PhysicalPlan]
 
@@ -43,11 +44,13 @@ PHASES: tuple[Phase, ...] = (
     choose_mode,  # after find_endpoints: boundedness is a property of the sources
     find_pipelines,  # after choose_mode: BATCH is always one pipeline
     choose_runs,  # after find_pipelines: each has runs of its own
+    explain_tasks,  # after choose_runs: live runs are known then
     choose_engines,  # after choose_runs: it depends on the parts that a run reads
     assign_levels,
     decide_time,  # after assign_levels: it reads channels
     drop_timestamps,  # after decide_time: it applies to the other jobs
     choose_folds,  # after drop_timestamps: order matters of records with timestamps
+    place_expressions,  # after choose_folds: what SQL folds has no operator before it
     explain_backlog,  # after assign_levels: it reads operators
     explain_chains,  # after assign_levels: this one and the next read operators too
     explain_channels,

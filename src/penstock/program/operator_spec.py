@@ -8,8 +8,8 @@ from itertools import chain
 from typing import Any
 
 from penstock.errors import CallSite
-from penstock.program.async_io import AsyncSpec
 from penstock.program.folding.fold import FoldPlan
+from penstock.program.function_calls import AsyncSpec, BatchSpec
 from penstock.program.join import IntervalSpec, JoinSpec
 from penstock.program.life_cycle import has_open
 from penstock.program.operator_kind import OperatorKind, StateUse
@@ -83,6 +83,7 @@ class OperatorSpec:
         broadcast_states: Names of the states of a broadcast input.
         window: For KEYED_WINDOW and KEYED_CO_GROUP.
         async_io: For ASYNC and KEYED_ASYNC.
+        batches: For MAP_BATCHES.
         interval: For KEYED_INTERVAL_JOIN.
         join: For KEYED_REGULAR_JOIN.
         drops_timestamps: Whether results have no timestamps, because no operator downstream reads them.
@@ -111,6 +112,7 @@ class OperatorSpec:
     broadcast_states: tuple[str, ...] = ()
     window: WindowSpec | None = None
     async_io: AsyncSpec | None = None
+    batches: BatchSpec | None = None
     interval: IntervalSpec | None = None
     join: JoinSpec | None = None
     drops_timestamps: bool = False

@@ -73,6 +73,20 @@ PROCESS = OperatorKind(
     returns=Returns.MANY_OR_NONE,
     takes_context=True,
 )
+EXPRESSIONS = OperatorKind(
+    "EXPRESSIONS",
+    f"{_HERE}expressions:ExpressionOperator",
+    time=TimeUse.IGNORES,
+    keeps=Keeps.NOTHING,
+    makes_values=False,
+)
+MAP_BATCHES = OperatorKind(
+    "MAP_BATCHES",
+    f"{_HERE}map_batches:MapBatchesOperator",
+    time=TimeUse.IGNORES,
+    keeps=Keeps.NOTHING,
+    holds_input=True,
+)
 TIMESTAMPS = OperatorKind(
     "TIMESTAMPS",
     f"{_HERE}timestamps:TimestampsOperator",

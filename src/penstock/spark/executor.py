@@ -10,14 +10,21 @@ from typing import Any
 from penstock.api.environment.completable_future import CompletableFuture
 from penstock.api.environment.job import JobExecutionResult, JobID, JobStatus
 from penstock.config.configuration import Configuration
+from penstock.config.logging_options import LOGGING_FORMAT
 from penstock.config.options import CHECKPOINT_DIR, JOB_NAME
 from penstock.errors import JobCancelledError, JobFencedError, PenstockError
+from penstock.events.job_events import JobEnded, JobStarted, Restarting, Resumed
+from penstock.events.json_logs import log_as_json
+from penstock.events.listeners import JobEvents, Registration
 from penstock.failpoint import failpoint
 from penstock.graph.backlog_end import Cut
-from penstock.metrics.listener import JobEnded, JobEvents, Restarting, Resumed
+from penstock.notebook.card import Card, ShownAsCard
+from penstock.notebook.live_job import live_job
 from penstock.plan.phases.backlog import decide_cuts, with_cuts
+from penstock.plan.phases.pipelines import is_written_beside
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.run_settings import RunKind
+from penstock.reporters.start import start_reporters
 from penstock.spark.driver.dependencies import (
     ship_dependencies,
     worker_executable,
@@ -29,15 +36,20 @@ from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import SinkStage
 from penstock.spark.driver.snapshots import with_snapshots
 from penstock.spark.failures.translation import ended_job_error, translate
+from penstock.spark.job.event_log import error_of, event_log_of, job_started
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.pipeline_runs import JobCounts
 from penstock.spark.pipelines import Pipelines
 from penstock.spark.savepoints.job_savepoints import STOPPED, JobSavepoints
 from penstock.spark.savepoints.savepoint_futures import SavepointFutures, no_live_run
 from penstock.spark.session.factory import get_session
 from penstock.spark.session.job_settings import job_settings
+from penstock.spark.session.object_settings import early_object_settings, object_settings
 from penstock.spark.sources.column_names import check_sources
 from penstock.spark.sources.missing_files import check_files_there
+from penstock.ui.job_controls import JobAction, JobControl, in_thread
+from penstock.ui.server import CONTROLS
 
 _GO_ON = "start from it in a new checkpoint directory, with execution.state-recovery.path"
 
@@ -52,22 +64,36 @@ class SparkExecutor:
             PenstockError: The job cannot start.
         """
         settings = Configuration(configuration)
+        if settings.get(LOGGING_FORMAT) == "json":
+            log_as_json()
+        start_reporters(settings)
         name = settings.get(JOB_NAME)
-        directory = JobDirectory.open(settings.get(CHECKPOINT_DIR), plan, name)
+        configured = settings.get(CHECKPOINT_DIR)
+        path = configured and checkpoint_path(configured, early_object_settings(settings))
+        directory = JobDirectory.open(path, plan, name)
+        own = (*event_log_of(directory), *_in_notebook(directory.job_id, name))
+        events = JobEvents(directory.job_id, name, own=own)
         try:
-            events = JobEvents(directory.job_id, name)
             restored = restore(directory, directory.plan, settings, events)
             client = SparkJobClient(directory.plan, settings, directory, events, restored)
+            begun = job_started(directory.plan, settings)
         except BaseException:
+            events.close()
             if directory.is_new:
                 directory.forget_job()
             directory.release()
             raise
-        client.start()
+        client.start(begun)
         return client
 
 
-class SparkJobClient:
+def _in_notebook(job_id: str, name: str) -> tuple[Registration, ...]:
+    """Return the live view of a job, if this is a notebook."""
+    view = live_job(job_id, name)
+    return () if view is None else (Registration(view),)
+
+
+class SparkJobClient(ShownAsCard):
     """The client of a job in this process."""
 
     def __init__(
@@ -78,23 +104,33 @@ class SparkJobClient:
         events: JobEvents,
         restored: Restored | None,
     ) -> None:
-        session = get_session(configuration, len(plan.pipelines))
+        beside = len(plan.pipelines) - 1 + is_written_beside(plan)
+        session = get_session(configuration, beside)
         check_sources(session, plan)
         workers = ship_dependencies(session, configuration)
         pid = session._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]  # noqa: SLF001
         directory.note_jvm(pid)
         self._directory = directory
         self._cancelled = threading.Event()
-        sinks = SinkStage(plan, directory.job_id, directory.path, directory.fence, workers)
+        objects = object_settings(session)
+        sinks = SinkStage(
+            plan,
+            directory.job_id,
+            directory.path,
+            directory.fence,
+            workers,
+            objects,
+        )
         self._job = JobContext(
             session, plan, configuration, directory, sinks, self._cancelled, events, restored
         )
         self._job.workers = workers
+        self._job.object_settings = objects
         self._executable = worker_executable(session, configuration, workers)
         name = configuration.get(JOB_NAME)
-        can_continue = any(run.kind is RunKind.LIVE for run in plan.runs)
+        self._can_continue = any(run.kind is RunKind.LIVE for run in plan.runs)
         self._savepoints = SavepointFutures(
-            directory.path, None if can_continue else no_live_run(name)
+            directory.path, None if self._can_continue else no_live_run(name)
         )
         self._status = JobStatus.CREATED
         self._result = CompletableFuture[JobExecutionResult]()
@@ -103,10 +139,22 @@ class SparkJobClient:
             target=self._main, name=f"penstock-{directory.job_id}", daemon=True
         )
 
-    def start(self) -> None:
-        """Start the job's thread."""
+    def start(self, begun: JobStarted) -> None:
+        """Start the job's thread.
+
+        Args:
+            begun: What the job says first.
+        """
         self._status = JobStatus.RUNNING
+        self._job.events.publish(begun)
+        CONTROLS.add(self._directory.job_id, self._control())
         self._thread.start()
+
+    def _card(self) -> Card:
+        directory = None if self._directory.is_temporary else self._directory.path
+        status = self.get_job_status().result().name.lower()
+        facts = {"job": self._directory.job_id, "checkpoints": directory}
+        return Card(f"{self._job.configuration.get(JOB_NAME)} · {status}", facts)
 
     def get_job_id(self) -> JobID:
         """Return the job id."""
@@ -157,7 +205,7 @@ class SparkJobClient:
                 self._run_with_restarts()
             final = JobStatus.FINISHED
         except JobCancelledError as error:
-            failure, final = error, JobStatus.CANCELED
+            failure, final = self._cancelled_by(error)
         except BaseException as error:  # noqa: BLE001 - stored, and raised by the future
             failure, final = ended_job_error(error, "the job"), JobStatus.FAILED
         try:
@@ -168,13 +216,41 @@ class SparkJobClient:
             if failure is None:
                 failure, final = ended_job_error(error, "closing the job"), JobStatus.FAILED
         finally:
-            self._directory.release()
-            self._status = final
-            self._job.events.publish(JobEnded(final.name))
+            self._end(final, failure)
             if failure is not None:
                 self._result.set_exception(failure)
             else:
                 self._result.set_result(self._summary(time.monotonic() - started))
+
+    def _cancelled_by(self, error: JobCancelledError) -> tuple[PenstockError, JobStatus]:
+        """Show what sinks hold back, since nobody may resume the job; return how it has ended."""
+        try:
+            self._job.sinks.publish()
+        except BaseException as failure:  # noqa: BLE001 - stored, and raised by the future
+            return ended_job_error(failure, "cancelling the job"), JobStatus.FAILED
+        return error, JobStatus.CANCELED
+
+    def _end(self, final: JobStatus, failure: PenstockError | None) -> None:
+        """Say how the job has ended, and then let others have its directory."""
+        error = {} if failure is None or final is not JobStatus.FAILED else error_of(failure)
+        try:
+            self._job.events.publish(JobEnded(final.name, error))
+            self._job.events.close()
+        finally:
+            CONTROLS.remove(self._directory.job_id)
+            self._directory.release()
+            self._status = final
+
+    def _control(self) -> JobControl:
+        """Return what the page may ask of the job; one without a live run has no savepoint to give."""
+        stop: JobControl = {JobAction.STOP: lambda: in_thread(self.cancel)}
+        if not self._can_continue:
+            return stop
+        return {
+            JobAction.SAVEPOINT: self.trigger_savepoint,
+            JobAction.STOP_WITH_SAVEPOINT: self.stop_with_savepoint,
+            **stop,
+        }
 
     def _summary(self, seconds: float) -> JobExecutionResult:
         return JobExecutionResult(
@@ -201,13 +277,14 @@ class SparkJobClient:
                 if again is None:
                     raise
             self._status = JobStatus.RESTARTING
-            reason = str(failure.problem).partition("\n")[0]
+            told = error_of(failure)
+            reason = told["problem"].partition("\n")[0]
             self._job.events.publish(
-                Restarting(again.number, again.limit, again.delay_seconds, reason)
+                Restarting(again.number, again.limit, again.delay_seconds, reason, told)
             )
             self._cancelled.wait(again.delay_seconds)
             self._job.check_cancelled()
-            self._job.attempt = again.number
+            self._job.attempt += 1
             self._status = JobStatus.RUNNING
 
     def _run_all(self) -> None:

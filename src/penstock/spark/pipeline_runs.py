@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 
 from penstock.api.environment.job import RunSummary
 from penstock.connectors.blocking_result import with_stored_result
 from penstock.errors import JobCancelledError
-from penstock.metrics.listener import Resumed, RunFinished, RunStarted
+from penstock.events.job_events import Resumed, RunFinished, RunStarted
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
@@ -120,6 +120,7 @@ class PipelineRuns:
                 ended = time.monotonic()
             if run.hands_over:
                 predecessor = self._handed_over(run, ended)
+        job.sinks.publish()
         self._savepoints.end(self._pipeline, self._runs[-1])
 
     def _wait_for(self, run: RunPlan) -> None:
@@ -151,7 +152,7 @@ class PipelineRuns:
             files = verified_files(snapshot, recorded)
         return Predecessor(read_hand_over(done), files, ended)
 
-    def _needed(self, files: list[Path], run: int, readers: tuple[int, ...]) -> list[Path]:
+    def _needed(self, files: list[JobPath], run: int, readers: tuple[int, ...]) -> list[JobPath]:
         """Return files of initial state, or none if the checkpoint of the run contains the state."""
         directory = self._job.directory
         if not is_superseded(directory, (run,)):

@@ -11,27 +11,25 @@ graph has changed.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from penstock.errors import DecodeError, SavepointError
+from penstock.filesystem.stored_path import JobPath
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,
-    open_private,
     read_verified,
     sync_directory,
-    temporary_of,
+    temporary_name,
     write_verified,
 )
+from penstock.wire.job_files import byte_count, new_file, readable, remove_tree
 
 FORMAT = 1
 MANIFEST = "savepoint.json"
@@ -39,6 +37,7 @@ STATE_DIRECTORY = "state"
 EVERY_SUBTASK = "-1"
 """Group of a watermark that is valid for every subtask of the sending level."""
 
+_COPY_BYTES = 1 << 20
 _TAKE_ANOTHER = "Restore the savepoint from a copy, or start from another one."
 
 
@@ -70,7 +69,8 @@ class SourceRecord:
         part: Index of the current part, None before the first.
         position: Position in that part; its form depends on the kind. `splits`: next position and
             end of each split. `left`: the bounded files still to read. `offsets`: Spark's offsets of
-            a foreign stream, as JSON. `rows_left`: whether rows of a batch DataFrame are left.
+            a foreign stream, as JSON. `rows_left`: whether rows of a batch DataFrame are left, `rows_read`: whether some
+            were read.
         read: Part index (as text) to the files read of it.
     """
 
@@ -229,7 +229,7 @@ def is_number(uid: str, name: str) -> bool:
     return re.fullmatch(re.escape(name) + r"-\d{1,9}", uid) is not None
 
 
-def prepare_directory(target: Path) -> None:
+def prepare_directory(target: JobPath) -> None:
     """Make the directory of a new savepoint, or empty that of an interrupted one.
 
     Raises:
@@ -238,18 +238,18 @@ def prepare_directory(target: Path) -> None:
     """
     create_directory(target.parent, PRIVATE_DIRECTORY)
     create_directory(target, PRIVATE_DIRECTORY)
-    ours = {STATE_DIRECTORY, temporary_of(target / MANIFEST).name}
+    ours = {STATE_DIRECTORY, temporary_name(MANIFEST)}
     others = sorted(path.name for path in target.iterdir() if path.name not in ours)
     if others:
         raise SavepointError(
             f"{target} cannot become a savepoint: it holds {others[0]}",
             hint="Name a directory that does not exist, or is empty.",
         )
-    shutil.rmtree(target / STATE_DIRECTORY, ignore_errors=True)
+    remove_tree(target / STATE_DIRECTORY)
     create_directory(target / STATE_DIRECTORY, PRIVATE_DIRECTORY)
 
 
-def copy_state(files: Iterable[Path], target: Path) -> tuple[StateFile, ...]:
+def copy_state(files: Iterable[JobPath], target: JobPath) -> tuple[StateFile, ...]:
     """Copy state files into a prepared savepoint, durably, and return their descriptions.
 
     Raises:
@@ -258,14 +258,14 @@ def copy_state(files: Iterable[Path], target: Path) -> tuple[StateFile, ...]:
     described = []
     for path in files:
         size, digest = _copy(path, target / STATE_DIRECTORY / path.name)
-        column = pq.read_table(path, columns=["operator"]).column("operator")
+        column = pq.read_table(readable(path), columns=["operator"]).column("operator")
         uids = tuple(sorted(column.unique().to_pylist()))
         described.append(StateFile(path.name, size, digest, uids))
     sync_directory(target / STATE_DIRECTORY)
     return tuple(described)
 
 
-def write_manifest(target: Path, savepoint: Savepoint) -> None:
+def write_manifest(target: JobPath, savepoint: Savepoint) -> None:
     """Write the manifest, which completes the savepoint.
 
     Raises:
@@ -274,7 +274,7 @@ def write_manifest(target: Path, savepoint: Savepoint) -> None:
     write_verified(target / MANIFEST, savepoint.to_json())
 
 
-def read_savepoint(path: Path) -> Savepoint:
+def read_savepoint(path: JobPath) -> Savepoint:
     """Return the manifest of a savepoint.
 
     Raises:
@@ -297,7 +297,7 @@ def read_savepoint(path: Path) -> Savepoint:
     return Savepoint.from_json(written)
 
 
-def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
+def restore_state(path: JobPath, savepoint: Savepoint, target: JobPath) -> list[JobPath]:
     """Copy the state files of a savepoint into a directory, and verify them.
 
     Args:
@@ -318,9 +318,10 @@ def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
         source = path / STATE_DIRECTORY / file.name
         if not source.is_file():
             raise SavepointError(f"the state file {source} is gone", hint=_TAKE_ANOTHER)
-        if source.stat().st_size != file.size:
+        size = byte_count(source)
+        if size != file.size:
             raise SavepointError(
-                f"the state file {source} is damaged: it has {source.stat().st_size} bytes, "
+                f"the state file {source} is damaged: it has {size} bytes, "
                 f"{file.size} were written",
                 hint=_TAKE_ANOTHER,
             )
@@ -338,15 +339,14 @@ def restore_state(path: Path, savepoint: Savepoint, target: Path) -> list[Path]:
     return copies
 
 
-def _copy(source: Path, target: Path) -> tuple[int, str]:
+def _copy(source: JobPath, target: JobPath) -> tuple[int, str]:
     """Copy a file durably, and return size and SHA-256 of the copy."""
-    digest = hashlib.sha256()
-    size = 0
-    with source.open("rb") as reader, open_private(target) as writer:
-        while chunk := reader.read(1 << 20):
-            digest.update(chunk)
-            size += len(chunk)
-            writer.write(chunk)
-        writer.flush()
-        os.fsync(writer.fileno())
-    return size, digest.hexdigest()
+    writer = new_file(target, is_digested=True)
+    try:
+        with source.open("rb") as reader:
+            shutil.copyfileobj(reader, writer, _COPY_BYTES)
+        writer.finish()
+    except BaseException:
+        writer.discard()
+        raise
+    return writer.tell(), writer.sha256

@@ -33,6 +33,7 @@ from penstock.types.shapes import bulk_values, record_values, tuple_values
 from penstock.types.time import Instant
 
 __all__ = [
+    "arrow_array",
     "arrow_columns",
     "arrow_schema",
     "arrow_type",
@@ -170,6 +171,17 @@ def arrow_columns(type_info: TypeInformation, values: Sequence[Any]) -> list[pa.
             names, type_info.field_types, arrow_types, columns, strict=True
         )
     ]
+
+
+def arrow_array(name: str, type_info: TypeInformation, values: Sequence[Any]) -> pa.Array:
+    """Return the column of one field, whose values may be None.
+
+    Raises:
+        ArgumentError: The type has no column form.
+        TypeMismatchError: A value does not fit; names field, index in the batch and value.
+    """
+    type_info = described(type_info)
+    return _array(name, type_info, arrow_type(type_info), values, nullable=True)
 
 
 def field_lists(

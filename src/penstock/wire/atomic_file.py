@@ -5,6 +5,8 @@ the directory: after a crash at any point the target has its old bytes or the ne
 
 `put_exclusively` makes a file that nobody replaces: of several writers one succeeds.
 
+Of a path in a store of objects both are one conditional put or a plain one: an object is whole, durable, or not there.
+
 A *verified* file has a checksum too. It has exactly two lines, one JSON object and the crc32 of
 that line, its newline included:
 
@@ -24,6 +26,7 @@ from uuid import uuid4
 
 from penstock.errors import DecodeError
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath, StoredPath
 
 PRIVATE_DIRECTORY = 0o700
 PRIVATE_FILE = 0o600
@@ -32,7 +35,7 @@ so nobody else may read them."""
 
 
 def write_atomically(
-    path: Path, data: bytes, may_replace: Callable[[], None] | None = None
+    path: JobPath, data: bytes, may_replace: Callable[[], None] | None = None
 ) -> None:
     """Replace the content of `path` by `data`, durably, in a file that no other user may read.
 
@@ -48,10 +51,13 @@ def write_atomically(
     Raises:
         OSError: The content was not replaced, or the rename could not be made durable.
     """
-    temporary = temporary_of(path)
     failpoint(f"file.{path.name}")
     if may_replace is not None:
         may_replace()
+    if isinstance(path, StoredPath):
+        path.store.write(path.at, data)
+        return
+    temporary = temporary_of(path)
     temporary.unlink(missing_ok=True)  # a file of an earlier crash keeps its mode
     with open_private(temporary) as file:
         file.write(data)
@@ -64,7 +70,7 @@ def write_atomically(
 
 
 def put_exclusively(
-    path: Path,
+    path: JobPath,
     data: bytes,
     may_replace: Callable[[], None] | None = None,
     *,
@@ -88,6 +94,9 @@ def put_exclusively(
     """
     if may_replace is not None:
         may_replace()
+    if isinstance(path, StoredPath):
+        _create(path, data, may_replace, place)
+        return
     temporary = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with open_private(temporary) as file:
@@ -106,12 +115,29 @@ def put_exclusively(
     failpoint(f"{place}-durable")
 
 
-def remove_temporaries(directory: Path) -> None:
+def _create(
+    path: StoredPath, data: bytes, may_create: Callable[[], None] | None, place: str
+) -> None:
+    """Create an object; the steps have the names of those of a file."""
+    failpoint(f"{place}-written")
+    if may_create is not None:
+        may_create()
+    failpoint(f"{place}-checked")
+    path.store.create(path.at, data)
+    failpoint(f"{place}-linked")
+    failpoint(f"{place}-durable")
+
+
+def remove_temporaries(directory: JobPath) -> None:
     """Remove the temporary files of writers in a directory; those of live writers fail then.
+
+    A store has none: there a put that is under way may succeed later.
 
     Raises:
         OSError: One cannot be removed.
     """
+    if isinstance(directory, StoredPath):
+        return
     for path in directory.iterdir():
         if path.name.startswith(".") and path.name.endswith(".tmp"):
             path.unlink(missing_ok=True)
@@ -128,10 +154,15 @@ def open_private(path: Path) -> BinaryIO:
 
 def temporary_of(path: Path) -> Path:
     """Return the temporary file of `write_atomically` for `path`."""
-    return path.with_name(f".{path.name}.tmp")
+    return path.with_name(temporary_name(path.name))
 
 
-def create_directory(path: Path, mode: int = 0o777) -> None:
+def temporary_name(name: str) -> str:
+    """Return the name of the temporary file of `write_atomically` for a file of a name."""
+    return f".{name}.tmp"
+
+
+def create_directory(path: JobPath, mode: int = 0o777) -> None:
     """Create directory `path` and its missing parents, durably; an existing one is fine.
 
     Args:
@@ -141,6 +172,8 @@ def create_directory(path: Path, mode: int = 0o777) -> None:
     Raises:
         OSError: A directory cannot be created, or a file has its name.
     """
+    if isinstance(path, StoredPath):
+        return
     missing = [level for level in (path, *path.parents) if not level.exists()]
     for level in reversed(missing):
         level.mkdir(mode if level == path else 0o777, exist_ok=True)
@@ -148,12 +181,14 @@ def create_directory(path: Path, mode: int = 0o777) -> None:
     path.mkdir(exist_ok=True)
 
 
-def sync_directory(path: Path) -> None:
+def sync_directory(path: JobPath) -> None:
     """Make the names in directory `path` durable.
 
     Raises:
         OSError: The directory cannot be opened or synced.
     """
+    if isinstance(path, StoredPath):
+        return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -162,18 +197,18 @@ def sync_directory(path: Path) -> None:
 
 
 def write_verified(
-    path: Path, payload: dict[str, Any], may_replace: Callable[[], None] | None = None
+    path: JobPath, payload: dict[str, Any], may_replace: Callable[[], None] | None = None
 ) -> None:
     """Write a JSON object with its checksum, as `write_atomically` does.
 
     Raises:
         OSError: As `write_atomically`.
     """
-    write_atomically(path, _verified(payload), may_replace)
+    write_atomically(path, encode_verified(payload), may_replace)
 
 
 def put_verified(
-    path: Path,
+    path: JobPath,
     payload: dict[str, Any],
     may_replace: Callable[[], None] | None = None,
     *,
@@ -191,17 +226,35 @@ def put_verified(
         FileExistsError: There is such a file; it is unchanged.
         OSError: As `put_exclusively`.
     """
-    put_exclusively(path, _verified(payload), may_replace, place=place)
+    put_exclusively(path, encode_verified(payload), may_replace, place=place)
 
 
-def read_verified(path: Path) -> dict[str, Any]:
+def read_verified(path: JobPath) -> dict[str, Any]:
     """Return the payload that `write_verified` or `put_verified` wrote.
 
     Raises:
         OSError: The file is missing or cannot be read.
         DecodeError: Neither wrote these bytes; the error names the file.
     """
-    data = path.read_bytes()
+    return decode_verified(path.read_bytes(), path)
+
+
+def encode_verified(payload: dict[str, Any]) -> bytes:
+    """Return the bytes of a verified file."""
+    line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
+    return line + _checksum_line(line)
+
+
+def decode_verified(data: bytes, path: object) -> dict[str, Any]:
+    """Return the payload of the bytes of a verified file.
+
+    Args:
+        data: The bytes.
+        path: Name of the file, for the error.
+
+    Raises:
+        DecodeError: `encode_verified` did not return these bytes.
+    """
     line, newline, checksum = data.partition(b"\n")
     if checksum != _checksum_line(line + newline):
         raise _damaged(path, f"its checksum line is {checksum[:40]!r}")
@@ -214,16 +267,11 @@ def read_verified(path: Path) -> dict[str, Any]:
     return payload
 
 
-def _verified(payload: dict[str, Any]) -> bytes:
-    line = json.dumps(payload, separators=(",", ":"), sort_keys=True).encode() + b"\n"
-    return line + _checksum_line(line)
-
-
 def _checksum_line(line: bytes) -> bytes:
     return f"crc32 {zlib.crc32(line):08x}\n".encode()
 
 
-def _damaged(path: Path, what: str) -> DecodeError:
+def _damaged(path: object, what: str) -> DecodeError:
     return DecodeError(
         f"{path} is damaged: {what}",
         hint="Restore the file from a copy, or start over without the directory it is in.",

@@ -11,6 +11,13 @@ A driver checks several times per epoch. The file is replaced as a whole, never 
 once need not be read again while the name leads to it: inode, times and size tell. It is opened for that each
 time, because a network file system asks its server about a file that is opened, and may answer `stat` from a
 cache. A file younger than two seconds is read, because its successor could have the same inode and the same time.
+
+In a store of objects every driver has an object of its own, which only one can create and nobody removes:
+
+    drivers/000000000007.json   the driver with epoch 7 has begun
+
+A driver asks whether there is one of the next epoch. A put that is under way when it asks may arrive later, so what it
+commits must be put under names that its successor does not use, or be created: see `spark/job/job_steps.py`.
 """
 
 from __future__ import annotations
@@ -22,6 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from penstock.errors import DecodeError, JobDirectoryError, JobFencedError
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.wire.atomic_file import read_verified
 
 OWNER = "owner.json"
@@ -37,12 +45,12 @@ class Fence:
     """The epoch and token of one driver; picklable.
 
     Attributes:
-        path: The file, `owner.json`.
+        path: The file, `owner.json`; in a store the object of this driver.
         epoch: Epoch of this driver, from 1.
         token: Distinguishes drivers with the same epoch, on hosts that share no locks.
     """
 
-    path: Path
+    path: JobPath
     epoch: int
     token: str
     _read: set[FileFacts] = field(default_factory=set, compare=False, repr=False)
@@ -54,6 +62,9 @@ class Fence:
             JobFencedError: Another driver has taken the directory over.
             JobDirectoryError: The file is missing or damaged.
         """
+        if isinstance(self.path, StoredPath):
+            self._check_next(self.path)
+            return
         try:
             facts, is_young = _facts_of(self.path)
             if facts in self._read:
@@ -62,10 +73,7 @@ class Fence:
         except DecodeError as cause:
             raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
         except OSError as cause:
-            raise JobDirectoryError(
-                f"nobody can tell who may commit: {self.path} cannot be read: {cause}",
-                hint="Start the same command again.",
-            ) from cause
+            raise self._unreadable(cause) from cause
         if (now["epoch"], now["token"]) != (self.epoch, self.token):
             raise JobFencedError(
                 f"another driver has taken {self.path.parent} over: it has epoch {now['epoch']}, "
@@ -74,6 +82,25 @@ class Fence:
             )
         if not is_young:
             self._read.add(facts)
+
+    def _check_next(self, own: StoredPath) -> None:
+        """Check that no driver has the next epoch: epochs are without holes."""
+        try:
+            is_fenced = (own.parent / driver_name(self.epoch + 1)).is_file()
+        except OSError as cause:
+            raise self._unreadable(cause) from cause
+        if is_fenced:
+            raise JobFencedError(
+                f"another driver has taken {own.parent.parent} over: this driver had epoch {self.epoch}, and "
+                "there is a later one",
+                hint="Leave the job to the other driver; nothing this one did since is visible.",
+            )
+
+    def _unreadable(self, cause: OSError) -> JobDirectoryError:
+        return JobDirectoryError(
+            f"nobody can tell who may commit: {self.path} cannot be read: {cause}",
+            hint="Start the same command again.",
+        )
 
     def to_text(self) -> str:
         """Return the text that is sent to a process of Spark's."""
@@ -84,6 +111,11 @@ class Fence:
         """Return the fence that `to_text` encoded."""
         path, epoch, token = json.loads(text)
         return cls(Path(path), epoch, token)
+
+
+def driver_name(epoch: int) -> str:
+    """Return the name of the object of a driver, in a store."""
+    return f"{epoch:012}.json"
 
 
 def _facts_of(path: Path) -> tuple[FileFacts, bool]:

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import os
-import pickle
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,12 +19,13 @@ import pytest
 
 from penstock.common import Types
 from penstock.datastream import StreamExecutionEnvironment
-from penstock.datastream.connectors import Committer, Sink, SinkContext
+from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.delta import DeltaSink, DeltaSource
 from penstock.errors import ArgumentError, GraphError, JobFencedError, SinkError
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind
 from tests.connectors.conftest import MakeContext
+from tests.connectors.sink_epochs import killed_in_commit, staged, started
 
 deltalake = pytest.importorskip("deltalake")
 
@@ -39,13 +36,6 @@ SINKS: dict[str, Callable[[Path], DeltaSink]] = {
     "upsert": lambda path: DeltaSink.upsert(path, keys=["key", "n"]),
 }
 STEPS = ("delta.decided", "delta.renamed", "delta.committed")
-# Commits in a process of its own, which is killed at a step.
-KILLED = """
-import pickle, sys
-from pathlib import Path
-sink, context, handles = pickle.loads(Path(sys.argv[1]).read_bytes())
-sink.create_committer(context).commit("2", handles)
-"""
 
 
 @pytest.fixture
@@ -56,19 +46,6 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def context(make_context: MakeContext) -> SinkContext:
     return make_context(ROW)
-
-
-def started(sink: Sink, context: SinkContext) -> Committer:
-    made = sink.create_committer(replace(context, subtask=-1))
-    made.recover()
-    return made
-
-
-def staged(sink: Sink, context: SinkContext, *values: Any, subtask: int = 0) -> list[Any]:
-    writer = sink.create_writer(replace(context, subtask=subtask))
-    for value in values:
-        writer.write([value])
-    return writer.prepare_commit()
 
 
 def named(epoch: str) -> list[tuple[str, int]]:
@@ -119,18 +96,8 @@ def test_a_driver_that_is_killed_at_a_step_leaves_what_the_next_one_completes(
     step = "delta.read" if form == "upsert" and step == "delta.renamed" else step
     started(sink, context).commit("1", staged(sink, context, *named("1")))
     handles = staged(sink, context, *named("2"))
-    job = tmp_path / "job"
-    job.write_bytes(pickle.dumps((sink, context, handles)))
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(job)],
-        env={**os.environ, "PENSTOCK_FAILPOINT": f"{step}:1:kill"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.returncode == -9, killed.stderr
+    next_one = killed_in_commit(sink, context, handles, step, tmp_path)
     assert rows(path) == (expected("1", "2") if step == "delta.committed" else expected("1"))
-    next_one = sink.create_committer(replace(context, subtask=-1))
     next_one.commit("2", handles)  # what a record names is committed before the rest is dropped
     next_one.recover()
     next_one.commit("3", staged(sink, context, *named("3")))
@@ -189,7 +156,7 @@ def test_a_mark_that_is_lost_or_of_somebody_else_is_told(path: Path, context: Si
     committer = started(sink, context)
     for epoch in "123":
         committer.commit(epoch, staged(sink, context, *named(epoch)))
-    record = context.scratch / "delta" / "s3" / "epoch.json"
+    record = context.mounted_scratch / "delta" / "s3" / "epoch.json"
     older = record.read_bytes()
     committer.commit("4", staged(sink, context, *named("4")))
     committer.commit("5", staged(sink, context, *named("5")))

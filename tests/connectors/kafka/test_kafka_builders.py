@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from penstock.common import SimpleStringSchema, WatermarkStrategy
+from penstock.connectors.client_library import HIDDEN
 from penstock.connectors.kafka import client, readers
-from penstock.connectors.kafka.properties import HIDDEN, KafkaProperties
+from penstock.connectors.kafka.properties import KafkaProperties
 from penstock.datastream import StreamExecutionEnvironment
 from penstock.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,
@@ -175,8 +176,8 @@ import penstock, penstock.datastream.connectors.kafka as kafka
 assert "confluent_kafka" not in sys.modules
 found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *a: None if name == "confluent_kafka" else found(name, *a)
-import penstock.connectors.kafka.client as client
-client.find_spec = importlib.util.find_spec
+import penstock.connectors.client_library as client_library
+client_library.find_spec = importlib.util.find_spec
 made = kafka.KafkaSource.builder().set_bootstrap_servers("a:1").set_topics("t")
 try:
     made.set_deserializer(str).build()
@@ -191,10 +192,10 @@ def test_the_library_is_imported_only_when_it_is_used_and_missed_with_a_hint() -
     )
     assert done.stderr == ""
     assert "KafkaSource needs the package confluent-kafka, which is not installed" in done.stdout
-    assert "pip install 'penstock[kafka]'" in done.stdout
+    assert "pip install 'penstock-spark[kafka]'" in done.stdout
 
 
 def test_a_missing_library_is_a_missing_connector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "find_spec", lambda _: None)
+    monkeypatch.setattr("penstock.connectors.client_library.find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError):
         complete().build()

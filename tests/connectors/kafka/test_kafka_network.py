@@ -20,12 +20,19 @@ import pytest
 from penstock import failpoint
 from penstock.common import SimpleStringSchema
 from penstock.connectors.kafka import transactions
-from penstock.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
+from penstock.datastream.connectors.kafka import (
+    KafkaOffsetsInitializer,
+    KafkaSink,
+    KafkaSinkBuilder,
+    KafkaSource,
+)
 from penstock.errors import PenstockError, SinkError, SourceError
 from penstock.graph.endpoints import SinkContext
 from tests.connectors.conftest import MakeContext
-from tests.connectors.kafka.test_kafka_sink import expected, named, sink_builder, staged, started
+from tests.connectors.kafka.test_kafka_sink import expected, named, sink_builder
+from tests.connectors.sink_epochs import staged, started
 from tests.kafka_broker import Broker
+from tests.kafka_logins import ScramLogin
 from tests.kafka_proxy import Proxy
 
 SECRET = "s3cr3t-and-long"  # noqa: S105 - of nobody
@@ -92,10 +99,7 @@ def test_every_client_speaks_tls_and_logs_in(
     topic = kafka.topic()
     properties = login(certificate)
     with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
-        builder = sink_builder(proxy.servers, topic)
-        for key, value in properties.items():
-            builder.set_property(key, value)
-        sink = builder.build()
+        sink = with_properties(sink_builder(proxy.servers, topic), properties)
         committer = started(sink, context)
         committer.commit("1", staged(sink, context, *named("1")))
         committer.close()
@@ -103,9 +107,64 @@ def test_every_client_speaks_tls_and_logs_in(
         assert all_of(source) == named("1")
         source.confirm({f"{topic}-0": 4})
         assert set(proxy.logins) == {("shop", SECRET)}
-        assert len(proxy.logins) == proxy.connections
+        assert proxy.strangers == 0
     assert kafka.values(topic) == expected("1")
     assert kafka.committed(topic, topic) == [4]
+
+
+def test_every_client_proves_that_it_knows_the_password(
+    kafka: Broker, context: SinkContext, certificate: tuple[Path, Path]
+) -> None:
+    topic = kafka.topic()
+    properties = login(certificate) | {"sasl.mechanism": ScramLogin.mechanism}
+    proxy = Proxy(kafka.servers, server_side(certificate), ("shop", SECRET), ScramLogin)
+    with proxy:
+        sink = with_properties(sink_builder(proxy.servers, topic), properties)
+        committer = started(sink, context)
+        committer.commit("1", staged(sink, context, *named("1")))
+        committer.close()
+        assert all_of(source_of(proxy.servers, topic, properties)) == named("1")
+        assert set(proxy.logins) == {("shop", "")}
+        assert proxy.strangers == 0
+        wrong = properties | {"sasl.password": f"{SECRET}-other", "default.api.timeout.ms": "1500"}
+        with pytest.raises(SourceError, match="cannot find the partitions") as told:
+            all_of(source_of(proxy.servers, topic, wrong))
+    assert SECRET not in str(told.value)
+    assert SECRET not in repr(source_of(proxy.servers, topic, properties))
+
+
+def test_every_client_shows_its_certificate(
+    kafka: Broker, context: SinkContext, certificate: tuple[Path, Path]
+) -> None:
+    topic = kafka.topic()
+    both = server_side(certificate)
+    both.verify_mode = ssl.CERT_REQUIRED
+    both.load_verify_locations(certificate[0])
+    properties = {
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(certificate[0]),
+        "ssl.certificate.location": str(certificate[0]),
+        "ssl.key.location": str(certificate[1]),
+        "ssl.key.password": SECRET,  # of a key without one: it is not looked at
+        "default.api.timeout.ms": "15000",
+    }
+    with Proxy(kafka.servers, both) as proxy:
+        sink = with_properties(sink_builder(proxy.servers, topic), properties)
+        committer = started(sink, context)
+        committer.commit("1", staged(sink, context, *named("1")))
+        committer.close()
+        assert all_of(source_of(proxy.servers, topic, properties)) == named("1")
+        without = {k: v for k, v in properties.items() if "certificate" not in k and "key" not in k}
+        without["default.api.timeout.ms"] = "1500"
+        with pytest.raises(SourceError, match="cannot find the partitions"):
+            all_of(source_of(proxy.servers, topic, without))
+    assert SECRET not in repr(sink)
+
+
+def with_properties(builder: KafkaSinkBuilder, properties: dict[str, str]) -> KafkaSink:
+    for key, value in properties.items():
+        builder.set_property(key, value)
+    return builder.build()
 
 
 def test_a_java_login_is_understood(kafka: Broker, certificate: tuple[Path, Path]) -> None:
@@ -117,6 +176,18 @@ def test_a_java_login_is_understood(kafka: Broker, certificate: tuple[Path, Path
     properties["sasl.jaas.config"] = f'{module} required username="shop" password="{SECRET}";'
     with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
         assert all_of(source_of(proxy.servers, topic, properties)) == ["a"]
+
+
+def test_a_client_that_does_not_log_in_is_seen(
+    kafka: Broker, certificate: tuple[Path, Path]
+) -> None:
+    """So that the tests above show that every client does."""
+    topic = kafka.topic()
+    properties = login(certificate) | {"security.protocol": "SSL", "default.api.timeout.ms": "1500"}
+    with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
+        with pytest.raises(SourceError, match="cannot find the partitions"):
+            all_of(source_of(proxy.servers, topic, properties))
+        assert proxy.strangers > 0
 
 
 @pytest.mark.parametrize("wrong", ["password", "authority"])
@@ -131,11 +202,9 @@ def test_a_login_that_is_refused_is_told_without_its_secret(
     with Proxy(kafka.servers, server_side(certificate), ("shop", SECRET)) as proxy:
         with pytest.raises(SourceError, match="cannot find the partitions of kafka topic") as told:
             all_of(source_of(proxy.servers, topic, properties))
-        builder = sink_builder(proxy.servers, topic)
-        for key, value in properties.items():
-            builder.set_property(key, value)
+        sink = with_properties(sink_builder(proxy.servers, topic), properties)
         with pytest.raises(SinkError, match="cannot begin transactions") as refused:
-            started(builder.build(), context)
+            started(sink, context)
     errors: list[PenstockError] = [told.value, refused.value]
     assert not any(SECRET in str(error) for error in errors)
 

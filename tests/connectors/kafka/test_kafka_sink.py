@@ -8,9 +8,6 @@ does: its tests need a broker that keeps what it has acknowledged.
 from __future__ import annotations
 
 import os
-import pickle
-import subprocess
-import sys
 import threading
 import time
 import uuid
@@ -36,8 +33,10 @@ from penstock.datastream.connectors.kafka import (
     KafkaTopicSelector,
 )
 from penstock.errors import ArgumentError, JobFailedError, JobFencedError, SinkError
-from penstock.graph.endpoints import Committer, Sink, SinkContext
+from penstock.graph.endpoints import SinkContext
+from penstock.graph.epoch_number import EpochNumber
 from tests.connectors.conftest import MakeContext
+from tests.connectors.sink_epochs import killed_in_commit, staged, started
 from tests.kafka_broker import HOUR_AGO_MS, Broker, unavailable
 
 STEPS = ("kafka.decided", "kafka.produced", "kafka.marked", "kafka.committed")
@@ -63,19 +62,6 @@ def sink_builder(servers: str, topic: str) -> KafkaSinkBuilder:
 
 def sink_of(kafka: Broker, topic: str) -> KafkaSink:
     return sink_builder(kafka.servers, topic).build()
-
-
-def started(sink: Sink, context: SinkContext) -> Committer:
-    made = sink.create_committer(replace(context, subtask=-1))
-    made.recover()
-    return made
-
-
-def staged(sink: Sink, context: SinkContext, *values: str, subtask: int = 0) -> list[Any]:
-    writer = sink.create_writer(replace(context, subtask=subtask))
-    for value in values:
-        writer.write([value])
-    return writer.prepare_commit()
 
 
 def named(epoch: str) -> list[str]:
@@ -128,15 +114,6 @@ def test_a_driver_that_fails_in_a_commit_is_followed_without_loss(
     assert kafka.values(topic) == expected("1", "2", "3")
 
 
-KILLED = """
-import pickle, sys
-from pathlib import Path
-sink, context, handles = pickle.loads(Path(sys.argv[1]).read_bytes())
-committer = sink.create_committer(context)
-committer.commit("2", handles)
-"""
-
-
 @pytest.mark.parametrize("step", STEPS)
 def test_a_driver_that_is_killed_in_a_commit_is_followed_without_loss(
     kafka: Broker, context: SinkContext, tmp_path: Path, step: str
@@ -145,16 +122,7 @@ def test_a_driver_that_is_killed_in_a_commit_is_followed_without_loss(
     sink = sink_of(kafka, topic)
     started(sink, context).commit("1", staged(sink, context, *named("1")))
     handles = staged(sink, context, *named("2"))
-    (tmp_path / "job").write_bytes(pickle.dumps((sink, context, handles)))
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "job")],
-        env={**os.environ, "PENSTOCK_FAILPOINT": f"{step}:1:kill"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.returncode == -9, killed.stderr
-    next_one = sink.create_committer(replace(context, subtask=-1))
+    next_one = killed_in_commit(sink, context, handles, step, tmp_path)
     next_one.commit("2", handles)  # what a record names is committed before the rest is dropped
     next_one.recover()
     next_one.commit("3", staged(sink, context, *named("3")))
@@ -217,7 +185,7 @@ def test_a_mark_that_is_lost_or_of_somebody_else_is_told(
     committer = started(sink, context)
     for epoch in "123":
         committer.commit(epoch, staged(sink, context, *named(epoch)))
-    record = context.scratch / "kafka" / "s3" / "epoch.json"
+    record = context.mounted_scratch / "kafka" / "s3" / "epoch.json"
     older = record.read_bytes()
     committer.commit("4", staged(sink, context, *named("4")))
     committer.commit("5", staged(sink, context, *named("5")))
@@ -350,12 +318,31 @@ def test_records_have_keys_headers_partitions_and_timestamps(
     made.set_headers(lambda value: [("size", b"%d" % len(value)), ("none", None)])
     made.set_timestamp(lambda value: HOUR_AGO_MS + len(value))
     sink = sink_builder(kafka.servers, topic).set_record_serializer(made.build()).build()
-    started(sink, context).commit("1", staged(sink, context, b"a", b"bc"))  # type: ignore[arg-type]
+    started(sink, context).commit("1", staged(sink, context, b"a", b"bc"))
     found = {message.partition(): message for message in kafka.messages(topic)}
     assert {at: message.value() for at, message in found.items()} == {1: b"a", 2: b"bc"}
     assert found[2].key() == b"bc"
-    assert found[2].headers() == [("size", b"2"), ("none", None)]
+    epoch = ("penstock-epoch", b"0-0")
+    assert found[2].headers() == [("size", b"2"), ("none", None), epoch]
     assert found[2].timestamp()[1] == HOUR_AGO_MS + 2
+
+
+def test_records_say_of_which_epoch_they_are_and_not_of_which_they_were(
+    kafka: Broker, context: SinkContext
+) -> None:
+    topic = kafka.topic()
+
+    def record(value: str) -> KafkaRecord:
+        old = (("penstock-epoch", b"9-9"), ("kept", b"1"))
+        return KafkaRecord(None, value.encode(), topic, headers=old if value == "copy" else ())
+
+    for guarantee in (EXACTLY_ONCE, DeliveryGuarantee.AT_LEAST_ONCE):
+        made = sink_builder(kafka.servers, topic).set_record_serializer(record)
+        sink = made.set_delivery_guarantee(guarantee).build()
+        of_epoch = replace(context, epoch=EpochNumber(1, 17))
+        started(sink, of_epoch).commit("1-17", staged(sink, of_epoch, "new", "copy"))
+    own = ("penstock-epoch", b"1-17")
+    assert [m.headers() for m in kafka.messages(topic)] == [[own], [("kept", b"1"), own]] * 2
 
 
 def test_keys_are_in_the_partitions_where_java_puts_them(
@@ -368,7 +355,7 @@ def test_keys_are_in_the_partitions_where_java_puts_them(
         return KafkaRecord(key, None, topic)
 
     sink = sink_builder(kafka.servers, topic).set_record_serializer(record).build()
-    started(sink, context).commit("1", staged(sink, context, *hashes))  # type: ignore[arg-type]
+    started(sink, context).commit("1", staged(sink, context, *hashes))
     found = {message.key(): message.partition() for message in kafka.messages(topic)}
     assert found == {key: (of & 0x7FFFFFFF) % 5 for key, of in hashes.items()}
 
@@ -386,6 +373,8 @@ def test_workers_write_at_once_without_exactly_once(
     committer.commit("1", [])
     assert staged(sink, context, *named("1")) == []
     assert kafka.values(topic) == expected("1", "1")
+    headers = [("penstock-epoch", b"0-0")] if guarantee == "AT_LEAST_ONCE" else None
+    assert {str(message.headers()) for message in kafka.messages(topic)} == {str(headers)}
     sink.create_writer(context).abort()
 
 

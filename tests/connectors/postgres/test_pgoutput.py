@@ -10,17 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.common import RowKind
-from penstock.connectors.postgres.pgoutput import (
-    UNCHANGED,
-    Decoder,
-    Malformed,
-    Relation,
-    TableReader,
-    relation_of,
-    texts_of,
-)
+from penstock.connectors.postgres.pgoutput import Decoder
 from penstock.connectors.postgres.positions import lsn_of, milliseconds_of, text_of
-from penstock.connectors.postgres.values import Column
+from penstock.connectors.postgres.relations import Malformed, Relation, relation_of
+from penstock.connectors.postgres.table_reader import UNCHANGED, TableReader, texts_of
+from penstock.connectors.postgres.values import Column, TableRows
+from penstock.errors import SourceError
 
 INT, TEXT = 23, 25
 OID = 16_400
@@ -70,7 +65,10 @@ def decoded(messages: list[bytes], start: int = 0, end: int = 10**9) -> Any:
     def truncated(table: str, position: int) -> None:
         raise ValueError(f"{table} at {position}")
 
-    return Decoder(reader, truncated).changes(messages, start, end)
+    runs = Decoder(reader, truncated).runs(messages, start, end)
+    return [
+        change for run in runs for change in (run.changes() if isinstance(run, TableRows) else run)
+    ]
 
 
 def test_every_kind_of_change() -> None:
@@ -158,6 +156,41 @@ def test_messages_that_are_cut_off() -> None:
         reader(relation_of(whole)).change(change("D", N=row("1", "")), 1, 1)
     with pytest.raises(Malformed, match="no row"):
         reader(relation_of(whole)).change(change("U", K=row("1", None)), 1, 1)
+
+
+TEXTS = st.one_of(
+    st.text(alphabet="tnu7ü", max_size=12),
+    st.sampled_from(["", "t" * 116, "x" * 255, "x" * 256, "x" * 300]),
+)
+ROWS = st.lists(
+    st.tuples(st.sampled_from("IU"), st.integers(-(2**31), 2**31 - 1), st.one_of(TEXTS, st.none())),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(ROWS, st.booleans())
+def test_many_changes_of_a_transaction_are_those_of_its_messages(
+    rows: list[tuple[str, int, str | None]], is_short: bool
+) -> None:
+    if is_short:  # so that they are decoded together
+        rows = [(kind, number, (text or "")[:255]) for kind, number, text in rows]
+    messages = [change(kind, N=row(str(number), text)) for kind, number, text in rows]
+    one_by_one = [
+        reader(relation_of(relation())).change(message, 100, milliseconds_of(0))
+        for message in messages
+    ]
+    assert decoded(transaction(100, relation(), *messages)) == one_by_one
+    runs = Decoder(reader, lambda *_: None).runs(transaction(100, relation(), *messages), 0, 10**9)
+    if is_short and len(rows) >= 8 and all(len((t or "").encode()) < 256 for *_, t in rows):
+        assert isinstance(runs[0], TableRows)
+
+
+def test_one_bad_message_among_many_is_told() -> None:
+    good = [change("I", N=row(str(number), "a")) for number in range(20)]
+    for bad in (good[0][:-1], change("I", N=row("no", "a"))):
+        with pytest.raises((Malformed, SourceError)):
+            decoded(transaction(100, relation(), *good[:9], bad, *good[9:]))
 
 
 @given(st.lists(st.one_of(st.none(), st.just(UNCHANGED), st.text().map(str.encode)), max_size=9))

@@ -80,7 +80,7 @@ def test_a_slot_of_somebody_else_is_not_taken(postgres: Database, tmp_path: Path
     snapshot(one, tmp_path / "one")
     with pytest.raises(SourceError, match="is there already, and this job has not") as error:
         snapshot(one, tmp_path / "two")
-    assert slots.drop_statement(one.slot) in error.value.hint
+    assert slots.drop_hint(one.slot) in error.value.hint
     other = postgres.slot()
     postgres.run(f"select pg_create_logical_replication_slot('{other}', 'test_decoding')") if (
         has_test_decoding(postgres)
@@ -181,7 +181,9 @@ def test_a_slot_that_somebody_uses(
 
 def test_a_message_that_is_none(monkeypatch: pytest.MonkeyPatch, postgres: Database) -> None:
     address = PostgresAddress.of(postgres.dsn)
-    reader = changes.ChangeReader(None, address, "slot", "p", (), ignores_truncate=False)
+    reader = changes.ChangeReader(
+        None, address, "slot", "p", (), ignores_truncate=False, owns_publication=False
+    )
     monkeypatch.setattr(changes.ChangeReader, "_peek", lambda *_: [b"R\x00\x00"])
     with pytest.raises(SourceError, match="gave what is no change"):
         reader.read(0, 10)
@@ -305,10 +307,10 @@ def test_what_a_builder_refuses(call: Callable[[Any], Any], problem: str) -> Non
 def test_without_the_library_a_builder_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.connectors.postgres.address.find_spec", lambda _: None)
+    monkeypatch.setattr("penstock.connectors.client_library.find_spec", lambda _: None)
     with pytest.raises(MissingConnectorError, match="psycopg") as error:
         PostgresSource.builder()
-    assert "penstock[postgres]" in error.value.hint
+    assert "penstock-spark[postgres]" in error.value.hint
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 
 from examples.postgres.totals import build, orders, totals
 from penstock.testing import run_in_process
+from tests.connectors.conftest import MakeContext
+from tests.connectors.sink_epochs import staged, started
 from tests.postgres_server import Database
 
 PAGE = Path(__file__).parents[3] / "docs" / "connectors" / "postgres.md"
@@ -20,17 +22,33 @@ BLOCKS = re.findall(
 DSN = "host=localhost dbname=shop user=etl"
 
 
+SINK = "env = StreamExecutionEnvironment.get_execution_environment()\nspent"
+"""Of the program whose output is a table."""
+
+
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_a_program_runs(postgres: Database, block: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_runs_to_its_output(
+    postgres: Database, block: str, monkeypatch: pytest.MonkeyPatch, make_context: MakeContext
+) -> None:
     assert DSN in block
     postgres.run(
         "create table orders (id int primary key, customer text, amount bigint)",
         "insert into orders values (1, 'ann', 5), (2, 'bob', 3)",
+        "create table totals (customer text primary key, amount bigint)",
+        "insert into totals values ('ann', 1), ('cid', 1)",
     )
     text = re.sub(r'"(shop_\w+)"', lambda _: f'"{postgres.slot()}"', block)
     module = ModuleType("postgres_page")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(text.replace(DSN, postgres.dsn), str(PAGE), "exec"), vars(module))  # noqa: S102 - our own
+    if SINK not in block:
+        return
+    sink, records = vars(module)["sink"], run_in_process(vars(module)["env"]).of("out")
+    committer = started(sink, make_context())
+    committer.commit("0-0", staged(sink, make_context(), *records))
+    committer.close()
+    totals_now = postgres.run("select * from totals order by customer")
+    assert totals_now == [("ann", 7), ("bob", 3), ("cid", 1)]
 
 
 def test_the_program_of_the_demo_keeps_totals_of_rows_and_changes(postgres: Database) -> None:
@@ -51,3 +69,4 @@ def test_the_program_of_the_demo_keeps_totals_of_rows_and_changes(postgres: Data
 
 def test_the_page_has_programs() -> None:
     assert len(BLOCKS) >= 2
+    assert sum(SINK in block for block in BLOCKS) == 1

@@ -7,9 +7,6 @@ part of an epoch. Cannot find what the power failure of a server does: it depend
 from __future__ import annotations
 
 import os
-import pickle
-import subprocess
-import sys
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,41 +15,22 @@ from typing import Any
 
 import pytest
 
-from examples.redis.server import ServerProcess
-from penstock.datastream.connectors import Committer, Sink, SinkContext
+from examples.redis.server import RedisProcess
+from penstock.datastream.connectors import Committer, SinkContext
 from penstock.datastream.connectors.redis import RedisSink
 from penstock.errors import ArgumentError, JobFencedError, SinkError
 from penstock.types.row import Row, RowKind
 from tests.connectors.conftest import MakeContext
+from tests.connectors.sink_epochs import killed_in_commit, staged, started
 from tests.redis_server import OTHER, SECRET, Server, unavailable
 
 STEPS = ("redis.decided", "redis.read", "redis.committed")
-# Commits in a process of its own, which is killed at a step.
-KILLED = """
-import pickle, sys
-from pathlib import Path
-sink, context, handles = pickle.loads(Path(sys.argv[1]).read_bytes())
-sink.create_committer(context).commit("2", handles)
-"""
 
 
 @pytest.fixture
 def context(make_context: MakeContext) -> SinkContext:
     """A context of a job of its own."""
     return replace(make_context(), job_id=uuid.uuid4().hex)
-
-
-def started(sink: Sink, context: SinkContext) -> Committer:
-    made = sink.create_committer(replace(context, subtask=-1))
-    made.recover()
-    return made
-
-
-def staged(sink: Sink, context: SinkContext, *values: Any, subtask: int = 0) -> list[Any]:
-    writer = sink.create_writer(replace(context, subtask=subtask))
-    for value in values:
-        writer.write([value])
-    return writer.prepare_commit()
 
 
 def named(epoch: str) -> list[dict[str, Any]]:
@@ -91,18 +69,9 @@ def test_a_driver_that_is_killed_at_a_step_leaves_what_the_next_one_completes(
     sink = RedisSink.to_stream(valkey.url, name)
     started(sink, context).commit("1", staged(sink, context, *named("1")))
     handles = staged(sink, context, *named("2"))
-    (tmp_path / "job").write_bytes(pickle.dumps((sink, context, handles)))
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "job")],
-        env={**os.environ, "PENSTOCK_FAILPOINT": f"{step}:1:kill"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert killed.returncode == -9, killed.stderr
+    next_one = killed_in_commit(sink, context, handles, step, tmp_path)
     is_written = step == "redis.committed"
     assert valkey.entries(name) == (expected("1", "2") if is_written else expected("1"))
-    next_one = sink.create_committer(replace(context, subtask=-1))
     next_one.commit("2", handles)  # what a record names is committed before the rest is dropped
     next_one.recover()
     next_one.commit("3", staged(sink, context, *named("3")))
@@ -257,7 +226,7 @@ def test_a_server_that_is_stopped_and_started_loses_nothing(
     reason = unavailable()
     if reason is not None or OTHER in os.environ:
         pytest.skip(reason or "the other server cannot be stopped")
-    process = ServerProcess(tmp_path, SECRET)
+    process = RedisProcess(tmp_path, SECRET)
     process.start()
     try:
         server = Server(process.url)

@@ -51,6 +51,10 @@ class GraphBuilder:
             )
         return found
 
+    def nodes(self) -> tuple[Node, ...]:
+        """Return all nodes, in order of id."""
+        return tuple(self._nodes.values())
+
     def logical_graph(self, sink: int | None = None) -> LogicalGraph:
         """Return everything that leads to a sink.
 

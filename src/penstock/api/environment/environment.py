@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from penstock.api.environment.builder import GraphBuilder
 from penstock.api.environment.execution_plan import execution_plan_json, graph_json
-from penstock.api.environment.ignored_settings import log_ignored_settings
+from penstock.api.environment.ignored_settings import log_ignored_by_queries, log_ignored_settings
 from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
 from penstock.api.environment.python_dependencies import PythonDependencies
 from penstock.api.functions.source_functions import SourceFunction, record
@@ -22,6 +22,7 @@ from penstock.config.options import JOB_NAME
 from penstock.connectors.python.collection import CollectionSource
 from penstock.errors import ArgumentError, CallSite
 from penstock.graph.endpoints import Source
+from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.plan.explain.render import render_text
 from penstock.plan.options import plan_options
 from penstock.plan.physical import PhysicalPlan
@@ -30,7 +31,7 @@ from penstock.types import TypeInformation
 from penstock.types.type_parameters import T
 
 
-class StreamExecutionEnvironment(PythonDependencies):
+class StreamExecutionEnvironment(PythonDependencies, ShownAsCard):
     """The context of one program: its configuration and its streams.
 
     Example:
@@ -242,6 +243,7 @@ class StreamExecutionEnvironment(PythonDependencies):
         fill_caches(self)
         log_ignored_settings(self._configuration)
         plan = self.plan()
+        log_ignored_by_queries(plan)
         client = executor_for(self._configuration).submit(plan, self._configuration)
         self._graph.clear()
         return client
@@ -304,6 +306,20 @@ class StreamExecutionEnvironment(PythonDependencies):
             return execution_plan_json(self.plan())
         parallelism = plan_options(self._configuration).default_parallelism
         return graph_json(self._graph.whole_graph(), parallelism)
+
+    def _card(self) -> Card:
+        nodes = [
+            (node.name, node.kind.name.lower(), node.type_info) for node in self._graph.nodes()
+        ]
+        settings = list(self._configuration.shown().items())
+        return Card(
+            "stream execution environment",
+            {"parallelism": self.get_parallelism()},
+            tables=(
+                CardTable("program", ("operator", "kind", "type"), nodes),
+                CardTable("settings", ("key", "value"), settings),
+            ),
+        )
 
     def _source(
         self,

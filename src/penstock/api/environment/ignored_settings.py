@@ -1,4 +1,4 @@
-"""Settings of Flink that have no effect here: they are logged when the job starts."""
+"""Settings that have no effect: they are logged when the job starts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import logging
 
 from penstock.config.accepted_options import ACCEPTED_PREFIXES, IGNORED_PREFIXES
 from penstock.config.configuration import Configuration
+from penstock.config.flink_reporters import flink_reporters
+from penstock.plan.phases.live_engine import ignored_in_queries
+from penstock.plan.physical import PhysicalPlan
 
 _logger = logging.getLogger("penstock")
 _logged: set[str] = set()
-"""Prefixes that this process has logged."""
+"""Prefixes, and names of reporters, that this process has logged."""
 
 
 def log_ignored_settings(configuration: Configuration) -> None:
@@ -20,3 +23,13 @@ def log_ignored_settings(configuration: Configuration) -> None:
         if found and prefix not in _logged:
             _logged.add(prefix)
             _logger.warning("%s: %s", ", ".join(found), ACCEPTED_PREFIXES[prefix].lower())
+    for name, instead in flink_reporters(configuration).ineffective.items():
+        if name not in _logged:
+            _logged.add(name)
+            _logger.warning("reporter of metrics %s has no effect: %s", name, instead)
+
+
+def log_ignored_by_queries(plan: PhysicalPlan) -> None:
+    """Log a warning for each setting of a source that has no effect because its run is a query."""
+    for decision in ignored_in_queries(plan, plan.runs):
+        _logger.warning("%s: %s, because %s", decision.subject, decision.choice, decision.reason)

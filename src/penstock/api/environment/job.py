@@ -12,6 +12,7 @@ from penstock.api.environment.completable_future import CompletableFuture
 from penstock.config.configuration import Configuration
 from penstock.config.options import TARGET
 from penstock.metrics.job_metrics import is_named, result_named
+from penstock.notebook.card import Card, CardTable, ShownAsCard
 from penstock.plan.physical import PhysicalPlan
 
 
@@ -67,7 +68,7 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class JobExecutionResult:
+class JobExecutionResult(ShownAsCard):
     """Runs, record counts and metrics of a finished job.
 
     Attributes:
@@ -94,6 +95,20 @@ class JobExecutionResult:
         return (
             f"Program execution finished\nJob with JobID {self.job_id} has finished.\n"
             f"Job Runtime: {self.net_runtime_ms} ms\n"
+        )
+
+    def _card(self) -> Card:
+        runs = [(run.name, run.kind, f"{run.records:,}", f"{run.seconds:.1f}") for run in self.runs]
+        operators = [(uid, f"{count:,}") for uid, count in self.operator_records.items()]
+        metrics = sorted(self.accumulators.items())
+        return Card(
+            "job result",
+            {"job": self.job_id, "seconds": f"{self.net_runtime_ms / 1000:.1f}"},
+            tables=(
+                CardTable("runs", ("run", "kind", "records", "seconds"), runs),
+                CardTable("operators", ("uid", "records received"), operators),
+                CardTable("metrics", ("metric", "value"), metrics),
+            ),
         )
 
     def get_job_id(self) -> JobID:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from penstock.api.functions.batch_functions import MapBatchFunction
 from penstock.api.functions.function_classes import (
     FilterFunction,
     FlatMapFunction,
@@ -29,6 +30,9 @@ ToKey: TypeAlias = Callable[[T], K] | KeySelector[T, K]
 
 Combination: TypeAlias = Callable[[T, T], T | tuple[Any, ...] | dict[str, Any]] | ReduceFunction[T]
 """Two records to one; a tuple or a dict may stand for a row."""
+
+ToBatch: TypeAlias = Callable[[Any], Any] | MapBatchFunction
+"""Columns of records to columns of results."""
 
 ToSubtask: TypeAlias = Callable[[K, int], int] | Partitioner
 """(key, number of subtasks) to a subtask."""

@@ -17,7 +17,7 @@ from penstock.api.functions.result_types import result_type
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.user_code import method_of, name_of
 from penstock.errors import ArgumentError, CallSite
-from penstock.program.async_io import AsyncSpec
+from penstock.program.function_calls import AsyncSpec
 from penstock.program.operators import ASYNC, KEYED_ASYNC
 from penstock.types import Duration, Time, TypeInformation
 from penstock.types.type_parameters import IN, OUT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from penstock.api.streams.data_stream import DataStream
 from penstock.api.streams.no_operator import NoOperator
@@ -36,7 +35,7 @@ class CachedDataStream(NoOperator, DataStream[T]):
         """
         source = self._source()
         for file in source.files or ():
-            Path(file.path).unlink(missing_ok=True)
+            file.path.unlink(missing_ok=True)
         self._graph.change(self._node_id, source=replace(source, files=None))
 
     def cache(self) -> CachedDataStream[T]:

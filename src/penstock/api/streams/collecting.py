@@ -1,18 +1,41 @@
-"""`execute_and_collect`: the records of a stream, as an iterator in the driver."""
+"""Records of a stream in the driver: all of them as an iterator, or a few as a sample.
+
+`take` and `show` run a job of their own that leaves nothing behind: it reads the sources from their begin, as a stream and in
+small steps, and is cancelled when there are enough records. It has a temporary checkpoint directory, restores nothing, tells no
+log what it has read, and has no sink but its own.
+"""
 
 from __future__ import annotations
 
 import queue
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self
 
-from penstock.api.environment.job import JobClient, JobExecutionResult
+from penstock.api.environment.job import JobClient, JobExecutionResult, executor_for
+from penstock.api.streams.caching import fill_caches
+from penstock.config.configuration import Configuration
+from penstock.config.execution_mode import RuntimeExecutionMode
+from penstock.config.option import ConfigOption
+from penstock.config.options import (
+    CHECKPOINT_DIR,
+    INTERVAL_DURING_BACKLOG,
+    JOB_NAME,
+    MAX_FILES_PER_BATCH,
+    RECOVERY_PATH,
+    RUNTIME_MODE,
+)
+from penstock.config.ui_options import UI_PORT
 from penstock.connectors.python import collect_sink
 from penstock.connectors.python.collect_sink import CollectSink
-from penstock.errors import ArgumentError
+from penstock.errors import ArgumentError, GraphError
+from penstock.notebook.card import Card, CardTable
+from penstock.notebook.kernel import display_of_notebook, unseen
+from penstock.plan.planner import plan_job
+from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
@@ -20,6 +43,14 @@ if TYPE_CHECKING:
 
 _CHUNKS_WAITING = 16
 _POLL_SECONDS = 0.05
+
+_UNSET: tuple[ConfigOption[Any], ...] = (
+    CHECKPOINT_DIR,
+    RECOVERY_PATH,
+    INTERVAL_DURING_BACKLOG,
+    UI_PORT,
+)
+"""What a sample does without, whatever the program sets."""
 
 
 class CloseableIterator(Iterator[T], Generic[T]):
@@ -158,3 +189,84 @@ def collect_stream(
         return records
     with records:
         return list(islice(records, limit))
+
+
+def take_records(stream: DataStream[T], limit: int) -> list[T]:
+    """Return the first records of a stream; see `DataStream.take`.
+
+    Raises:
+        ArgumentError: `limit` is not a number of records.
+        GraphError: A source cannot be read beside the job, or the command line sets a checkpoint directory.
+        PenstockError: The program is wrong, or the sample failed.
+    """
+    if type(limit) is not int or limit < 0:
+        raise ArgumentError.here(f"take got {limit!r}", hint="Pass an int, 0 or more.")
+    if limit == 0:
+        return []
+    environment = stream.get_execution_environment()
+    settings = _settings(environment.get_configuration(), stream.get_name())
+    for node in environment.graph.sources_of(stream.node_id):
+        if node.source is not None and node.source.takes_snapshot:
+            raise GraphError(
+                f"source {node.name!r} captures what is there when a job starts, and keeps its place "
+                "at the server; a sample would take that place",
+                hint="Take records of another stream, such as a collection of examples.",
+                origin=node.origin,
+            )
+    token = uuid.uuid4().hex
+    sink = stream.sink_to(CollectSink(token)).name("sample")
+    try:
+        with unseen():
+            fill_caches(environment, sink.node_id)
+        plan = plan_job(environment.graph.logical_graph(sink.node_id), settings)
+    finally:
+        environment.graph.remove(sink.node_id)
+    plan = replace(plan, options=replace(plan.options, confirms=False))
+    records: CloseableIterator[T] = CloseableIterator(token)
+    try:
+        with unseen():
+            records.attach(executor_for(settings).submit(plan, settings))
+    except BaseException:
+        collect_sink.unregister(token)
+        raise
+    with records:
+        return list(islice(records, limit))
+
+
+def show_records(stream: DataStream[Any], limit: int) -> None:
+    """Show the first records of a stream; see `DataStream.show`.
+
+    Raises:
+        PenstockError: As `take_records`.
+    """
+    records = take_records(stream, limit)
+    names = getattr(stream.get_type(), "get_field_names", lambda: None)()
+    if names and all(
+        isinstance(record, tuple | list | Row) and len(record) == len(names) for record in records
+    ):
+        table = CardTable("", names, [[repr(value) for value in record] for record in records])
+    else:
+        table = CardTable("", [stream.get_name()], [[repr(record)] for record in records])
+    card = Card("" if records else "no records", tables=(table,))
+    display = display_of_notebook()
+    if display is None:
+        print(card.to_text())  # noqa: T201 - what it is for
+    else:
+        bundle = {"text/html": card.to_html(), "text/plain": card.to_text()}
+        display(bundle, raw=True)
+
+
+def _settings(configuration: Configuration, name: str) -> Configuration:
+    settings = Configuration(configuration)
+    for option in _UNSET:
+        for key in option.keys:
+            settings.remove_config(key)
+    if settings.get(CHECKPOINT_DIR) is not None:
+        raise GraphError(
+            f"{CHECKPOINT_DIR.key} is set by {settings.source_of(CHECKPOINT_DIR)}, so a sample would use it",
+            hint="Take samples in a process of its own, without that setting.",
+        )
+    settings.set(RUNTIME_MODE, RuntimeExecutionMode.STREAMING)
+    settings.set(MAX_FILES_PER_BATCH, 1)
+    settings.set(JOB_NAME, f"sample of {name}")
+    return settings

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.functions.callables import ToKey
+from penstock.api.functions.column_keys import column_keys
 from penstock.api.functions.function_classes import KeySelector
 from penstock.api.functions.key_selectors import typed_selector
 from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
+from penstock.api.streams.batch_operations import BatchOperations
 from penstock.api.streams.caching import add_cache
+from penstock.api.streams.column_operations import ColumnOperations
 from penstock.api.streams.repartitioning import Repartitioning
 from penstock.api.streams.stream_ends import StreamEnds
 from penstock.api.streams.stream_operations import StreamOperations
@@ -17,6 +20,7 @@ from penstock.api.user_code import bound_method
 from penstock.api.windows.assigner import WindowAssigner
 from penstock.api.windows.windowed_stream import AllWindowedStream
 from penstock.errors import CallSite
+from penstock.expressions.column import ColumnExpression
 from penstock.graph.endpoints import Source
 from penstock.program.operators import KEY_BY, KEYED_WINDOW, SOURCE
 from penstock.program.window_operation import WindowSpec
@@ -29,7 +33,15 @@ if TYPE_CHECKING:
     from penstock.api.streams.keyed_stream import KeyedStream
 
 
-class DataStream(StreamOperations[T], StreamPairs[T], Repartitioning[T], StreamEnds[T], Generic[T]):
+class DataStream(
+    StreamOperations[T],
+    ColumnOperations[T],
+    BatchOperations[T],
+    StreamPairs[T],
+    Repartitioning[T],
+    StreamEnds[T],
+    Generic[T],
+):
     """A stream of records of type `T` without a key: a handle to one operator of the program.
 
     Methods add operators; nothing runs before `env.execute()`, `execute_and_collect()` or
@@ -67,8 +79,13 @@ class DataStream(StreamOperations[T], StreamPairs[T], Repartitioning[T], StreamE
         self, key_selector: ToKey[T, Any], key_type: TypeInformation[K]
     ) -> KeyedStream[T, K]: ...
 
+    @overload
     def key_by(
-        self, key_selector: Any, key_type: TypeInformation | None = None
+        self, key_selector: ColumnExpression, *key_type: ColumnExpression
+    ) -> KeyedStream[T, Any]: ...
+
+    def key_by(
+        self, key_selector: Any, key_type: Any = None, *columns: ColumnExpression
     ) -> KeyedStream[T, Any]:
         """Partition the stream by key: one subtask processes all records of a key, in order.
 
@@ -76,21 +93,29 @@ class DataStream(StreamOperations[T], StreamPairs[T], Repartitioning[T], StreamE
         keys have no order.
 
         Args:
-            key_selector: A callable or `KeySelector`; must be deterministic.
+            key_selector: A callable or `KeySelector`, which must be deterministic; or a column, of a
+                stream of rows: `col.carrier`.
             key_type: Type the keys are converted to; a record whose key does not fit is an error.
-                None leaves keys as they are.
+                None leaves keys as they are. Behind a column, a second one.
+            columns: Further columns. The key of several columns is a tuple of their values.
 
         Returns:
             The same records, for operations that use keyed state.
 
         Raises:
-            ArgumentError: `key_selector` is neither, or `key_type` is no type.
+            ArgumentError: `key_selector` is none of these, or `key_type` is no type.
             KeyTypeError: Values of `key_type` cannot be keys.
+            UnknownFieldError: There is no such column; it names the near ones.
 
         Example:
             >>> sorted(collect(numbers.key_by(lambda n: n % 2, Types.INT()).sum()))
             [1, 2, 4, 6]
+            >>> sorted(collect(orders.key_by(col.f0).sum(1)))
+            [('ann', 5, 1000), ('ann', 12, 1000), ('bob', 3, 2000)]
         """
+        if isinstance(key_selector, ColumnExpression):
+            given = [key_type, *columns] if key_type is not None else list(columns)
+            key_selector, key_type = column_keys([key_selector, *given], self.get_type()), None
         select = bound_method(key_selector, KeySelector, "get_key", "key_by")
         selector = typed_selector(select, key_type, "key_by")
         keyed = self._add(

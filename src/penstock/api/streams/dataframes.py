@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import atexit
 import shutil
-from pathlib import Path
 from pkgutil import resolve_name
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 from penstock.connectors.column_positions import chosen
 from penstock.connectors.files.file_sink import FileSink
+from penstock.connectors.local_path import local_path
 from penstock.connectors.spark_source import SparkSource
 from penstock.errors import ArgumentError, CallSite, GraphError, did_you_mean
 from penstock.types import TypeInformation
@@ -70,7 +70,7 @@ def dataframe_of(stream: StreamEnds[Any], job_name: str | None, directory: str |
     if path is None:
         path = mkdtemp(prefix="penstock-dataframe-")
         atexit.register(shutil.rmtree, path, ignore_errors=True)
-    elif Path(path).exists() and any(Path(path).iterdir()):
+    elif (here := local_path(path)).exists() and any(here.iterdir()):
         raise ArgumentError(
             f"to_dataframe got the directory {path!r}, which is not empty",
             hint="Pass a new one: what is in it would be in the DataFrame.",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic
 
 from penstock.api.streams.operator_settings import OperatorSettings
 from penstock.errors import CallSite
+from penstock.notebook.card import Card, ShownAsCard
 from penstock.program.operator_kind import OperatorKind
 from penstock.types import TypeInformation
 from penstock.types.type_parameters import T
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from penstock.api.streams.data_stream import DataStream
 
 
-class StreamBase(OperatorSettings, Generic[T]):
+class StreamBase(OperatorSettings, ShownAsCard, Generic[T]):
     """Base of the classes whose methods `DataStream` has."""
 
     def __init__(self, environment: StreamExecutionEnvironment, node_id: int) -> None:
@@ -26,6 +27,18 @@ class StreamBase(OperatorSettings, Generic[T]):
     def get_type(self) -> TypeInformation[T]:
         """Return the type of the records."""
         return self._environment.graph.node(self._node_id).type_info
+
+    def _card(self) -> Card:
+        node = self._graph.node(self._node_id)
+        sources = self._graph.sources_of(self._node_id)
+        facts = {
+            "operator": node.kind.name.lower(),
+            "uid": node.uid,
+            "type": node.type_info,
+            "reads": ", ".join(source.name for source in sources if source is not node) or None,
+            "at": node.origin,
+        }
+        return Card(node.name, facts)
 
     def get_execution_environment(self) -> StreamExecutionEnvironment:
         """Return the environment the stream belongs to."""

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any, Generic, cast, overload
 
 from penstock.api.functions.callables import ToKey
 from penstock.api.functions.sink_functions import as_sink
-from penstock.api.streams.collecting import CloseableIterator, collect_stream
+from penstock.api.streams.collecting import (
+    CloseableIterator,
+    collect_stream,
+    show_records,
+    take_records,
+)
 from penstock.api.streams.dataframes import dataframe_of
 from penstock.api.streams.operator_settings import OperatorSettings
 from penstock.api.streams.stream_base import StreamBase
@@ -220,6 +225,49 @@ class StreamEnds(StreamBase[T], Generic[T]):
             [1, 2, 3, 4]
         """
         return collect_stream(cast("DataStream[T]", self), job_execution_name, limit)
+
+    def take(self, limit: int = 10) -> list[T]:
+        """Return the first records of the stream, of a job of its own that leaves nothing behind.
+
+        The job reads the sources from their begin, as a stream, and is cancelled when it has given enough records:
+        it touches no checkpoint, restores no state, writes to no sink and tells no log what it has read. Of a
+        stream without records that never ends there is no first record, and the call waits until it is
+        interrupted.
+
+        Args:
+            limit: Greatest number of records. Operators that emit at the end of their input need all of it.
+
+        Returns:
+            Up to `limit` records; those of different subtasks have no order.
+
+        Raises:
+            ArgumentError: `limit` is not a number of records.
+            GraphError: A source keeps its place at a server, or the command line sets a checkpoint
+                directory.
+            PenstockError: The program is wrong, or the sample failed.
+
+        Example:
+            >>> numbers.map(lambda n: n * n).take(2)  # doctest: +SKIP
+            [1, 4]
+        """
+        return take_records(cast("DataStream[T]", self), limit)
+
+    def show(self, limit: int = 10) -> None:
+        """Print the first records of the stream, in a notebook as a table; see `take`.
+
+        Args:
+            limit: Greatest number of records.
+
+        Raises:
+            PenstockError: As `take`.
+
+        Example:
+            >>> numbers.show(2)  # doctest: +SKIP
+            Collection
+            1
+            2
+        """
+        show_records(cast("DataStream[T]", self), limit)
 
     def to_dataframe(
         self, job_execution_name: str | None = None, directory: str | None = None

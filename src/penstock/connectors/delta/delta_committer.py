@@ -59,7 +59,7 @@ class DeltaCommitter(Committer):
         self._context = context
         self._staging = staging_of(form.directory, context)
         self._app = f"penstock-{context.job_id}-{context.sink_id}"
-        own = context.scratch / "delta" / context.sink_id
+        own = context.mounted_scratch / "delta" / context.sink_id
         self._compared: Any = None
         self._marks = EpochMarks("delta", own, context, self._visible)
 

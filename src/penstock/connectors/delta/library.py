@@ -4,41 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from penstock.errors import CallSite, MissingConnectorError, PenstockError
+from penstock.connectors.client_library import ClientLibrary
+from penstock.errors import CallSite, PenstockError
 from penstock.user_failure import raise_interrupt
 
-_LIBRARY = "deltalake"
-
-
-def check_installed(what: str) -> None:
-    """Check that the library can be imported, without importing it.
-
-    Args:
-        what: What needs it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
-    if find_spec(_LIBRARY) is None:
-        raise MissingConnectorError.here(
-            f"{what} needs the package deltalake, which is not installed",
-            hint="Install it here and for the workers: pip install 'penstock[delta]'.",
-        )
-
-
-def library() -> Any:
-    """Return the module `deltalake`.
-
-    Raises:
-        MissingConnectorError: It is not installed.
-    """
-    check_installed("a Delta table")
-    return import_module(_LIBRARY)
+_LIBRARY = ClientLibrary("deltalake", "deltalake", "delta", "a Delta table")
+check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 
 
 @contextmanager

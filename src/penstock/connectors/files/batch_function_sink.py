@@ -200,4 +200,4 @@ class _BatchFunctionCommitter(Committer):
 
 
 def _directory(context: SinkContext) -> Path:
-    return context.scratch / "batches"
+    return context.mounted_scratch / "batches"

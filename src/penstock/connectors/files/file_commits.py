@@ -8,18 +8,24 @@ is neither staged nor visible is lost.
 
 Manifests are numbered in the order of their commits, and all but the last two are deleted:
 the engine commits an epoch again only if no later one was committed.
+
+Files that are to be merged are renamed to a place that readers do not see; see `hidden_output`.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from penstock.connectors.files.file_compaction import FileCompaction
 from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.staged_files import Layout, StagedFile
+from penstock.connectors.files.hidden_files import HiddenFile
+from penstock.connectors.files.hidden_output import HiddenOutput
+from penstock.connectors.files.staged_files import Layout, SmallFile, StagedFile
 from penstock.connectors.os_errors import sink_errors
 from penstock.errors import DecodeError, SinkError
 from penstock.failpoint import failpoint
@@ -43,11 +49,18 @@ class Manifest:
         epoch: The decided epoch.
         sequence: Number of the manifest among those of the sink, from 1.
         names: Names in the staging directory.
+        hidden: Indexes of the files that are to be merged.
     """
 
     epoch: str
     sequence: int
     names: tuple[str, ...]
+    hidden: frozenset[int] = frozenset()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of its file."""
+        said = {"epoch": self.epoch, "sequence": self.sequence, "names": self.names}
+        return said | ({"hidden": sorted(self.hidden)} if self.hidden else {})
 
 
 class StagedFileCommitter(Committer):
@@ -58,24 +71,28 @@ class StagedFileCommitter(Committer):
         directory: Path,
         context: SinkContext,
         naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
+        compaction: FileCompaction | None = None,
     ) -> None:
         self._layout = Layout(directory, context.job_id, context.sink_id, naming)
         self._origin = context.origin
         self._may_commit = context.may_commit
+        self._hidden = HiddenOutput(self._layout, context, compaction)
 
     def recover(self) -> None:
-        """Finish every decided epoch, and delete the other staged files.
+        """Finish every decided epoch and merge, delete the other staged files, and begin to merge what is hidden.
 
         Raises:
             SinkError: The directory cannot be created or written, a manifest is damaged, or
                 a decided file is lost.
+            JobFencedError: Another driver has taken the job over.
         """
+        self._hidden.stop()
         layout = self._layout
         with sink_errors(layout.directory, "prepare for writing", self._origin):
             create_directory(layout.staging)
             create_directory(layout.commits)
             self._prove_writable()
-        with sink_errors(layout.directory, "recover", self._origin):
+        with self._errors("recover"):
             manifests = self._manifests()
             for manifest in manifests:
                 self._carry_out(manifest)
@@ -84,6 +101,7 @@ class StagedFileCommitter(Committer):
                 staged.unlink()
             self._retain(manifests)
             self._tidy()
+            self._hidden.recover(manifests[-1].sequence if manifests else 0)
 
     def commit(self, epoch: str, committables: Sequence[Any]) -> None:
         """Make the staged files of `epoch` visible, or finish doing so.
@@ -91,10 +109,12 @@ class StagedFileCommitter(Committer):
         An epoch without files is decided like any other, so that it stays without files.
 
         Raises:
-            SinkError: A staged file is missing or too short, the file system refused, or the
-                manifest of this epoch is damaged.
+            SinkError: A staged file is missing or too short, the file system refused, the
+                manifest of this epoch is damaged, or files could not be merged.
+            JobFencedError: Another driver has taken the job over.
         """
-        with sink_errors(self._layout.directory, f"commit epoch {epoch}", self._origin):
+        self.check_background()
+        with self._errors(f"commit epoch {epoch}"):
             manifests = self._manifests()
             decided = next((known for known in manifests if known.epoch == epoch), None)
             if decided is None:
@@ -107,15 +127,50 @@ class StagedFileCommitter(Committer):
             self._retain(manifests)
             failpoint("sink.committed")
 
+    def publish(self) -> None:
+        """Show all files that are to be merged: now.
+
+        Raises:
+            SinkError: The file system refused, or a file is damaged.
+            JobFencedError: Another driver has taken the job over.
+        """
+        with self._errors("merge files"):
+            self._hidden.publish()
+
+    def check_background(self) -> None:
+        """Raise what went wrong with merges since the last call.
+
+        Raises:
+            SinkError: The file system refused, or a file is damaged.
+            JobFencedError: Another driver has taken the job over.
+        """
+        with self._errors("merge files"):
+            self._hidden.check()
+
+    def close(self) -> None:
+        """End the threads that merge files. What is hidden stays so; the next driver goes on."""
+        self._hidden.stop()
+
+    @contextmanager
+    def _errors(self, doing: str) -> Iterator[None]:
+        """Turn errors of the file system in the block into ours."""
+        with sink_errors(self._layout.directory, doing, self._origin):
+            try:
+                yield
+            except OSError:
+                self._may_commit()  # a driver that was replaced finds none of its files
+                raise
+
     def _decide(self, epoch: str, sequence: int, committables: Sequence[StagedFile]) -> Manifest:
         for staged in committables:
             self._check_complete(staged)
         names = tuple(staged.name for staged in committables)
-        payload = {"epoch": epoch, "sequence": sequence, "names": names}
+        small = [n for n, staged in enumerate(committables) if isinstance(staged, SmallFile)]
+        made = Manifest(epoch, sequence, names, frozenset(small if self._hidden.hides else ()))
         # A mark of a deleted manifest must not count for the new one.
         self._layout.done_mark(epoch).unlink(missing_ok=True)
-        write_verified(self._layout.manifest(epoch), payload, may_replace=self._may_commit)
-        return Manifest(epoch, sequence, names)
+        write_verified(self._layout.manifest(epoch), made.to_json(), may_replace=self._may_commit)
+        return made
 
     def _check_complete(self, staged: StagedFile) -> None:
         path = self._layout.staging / staged.name
@@ -133,24 +188,35 @@ class StagedFileCommitter(Committer):
         mark = layout.done_mark(manifest.epoch)
         if mark.exists():
             return
-        places = {layout.directory}
+        hidden = {index: self._hidden_place(manifest, index) for index in sorted(manifest.hidden)}
+        places = set() if hidden else {layout.directory}
         for index, name in enumerate(manifest.names):
-            visible = layout.directory / layout.visible_name(manifest.epoch, index, name)
+            target = hidden.get(index) or layout.directory / layout.visible_name(
+                manifest.epoch, index, name
+            )
             staged = layout.staging / name
             if staged.exists():
-                create_directory(visible.parent)
-                staged.replace(visible)
-                places.add(visible.parent)
-            elif not visible.exists():
-                raise self._lost(manifest, visible)
+                if index not in hidden:
+                    create_directory(target.parent)
+                staged.replace(target)
+            elif not target.exists():
+                raise self._lost(manifest, target)
+            places.add(target.parent)
             if index == 0:
                 failpoint("sink.renamed-first")
         for place in places:
             sync_directory(place)
-        # Not synced: if the mark is lost, the renames are only verified once more.
+        # Not synced: if the mark is lost, the renames are only verified once more. A merge syncs it, after which
+        # a hidden file may be gone.
         mark.touch()
+        self._hidden.add(hidden.values(), manifest.sequence)
+
+    def _hidden_place(self, manifest: Manifest, index: int) -> Path:
+        name = manifest.names[index]
+        return self._hidden.place(HiddenFile(manifest.sequence, index, manifest.epoch, name, 0, 0))
 
     def _lost(self, manifest: Manifest, visible: Path) -> SinkError:
+        self._may_commit()  # a driver that was replaced finds none of its files
         path = self._layout.manifest(manifest.epoch)
         return SinkError(
             f"{visible} is lost: {path} says it is committed, but it is neither there nor staged",
@@ -194,7 +260,8 @@ class StagedFileCommitter(Committer):
                 f"epoch {path.stem} are output; deleting it writes the epoch again.",
                 origin=self._origin,
             ) from cause
-        return Manifest(payload["epoch"], payload["sequence"], tuple(payload["names"]))
+        hidden = frozenset(payload.get("hidden", ()))
+        return Manifest(payload["epoch"], payload["sequence"], tuple(payload["names"]), hidden)
 
     def _prove_writable(self) -> None:
         """Create and move a file as a commit does; permission bits do not prove that it works."""

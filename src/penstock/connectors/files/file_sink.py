@@ -8,19 +8,23 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from penstock.connectors.files.file_commits import StagedFileCommitter
-from penstock.connectors.files.file_formats import SPECS, FileFormat
-from penstock.connectors.files.file_naming import BucketAssigner, FileNaming, OutputFileConfig
-from penstock.connectors.files.file_policies import (
-    DefaultRollingPolicy,
+from penstock.connectors.files.file_compaction import (
+    FileCompaction,
     FileCompactor,
     FileCompactStrategy,
-    RollingPolicy,
 )
+from penstock.connectors.files.file_formats import SPECS, FileFormat
+from penstock.connectors.files.file_naming import BucketAssigner, FileNaming, OutputFileConfig
+from penstock.connectors.files.file_policies import DefaultRollingPolicy, RollingPolicy
+from penstock.connectors.files.object_commits import UploadedFileCommitter
 from penstock.connectors.files.partitions import division_of
+from penstock.connectors.files.sequence_column import sequenced_type
 from penstock.connectors.files.staged_files import StagedFileWriter
-from penstock.connectors.local_path import local_path
+from penstock.connectors.files.uploaded_files import UploadedFileWriter
+from penstock.connectors.local_path import storage_path
 from penstock.connectors.rows.serialization import Encoder
 from penstock.errors import ArgumentError, CallSite, GraphError
+from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 
@@ -46,6 +50,8 @@ class FileSinkBuilder:
         self._files = OutputFileConfig()
         self._buckets = BucketAssigner.date_time_bucket_assigner()
         self._part_size_bytes: int | None = None
+        self._sequence_column: str | None = None
+        self._compact: tuple[FileCompactStrategy, FileCompactor] | None = None
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> FileSinkBuilder:
         """Set the bucket assigner, which chooses the directory of a file.
@@ -95,24 +101,42 @@ class FileSinkBuilder:
         )
         return self
 
+    def with_sequence_column(self, name: str) -> FileSinkBuilder:
+        """Write one more column, with numbers by which rows can be ordered; see `FileSink.with_sequence_column`.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            ArgumentError: It is no name.
+        """
+        self._sequence_column = _column_name(name)
+        return self
+
     def enable_compact(
         self, strategy: FileCompactStrategy, compactor: FileCompactor
     ) -> FileSinkBuilder:
-        """Do nothing: files are not compacted. PyFlink has the method.
+        """Merge the small files of micro-batches in the background, and show no reader what is to be merged.
+
+        Files of a batch run are visible when it is committed. All are visible when the job has ended, was cancelled,
+        or when a savepoint of it is complete.
 
         Args:
-            strategy: Has no effect.
-            compactor: Has no effect.
+            strategy: When files are merged.
+            compactor: How.
 
         Raises:
             ArgumentError: One of them is something else.
         """
-        _instance(strategy, FileCompactStrategy)
-        _instance(compactor, FileCompactor)
+        self._compact = (
+            _instance(strategy, FileCompactStrategy),
+            _instance(compactor, FileCompactor),
+        )
         return self
 
     def disable_compact(self) -> FileSinkBuilder:
-        """Do nothing: files are not compacted. PyFlink has the method."""
+        """Merge no files, which is the default. What an earlier driver of the job has hidden becomes visible."""
+        self._compact = None
         return self
 
     def build(self) -> FileSink:
@@ -122,61 +146,79 @@ class FileSinkBuilder:
             ArgumentError: See `FileSink`.
         """
         naming = FileNaming(self._files.part_prefix, self._files.part_suffix, self._buckets)
-        return FileSink(self._path, self._format, naming, self._part_size_bytes)
+        compaction = self._compact and FileCompaction.of(*self._compact, self._part_size_bytes)
+        return FileSink(
+            self._path,
+            self._format,
+            naming,
+            self._part_size_bytes,
+            self._sequence_column,
+            compaction,
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class FileSink(Sink):
     """Writes records to files in a directory, each record exactly once.
 
-    Files appear when their epoch is committed, complete, and are never changed. Parquet and
-    CSV need a declared or inferred row or tuple type; JSON lines and text accept any record. A
-    JSON line is an object if the fields have names, and an array otherwise; text is
-    `str(record)`. In CSV a null is empty and an empty string is `""`; most readers skip the
-    empty line of a null in a file with one column.
+    Files appear when their epoch is committed, complete, and are never changed. Parquet and CSV need a declared or
+    inferred row or tuple type; JSON lines and text accept any record. A JSON line is an object if the fields have
+    names, and an array otherwise; text is `str(record)`. In CSV a null is empty and an empty string is `""`; most
+    readers skip the empty line of a null in a file with one column.
 
     Attributes:
         path: Directory on a file system that the driver and all workers see under the same
-            name; made absolute. Created when the job starts.
+            name; made absolute. Created when the job starts. Or a path of S3.
         format: Format of the files.
         naming: What they are called.
         part_size_bytes: Size at which the next file of a task begins; None is without limit.
+        sequence_column: Name of the column with the numbers of rows; None is without one.
+        compaction: When and how small files are merged; None is never.
 
     Example:
         >>> FileSink.parquet("/data/out").describe()
         'parquet files in /data/out'
     """
 
-    path: Path
+    path: Path | ObjectPath
     format: FileFormat
     naming: FileNaming
     part_size_bytes: int | None
+    sequence_column: str | None
+    compaction: FileCompaction | None
 
     kind: ClassVar[str] = "files"
+    may_stage_in_store: ClassVar[bool] = True
     BaseBuilder: ClassVar[type[FileSinkBuilder]] = FileSinkBuilder
     RowFormatBuilder: ClassVar[type[FileSinkBuilder]] = FileSinkBuilder
     BulkFormatBuilder: ClassVar[type[FileSinkBuilder]] = FileSinkBuilder
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | ObjectPath,
         format: FileFormat,  # noqa: A002
         naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
         part_size_bytes: int | None = None,
+        sequence_column: str | None = None,
+        compaction: FileCompaction | None = None,
     ) -> None:
         """Describe a sink; nothing is created yet.
 
         Args:
-            path: A path or a `file:` URI; relative ones are taken from here, since workers
-                may have another working directory.
+            path: A path, a `file:` URI, or `s3://bucket/directory` (or `s3a:`). Relative ones are taken
+                from here, since workers may have another working directory.
             format: Format of the files.
             naming: What they are called; `part-….<format>` in the directory itself.
             part_size_bytes: Size at which the next file of a task begins, about; None is without limit.
+            sequence_column: Name of a column with the numbers of rows; None is without one.
+            compaction: When and how small files are merged; None is never.
 
         Raises:
-            ArgumentError: The path is empty or names another kind of storage than files, or the size is none.
+            ArgumentError: The path is empty or names another kind of storage, or the size is none, or the files
+                cannot be merged.
+            MissingConnectorError: The path is one of S3, and the extra `s3` is not installed.
         """
-        object.__setattr__(self, "path", local_path(path))
+        object.__setattr__(self, "path", storage_path(path))
         object.__setattr__(self, "format", format)
         object.__setattr__(self, "naming", naming)
         if part_size_bytes is not None and (
@@ -187,6 +229,10 @@ class FileSink(Sink):
                 hint="Pass a size of 1 or more, in bytes.",
             )
         object.__setattr__(self, "part_size_bytes", part_size_bytes)
+        object.__setattr__(self, "sequence_column", sequence_column)
+        object.__setattr__(self, "compaction", compaction)
+        if compaction is not None:
+            compaction.check(self.path, format)
 
     @staticmethod
     def for_row_format(
@@ -249,6 +295,33 @@ class FileSink(Sink):
         """Return a sink of text files in `path`: `str(record)`, one record per line."""
         return cls(path, FileFormat.TEXT)
 
+    def with_sequence_column(self, name: str) -> FileSink:
+        """Return the sink with one more column, of 64-bit integers by which its rows can be ordered.
+
+        Rows of a later epoch have greater numbers, and what a task writes in an epoch is numbered in order: behind a
+        keyed operator, that is the order of the rows of a key. Rows of several tasks may have the same number. An
+        epoch that is written again, after a failure, has the same numbers. They are those of a checkpoint
+        directory: a job that starts from a savepoint in another one begins anew.
+
+        Args:
+            name: Name of the column, the last one.
+
+        Raises:
+            ArgumentError: It is no name.
+
+        Example:
+            >>> FileSink.parquet("/data/out").with_sequence_column("seq").sequence_column
+            'seq'
+        """
+        return FileSink(
+            self.path,
+            self.format,
+            self.naming,
+            self.part_size_bytes,
+            _column_name(name),
+            self.compaction,
+        )
+
     def check(self, type_info: TypeInformation, origin: CallSite | None) -> None:
         """Check that records of a type can be written in the format.
 
@@ -259,29 +332,64 @@ class FileSink(Sink):
         Raises:
             GraphError: The type is not declared, or one of its fields does not fit.
         """
-        columns = self.naming.buckets.columns
-        if not columns:
-            SPECS[self.format].check(type_info, origin)
-            return
-        if self.format in _LINES_OF_TEXT:
+        columns, sequence = self.naming.buckets.columns, self.sequence_column
+        if self.format in _LINES_OF_TEXT and (columns or sequence):
+            wanted = (
+                f"be divided by {', '.join(columns)}" if columns else f"have a column {sequence!r}"
+            )
             raise GraphError(
-                f"a record in {self.describe()} is one text, and cannot be divided by {', '.join(columns)}",
+                f"a record in {self.describe()} is one text, and cannot {wanted}",
                 hint="Write Parquet, CSV or JSON files.",
                 origin=origin,
             )
-        SPECS[self.format].check(division_of(type_info, columns, origin).inside, origin)
+        if sequence is not None:
+            type_info = sequenced_type(sequence, type_info, origin)[1]
+        if columns:
+            type_info = division_of(type_info, columns, origin).inside
+        SPECS[self.format].check(type_info, origin)
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer of staged files, for the task of `context`."""
-        return StagedFileWriter(self.path, self.format, context, self.naming, self.part_size_bytes)
+        if isinstance(self.path, ObjectPath):
+            return UploadedFileWriter(
+                self.path,
+                self.format,
+                context,
+                self.naming,
+                self.part_size_bytes,
+                self.sequence_column,
+            )
+        small_below_bytes = None
+        if self.compaction is not None and not context.epoch.is_whole_run:
+            # Tasks of a batch run write one file per directory, or files of the size that was asked for.
+            small_below_bytes = self.compaction.target_bytes
+        return StagedFileWriter(
+            self.path,
+            self.format,
+            context,
+            self.naming,
+            self.part_size_bytes,
+            self.sequence_column,
+            small_below_bytes,
+        )
 
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer that makes staged files visible."""
-        return StagedFileCommitter(self.path, context, self.naming)
+        if isinstance(self.path, ObjectPath):
+            return UploadedFileCommitter(self.path, context, self.naming)
+        return StagedFileCommitter(self.path, context, self.naming, self.compaction)
 
     def describe(self) -> str:
         """Return e.g. `parquet files in /data/out`."""
         return f"{self.format.value} files in {self.path}"
+
+
+def _column_name(name: str) -> str:
+    if isinstance(name, str) and name:
+        return name
+    raise ArgumentError.here(
+        f"the name of the sequence column is {name!r}", hint="Pass a string, such as 'seq'."
+    )
 
 
 def _instance(value: T, wanted: type[T]) -> T:

@@ -48,6 +48,9 @@ class StreamFormat:
         return StreamFormat("text", None, {"recursiveFileLookup": "true"})
 
 
+_TEXTS = frozenset({"csv", "json", "text"})
+
+
 class FileSourceBuilder:
     """Builds a `FileSource`, as PyFlink's builder does.
 
@@ -318,7 +321,7 @@ class FileSource(Source):
             discovery_interval: Least time between two listings. Without it the files are listed again after
                 ten times as long as a listing takes, but not within 20 ms, or one second in a file system
                 that is not local; so they are if the interval is shorter. A query lists them for every
-                micro-batch, whatever the interval.
+                micro-batch, whatever the interval: the plan and the log say so.
 
         Raises:
             ArgumentError: It is no `Duration`, or a negative one.
@@ -334,6 +337,20 @@ class FileSource(Source):
     def is_bounded(self) -> bool:
         """Whether only existing files are read."""
         return not self.continuous
+
+    @property
+    def unprojected_because(self) -> str | None:
+        """Why Spark SQL does not compute on its columns: of text it checks only what is read."""
+        if self.format not in _TEXTS:
+            return None
+        return f"of {self.format} files Spark checks only the columns that are read"
+
+    @property
+    def ignored_in_query(self) -> str | None:
+        """The discovery interval: Spark's file stream lists for every micro-batch."""
+        if not self.continuous or self.discovery_seconds is None:
+            return None
+        return f"a discovery interval of {self.discovery_seconds:g} s"
 
     def get_produced_type(self) -> TypeInformation:
         """Return the row type; a string for text; unknown if it is inferred."""

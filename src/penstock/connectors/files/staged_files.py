@@ -7,6 +7,7 @@ Layout below the directory of a sink:
     _penstock/<job_id>/<sink_id>/staging/<uuid>.<ext> written by tasks, invisible
     _penstock/<job_id>/<sink_id>/commits/<epoch>.json manifest of an epoch
     _penstock/<job_id>/<sink_id>/commits/<epoch>.done mark: the manifest is executed
+    _penstock/<job_id>/<sink_id>/hidden/…             committed files that are to be merged, see `hidden_files`
 
 Spark and most other readers skip names that start with an underscore.
 """
@@ -15,26 +16,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import uuid
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
 
-from penstock.connectors.files.file_formats import SPECS, FileFormat
+from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import FileNaming
-from penstock.connectors.files.file_writers import RecordFile
-from penstock.connectors.files.partitions import division_of
-from penstock.connectors.os_errors import sink_errors
-from penstock.failpoint import failpoint
-from penstock.graph.endpoints import SinkContext, SinkWriter
+from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
+from penstock.graph.endpoints import SinkContext
 from penstock.wire.atomic_file import sync_directory
-
-OpenRecords = Callable[[BinaryIO, SinkContext], RecordFile]
-
-_SLICE_RECORDS = 8192
-"""Records after which the size of a file is looked at."""
 
 _MOST_OPEN = 64
 """Buckets of one task that have an open file; of more, the oldest file ends."""
@@ -53,6 +43,12 @@ class StagedFile:
     name: str
     record_count: int
     byte_count: int
+
+
+class SmallFile(StagedFile):
+    """A staged file that its commit hides, because it is to be merged with others."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +71,11 @@ class Layout:
         return self.private / "staging"
 
     @property
+    def hidden(self) -> Path:
+        """Directory of committed files that are to be merged."""
+        return self.private / "hidden"
+
+    @property
     def commits(self) -> Path:
         """Directory of the manifests of the latest epochs."""
         return self.private / "commits"
@@ -93,46 +94,38 @@ class Layout:
         return self.naming.visible_name(middle, staged_name)
 
 
-class _TaskFile:
-    """A file that a task is writing."""
+class _LocalPartFile(PartFile[StagedFile]):
+    """A file in the staging directory; smaller than a size, it is a `SmallFile`."""
 
-    def __init__(self, path: Path, open_records: OpenRecords, context: SinkContext) -> None:
-        self.path = path
-        self.file: BinaryIO = path.open("xb")
-        self.records: RecordFile | None = None
-        self.records = open_records(self.file, context)
-        self.record_count = 0
+    def __init__(
+        self,
+        path: Path,
+        open_records: OpenRecords,
+        context: SinkContext,
+        small_below_bytes: int | None,
+    ) -> None:
+        self._path = path
+        self._small_below_bytes = small_below_bytes
+        super().__init__(path.open("xb"), open_records, context)
 
-    def write(self, values: list[Any]) -> None:
-        assert self.records is not None, "it is open"
-        self.records.write(values)
-        self.record_count += len(values)
-
-    @property
-    def byte_count(self) -> int:
-        assert self.records is not None, "it is open"
-        return self.file.tell() + self.records.buffered_bytes
-
-    def finish(self) -> StagedFile:
-        assert self.records is not None, "it is open"
-        self.records.finish()
+    def settle(self) -> StagedFile:
         self.file.flush()
         os.fsync(self.file.fileno())
         byte_count = self.file.tell()
         self.file.close()
-        return StagedFile(self.path.name, self.record_count, byte_count)
+        small_below = self._small_below_bytes
+        made = SmallFile if small_below is not None and byte_count < small_below else StagedFile
+        return made(self._path.name, self.record_count, byte_count)
 
-    def discard(self) -> None:
-        if self.records is not None:
-            self.records.discard()
-        self.path.unlink(missing_ok=True)
+    def drop(self) -> None:
+        self._path.unlink(missing_ok=True)
         # Closing flushes, which fails if the disk is full; the bytes are deleted anyway.
         with contextlib.suppress(OSError):
             self.file.close()
 
 
-class StagedFileWriter(SinkWriter):
-    """Writes the records of one task into staged files: one per bucket, and the next one when it is large.
+class StagedFileWriter(PartFileWriter[StagedFile]):
+    """Writes the records of one task into staged files.
 
     Args:
         directory: Directory of the sink.
@@ -140,6 +133,8 @@ class StagedFileWriter(SinkWriter):
         context: Context of the writer.
         naming: What files are called.
         part_size_bytes: Size from which on the next file begins; None is without limit.
+        sequence_column: Name of the column with the numbers of rows; None is without one.
+        small_below_bytes: Size below which a file is to be merged with others; None is never.
     """
 
     def __init__(
@@ -149,85 +144,30 @@ class StagedFileWriter(SinkWriter):
         context: SinkContext,
         naming: FileNaming = FileNaming(),  # noqa: B008 - a frozen value
         part_size_bytes: int | None = None,
+        sequence_column: str | None = None,
+        small_below_bytes: int | None = None,
     ) -> None:
+        super().__init__(directory, file_format, context, naming, part_size_bytes, sequence_column)
         self._layout = Layout(directory, context.job_id, context.sink_id, naming)
-        self._spec = SPECS[file_format]
-        self._context = context
-        self._part_size_bytes = part_size_bytes
-        columns = naming.buckets.columns
-        self._division = (
-            division_of(context.type_info, columns, context.origin) if columns else None
-        )
-        if self._division is not None:
-            self._context = replace(context, type_info=self._division.inside)
-        self._open: dict[str | None, _TaskFile] = {}
-        self._finished: list[StagedFile] = []
+        self._small_below_bytes = small_below_bytes
 
-    def write(self, values: list[Any]) -> None:
-        """Append `values`.
+    @property
+    def most_open(self) -> int:
+        """How many buckets have an open file at the same time."""
+        return _MOST_OPEN
 
-        Raises:
-            SinkError: The file system refused, or a record has no form in this format.
-            TypeMismatchError: A record does not have the declared type.
-        """
-        if not values:
-            return
-        size = len(values) if self._part_size_bytes is None else _SLICE_RECORDS
-        with self._os_errors("write"):
-            failpoint("sink.write")
-            for start in range(0, len(values), size):
-                part = values[start : start + size]
-                for bucket, records in self._divided(part):
-                    self._write(bucket, records)
+    def begin(
+        self, staged_name: str, open_records: OpenRecords, context: SinkContext
+    ) -> PartFile[StagedFile]:
+        """Create a file in the staging directory."""
+        path = self._layout.staging / staged_name
+        return _LocalPartFile(path, open_records, context, self._small_below_bytes)
 
-    def _divided(self, values: list[Any]) -> Iterable[tuple[str | None, list[Any]]]:
-        if self._division is None:
-            return [(None, values)]
-        return self._division.divided(values, self._context.origin).items()
+    def make_durable(self) -> None:
+        """Sync the names of the files."""
+        sync_directory(self._layout.staging)
 
-    def _write(self, bucket: str | None, values: list[Any]) -> None:
-        file = self._open.get(bucket)
-        if file is None:
-            if len(self._open) >= _MOST_OPEN:
-                self._finish(next(iter(self._open)))
-            file = self._open[bucket] = self._begun(bucket)
-        file.write(values)
-        if self._part_size_bytes is not None and file.byte_count >= self._part_size_bytes:
-            self._finish(bucket)
-
-    def _begun(self, bucket: str | None) -> _TaskFile:
-        naming = self._layout.naming
-        name = naming.staged_name(uuid.uuid4().hex, self._spec.extension, bucket)
-        return _TaskFile(self._layout.staging / name, self._spec.open, self._context)
-
-    def _finish(self, bucket: str | None) -> None:
-        self._finished.append(self._open[bucket].finish())
-        del self._open[bucket]
-
-    def prepare_commit(self) -> list[Any]:
-        """Close the files durably; returns no handle if there were no records.
-
-        Raises:
-            SinkError: The file system refused, or a buffered record cannot be written.
-        """
-        with self._os_errors("finish a file"):
-            for bucket in list(self._open):
-                self._finish(bucket)
-            if self._finished:
-                sync_directory(self._layout.staging)
-        return list(self._finished)
-
-    def abort(self) -> None:
-        """Remove the files.
-
-        Raises:
-            SinkError: The file system refused.
-        """
-        with self._os_errors("remove a staged file"):
-            while self._open:
-                self._open.popitem()[1].discard()
-            for staged in self._finished:
-                (self._layout.staging / staged.name).unlink(missing_ok=True)
-
-    def _os_errors(self, doing: str) -> AbstractContextManager[None]:
-        return sink_errors(self._layout.directory, doing, self._context.origin)
+    def drop(self, finished: Sequence[StagedFile]) -> None:
+        """Remove files."""
+        for staged in finished:
+            (self._layout.staging / staged.name).unlink(missing_ok=True)

@@ -9,16 +9,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from penstock.connectors.client_library import ClientLibrary
 from penstock.connectors.kafka.properties import KafkaProperties
-from penstock.errors import CallSite, MissingConnectorError, PenstockError
+from penstock.errors import CallSite, PenstockError
 
 T = TypeVar("T")
 
-_LIBRARY = "confluent_kafka"
+_LIBRARY = ClientLibrary("confluent_kafka", "confluent-kafka", "kafka", "a Kafka client")
+check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _PAUSE_SECONDS = 0.1
 _TRANSIENT = (
     *("_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_WAIT_COORD"),
@@ -30,32 +30,6 @@ _TRANSIENT = (
     *("CONCURRENT_TRANSACTIONS", "_IN_PROGRESS", "_UNKNOWN_PARTITION"),
 )
 """Names of errors that may pass: a broker that starts, moves or cannot be reached."""
-
-
-def check_installed(what: str) -> None:
-    """Check that the library can be imported, without importing it.
-
-    Args:
-        what: What needs it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
-    if find_spec(_LIBRARY) is None:
-        raise MissingConnectorError.here(
-            f"{what} needs the package confluent-kafka, which is not installed",
-            hint="Install it here and for the workers: pip install 'penstock[kafka]'.",
-        )
-
-
-def library() -> Any:
-    """Return the module `confluent_kafka`.
-
-    Raises:
-        MissingConnectorError: It is not installed.
-    """
-    check_installed("a Kafka client")
-    return import_module(_LIBRARY)
 
 
 def error_code(name: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.connectors.kafka.client import kafka_errors, words_of_kafka
 from penstock.connectors.kafka.producers import give, new_producer
 from penstock.connectors.kafka.properties import KafkaProperties
-from penstock.connectors.kafka.staged_records import RecordSerializer, outgoing
+from penstock.connectors.kafka.staged_records import RecordSerializer, outgoing, with_epoch
 from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import SinkError
 from penstock.graph.endpoints import SinkContext, SinkWriter
@@ -61,6 +61,8 @@ class DirectWriter(SinkWriter):
             SinkError: A record cannot be serialized, or was refused.
         """
         records = outgoing(values, self._serializer, self._context)
+        if not self._may_lose:
+            records = with_epoch(records, self._context)
         with self._errors():
             if self._kept is None:
                 self._kept = _producers.get(self._properties) or _Kept(self._properties)

@@ -18,10 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from penstock.config.configuration import is_secret
+from penstock.connectors.client_library import HIDDEN
 from penstock.errors import ArgumentError
-
-HIDDEN = "******"
-"""What is shown for a secret."""
 
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"

@@ -25,6 +25,9 @@ from penstock.user_failure import failure_as, short
 
 RecordSerializer = KafkaRecordSerializationSchema | RecordFunction
 
+EPOCH_HEADER = "penstock-epoch"
+"""Header with the number of the epoch, e.g. `1-17`: run and micro-batch."""
+
 _CHUNK_RECORDS = 2048
 _LENGTH = struct.Struct("<Q")
 
@@ -46,12 +49,29 @@ class StagedRecords:
 
 def directory_of(context: SinkContext) -> Path:
     """Return the directory of what a sink keeps with the job."""
-    return context.scratch / "kafka" / context.sink_id
+    return context.mounted_scratch / "kafka" / context.sink_id
 
 
 def staging_of(context: SinkContext) -> Path:
     """Return the directory of the staged records of a sink."""
     return directory_of(context) / "staged"
+
+
+def with_epoch(records: list[OutgoingRecord], context: SinkContext) -> list[OutgoingRecord]:
+    """Return records with the header `EPOCH_HEADER`, in place of one that they have."""
+    header: tuple[str, bytes | None] = (EPOCH_HEADER, str(context.epoch).encode())
+    alone = [header]
+    return [
+        (
+            topic,
+            value,
+            key,
+            partition,
+            [*(each for each in headers if each[0] != EPOCH_HEADER), header] if headers else alone,
+            timestamp,
+        )
+        for topic, value, key, partition, headers, timestamp in records
+    ]
 
 
 def outgoing(
@@ -100,7 +120,8 @@ class StagedRecordWriter(PickledFileWriter):
         """
         for start in range(0, len(values), _CHUNK_RECORDS):
             chunk = values[start : start + _CHUNK_RECORDS]
-            self._append(outgoing(chunk, self._serializer, self._context))
+            records = outgoing(chunk, self._serializer, self._context)
+            self._append(with_epoch(records, self._context))
 
     def prepare_commit(self) -> list[Any]:
         """Close the file; returns no handle if there were no records.
@@ -110,9 +131,7 @@ class StagedRecordWriter(PickledFileWriter):
         """
         if not self._close():
             return []
-        with self._os_errors(self.doing):
-            size = self._path.stat().st_size
-        return [StagedRecords(self._path.name, self._context.subtask, size)]
+        return [StagedRecords(self._path.name, self._context.subtask, self._byte_count)]
 
     def _head_of(self, data: bytes) -> bytes:
         return _LENGTH.pack(len(data))

@@ -4,45 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
-from penstock.errors import ArgumentError, MissingConnectorError
+from penstock.connectors.client_library import HIDDEN, ClientLibrary
+from penstock.errors import ArgumentError
 
-HIDDEN = "******"
-"""What is shown for a secret."""
-
-_LIBRARY = "psycopg"
+_LIBRARY = ClientLibrary("psycopg", "psycopg", "postgres", "a client of PostgreSQL")
+check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _SECRETS = ("password", "sslpassword", "passfile", "sslkey", "oauth_client_secret")
 _JDBC = "jdbc:postgresql:"
 _DEFAULTS: dict[str, object] = {"connect_timeout": 10, "client_encoding": "UTF8"}
-
-
-def check_installed(what: str) -> None:
-    """Check that the library can be imported, without importing it.
-
-    Args:
-        what: What needs it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
-    if find_spec(_LIBRARY) is None:
-        raise MissingConnectorError.here(
-            f"{what} needs the package psycopg, which is not installed",
-            hint="Install it here and for the workers: pip install 'penstock[postgres]'.",
-        )
-
-
-def library() -> Any:
-    """Return the module `psycopg`.
-
-    Raises:
-        MissingConnectorError: It is not installed.
-    """
-    check_installed("a client of PostgreSQL")
-    return import_module(_LIBRARY)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -26,9 +26,8 @@ import pyarrow.parquet as pq
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.client import new_session
 from penstock.connectors.postgres.column_values import loaded_column
-from penstock.connectors.postgres.values import Change, Column, SourceTable, TableName
+from penstock.connectors.postgres.values import Column, SourceTable, TableName, TableRows
 from penstock.failpoint import failpoint
-from penstock.types.row import RowKind
 
 _RANGE_PAGES = 4096
 _GROUP_BYTES = 8 << 20
@@ -239,8 +238,8 @@ def _group_of(path: Path, number: int) -> pa.Table:
         return file.read_row_group(number)
 
 
-def captured_changes(path: Path, start: int, end: int) -> list[Change]:
-    """Return the records `[start, end)` of a file, or the first ones of them.
+def captured_rows(path: Path, start: int, end: int) -> TableRows:
+    """Return the rows `[start, end)` of a file, or the first ones of them.
 
     Raises:
         SourceError: Python has no such value.
@@ -253,15 +252,7 @@ def captured_changes(path: Path, start: int, end: int) -> list[Change]:
     values = [
         loaded_column(column, part.column(at).to_pylist()) for at, column in enumerate(file.columns)
     ]
-    names = [column.name for column in file.columns]
-    keys = zip(
-        *[values[at] for at, column in enumerate(file.columns) if column.is_key], strict=True
-    )
-    op, lsn, time, table = RowKind.INSERT, file.lsn, file.timestamp_ms, file.table
-    return [
-        Change(op, key, None, dict(zip(names, row, strict=True)), lsn, time, table)
-        for key, row in zip(keys, zip(*values, strict=True), strict=True)
-    ]
+    return TableRows(file.table, file.columns, values, file.lsn, file.timestamp_ms)
 
 
 def table_names(texts: Sequence[str]) -> tuple[TableName, ...]:

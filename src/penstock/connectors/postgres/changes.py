@@ -12,11 +12,13 @@ from typing import Any
 
 from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.column_values import base_types
-from penstock.connectors.postgres.pgoutput import Decoder, Malformed, Relation, TableReader
+from penstock.connectors.postgres.pgoutput import Decoder
 from penstock.connectors.postgres.positions import text_of
+from penstock.connectors.postgres.relations import Malformed, Relation
 from penstock.connectors.postgres.slots import slot_state
+from penstock.connectors.postgres.table_reader import TableReader
 from penstock.connectors.postgres.tables import key_columns
-from penstock.connectors.postgres.values import Change, TableName
+from penstock.connectors.postgres.values import Run, TableName
 from penstock.errors import SourceError
 
 _MOST_MESSAGES = 100_000
@@ -39,6 +41,7 @@ class ChangeReader:
         tables: Sequence[TableName],
         *,
         ignores_truncate: bool,
+        owns_publication: bool,
     ) -> None:
         """Begin.
 
@@ -49,6 +52,7 @@ class ChangeReader:
             publication: Name of the publication.
             tables: The tables that are read.
             ignores_truncate: Whether a TRUNCATE is passed over.
+            owns_publication: Whether the publication was made for these tables only.
         """
         self._connection = connection
         self._address = address
@@ -56,8 +60,9 @@ class ChangeReader:
         self._publication = publication
         self._tables = {(table.schema, table.name) for table in tables}
         self._ignores_truncate = ignores_truncate
+        self._owns_publication = owns_publication
 
-    def read(self, start: int, end: int) -> tuple[list[Change], int]:
+    def read(self, start: int, end: int) -> tuple[list[Run], int]:
         """Return the changes of `(start, end]`, or those of its first transactions, and where they end.
 
         Raises:
@@ -69,7 +74,7 @@ class ChangeReader:
             messages = self._peek(end, most)
             decoder = Decoder(self._reader, self._truncated)
             try:
-                found = decoder.changes(messages, start, end)
+                found = decoder.runs(messages, start, end)
             except Malformed as cause:
                 raise SourceError(
                     f"replication slot {self._slot!r} gave what is no change: {cause}",
@@ -97,8 +102,19 @@ class ChangeReader:
 
     def _reader(self, relation: Relation) -> TableReader | None:
         if (relation.schema, relation.name) not in self._tables:
+            if self._owns_publication:
+                raise self._renamed(relation)
             return None
         return _reader_of(_Connected(self._connection, self._address), relation)
+
+    def _renamed(self, relation: Relation) -> SourceError:
+        table = f"{relation.schema}.{relation.name}"
+        known = ", ".join(sorted(".".join(names) for names in self._tables))
+        return SourceError(
+            f"table {table} is in publication {self._publication!r}, which the source has made for {known}",
+            hint="If one of them was renamed: rename it back, or start in a new checkpoint directory with the new "
+            "name. A table that somebody else has added: ALTER PUBLICATION … DROP TABLE.",
+        )
 
     def _truncated(self, table: str, position: int) -> None:
         if not self._ignores_truncate:

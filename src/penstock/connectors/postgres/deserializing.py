@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from penstock.connectors.postgres.positions import text_of
-from penstock.connectors.postgres.values import Change
+from penstock.connectors.postgres.values import Change, TableRows
 from penstock.errors import SourceError
 from penstock.types.information import TypeInformation
 from penstock.types.row import Row, RowKind, row_factory
@@ -35,6 +35,14 @@ class ChangeDeserializer(ABC):
         Raises:
             SourceError: It refuses a change.
         """
+
+    def deserialized_rows(self, rows: TableRows) -> tuple[list[Any], list[int]]:
+        """Return records of whole rows, and their timestamps: as of their changes.
+
+        Raises:
+            SourceError: It refuses a row.
+        """
+        return self.deserialized(rows.changes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +112,34 @@ class Upserts(ChangeDeserializer):
         values: list[list[Any]] = []
         kinds: list[RowKind] = []
         times: list[int] = []
+        names = self.names
         for change in changes:
+            if change.after is not None and change.previous_key is None:
+                try:
+                    values.append([change.after[name] for name in names])
+                except KeyError as cause:
+                    raise self._lacks(change, str(cause.args[0])) from cause
+                kinds.append(change.op)
+                times.append(change.commit_timestamp)
+                continue
             for kind, fields in self._rows(change):
                 values.append(fields)
                 kinds.append(kind)
                 times.append(change.commit_timestamp)
         rows: list[Row] = row_factory(self.names)(values)
-        for row, kind in zip(rows, kinds, strict=True):
-            if kind is not RowKind.INSERT:
-                row.set_row_kind(kind)
+        _set_kinds(rows, kinds)
         return rows, times
+
+    def deserialized_rows(self, rows: TableRows) -> tuple[list[Any], list[int]]:
+        """Return the rows without making changes of them, which would take most of the time."""
+        columns = rows.by_name()
+        if not all(name in columns for name in self.names):
+            return ChangeDeserializer.deserialized_rows(self, rows)  # says what is missing
+        fields = zip(*[columns[name] for name in self.names], strict=True)
+        made: list[Row] = row_factory(self.names)([*map(list, fields)])
+        if rows.ops is not None:
+            _set_kinds(made, rows.ops)
+        return made, [rows.timestamp_ms] * len(made)
 
     def _rows(self, change: Change) -> Sequence[tuple[RowKind, list[Any]]]:
         if change.after is None:
@@ -123,8 +149,6 @@ class Upserts(ChangeDeserializer):
             row = [change.after[name] for name in self.names]
         except KeyError as cause:
             raise self._lacks(change, str(cause.args[0])) from cause
-        if change.previous_key is None:
-            return [(change.op, row)]
         before = change.before or {}
         return [
             (RowKind.DELETE, [before.get(name) for name in self.names]),
@@ -144,6 +168,12 @@ class Upserts(ChangeDeserializer):
             f"a change {where} does not have column {name!r}: the table has {', '.join(change.after or ())}",
             hint="Declare columns that the table has, or start in a new checkpoint directory with the new ones.",
         )
+
+
+def _set_kinds(rows: list[Row], kinds: Sequence[RowKind]) -> None:
+    for row, kind in zip(rows, kinds, strict=True):
+        if kind is not RowKind.INSERT:  # as a row is made
+            row.set_row_kind(kind)
 
 
 def _place(change: Change) -> str:

@@ -21,18 +21,22 @@ from penstock.connectors.postgres.address import PostgresAddress, library
 from penstock.connectors.postgres.client import new_session, patiently, postgres_errors
 from penstock.connectors.postgres.staged_rows import StagedRows, stage_prefix
 from penstock.connectors.postgres.statements import (
+    HAS_MARKS,
+    IS_MARKED,
     MARK,
     OWN,
     RAISE,
     SCHEMA,
     SET_UP,
     STAGED,
+    UNMARK,
     TableWrites,
     drop_stage,
 )
 from penstock.errors import JobFencedError, SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
+from penstock.graph.kept_outside import KeptOutside
 
 
 class PostgresCommitter(Committer):
@@ -53,7 +57,7 @@ class PostgresCommitter(Committer):
         self._owner = uuid.uuid4().hex
         self._connection: Any = None
         self._is_owner = False
-        directory = context.scratch / "postgres" / context.sink_id
+        directory = context.mounted_scratch / "postgres" / context.sink_id
         self._marks = EpochMarks("postgres", directory, context, self._visible)
 
     def recover(self) -> None:
@@ -83,6 +87,41 @@ class PostgresCommitter(Committer):
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+    def kept_outside(self) -> list[KeptOutside]:
+        """Return staged rows, and the mark of the sink, as far as they are there.
+
+        Raises:
+            SinkError: The server does not answer.
+        """
+        asked = (SCHEMA, stage_prefix(self._context))
+        where = self._address.describe()
+        with self._errors("look for what is kept for"), self._new_session() as session:
+            stages = [name for (name,) in session.execute(STAGED, asked).fetchall()]
+            has_marks = session.execute(HAS_MARKS).fetchone() == (True,)
+            is_marked = has_marks and session.execute(IS_MARKED, (self._writer,)).fetchone()
+        found = [
+            KeptOutside(
+                f"staged rows {SCHEMA}.{name} of {where}", partial(self._drop, drop_stage(name), ())
+            )
+            for name in stages
+        ]
+        if is_marked:
+            row = f"row {self._writer!r} of {SCHEMA}.epochs of {where}"
+            found.append(KeptOutside(row, partial(self._drop, UNMARK, (self._writer,))))
+        return found
+
+    def _drop(self, statement: Any, values: tuple[Any, ...]) -> None:
+        with self._errors("drop what is kept for"), self._new_session() as session:
+            session.execute(statement, values)
+
+    @contextmanager
+    def _new_session(self) -> Iterator[Any]:
+        made = new_session(self._address, "drop")
+        try:
+            yield made
+        finally:
+            made.close()
 
     def _recover(self) -> None:
         self._marks.recover()

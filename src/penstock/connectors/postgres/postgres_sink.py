@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,6 +14,7 @@ from penstock.connectors.postgres.statements import TableWrites
 from penstock.connectors.postgres.values import TableName
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+from penstock.graph.kept_outside import KeptOutside
 
 
 class PostgresSinkBuilder:
@@ -170,6 +172,14 @@ class PostgresSink(Sink):
     def create_committer(self, context: SinkContext) -> Committer:
         """Return a committer; if the tasks write, it prepares and has nothing to commit."""
         return PostgresCommitter(self.address, self.writes, context)
+
+    def kept_outside(self, context: SinkContext) -> Sequence[KeptOutside]:
+        """Return staged rows, and the mark of the sink, as far as they are there.
+
+        Raises:
+            SinkError: The server does not answer.
+        """
+        return PostgresCommitter(self.address, self.writes, context).kept_outside()
 
     def describe(self) -> str:
         """Return e.g. `postgres table public.totals by customer, exactly-once`."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from penstock.connectors.postgres.address import PostgresAddress, library
-from penstock.connectors.postgres.capture import Capture, captured_changes
+from penstock.connectors.postgres.capture import Capture, captured_rows
 from penstock.connectors.postgres.changes import ChangeReader
 from penstock.connectors.postgres.client import (
     PATIENCE_SECONDS,
@@ -24,9 +24,10 @@ from penstock.connectors.postgres.postgres_source_builder import PostgresSourceB
 from penstock.connectors.postgres.slots import (
     advance,
     check_server,
+    drop_hint,
     drop_publication,
     drop_slot,
-    drop_statement,
+    has_publication,
     has_slot,
     in_use,
     make_publication,
@@ -35,9 +36,10 @@ from penstock.connectors.postgres.slots import (
     snapshot_of_slot,
 )
 from penstock.connectors.postgres.tables import published, table_of
-from penstock.connectors.postgres.values import Change, SourceTable, TableName
+from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
+from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
 from penstock.types.information import TypeInformation
@@ -148,8 +150,9 @@ class PostgresSource(LogSource):
 
     def read_snapshot(self, file: Path, start: int, end: int) -> LogBatch:
         """Return rows of a captured file; see `LogSource.read_snapshot`."""
-        found = captured_changes(file, start, end)
-        return self._made(found, start + len(found))
+        rows = captured_rows(file, start, end)
+        records, times = self.deserializer.deserialized_rows(rows)
+        return LogBatch(records, start + len(rows), times)
 
     def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
         """Return the slot as the only split: from what is confirmed to what is committed."""
@@ -176,6 +179,23 @@ class PostgresSource(LogSource):
             return
         with self._errors("advance"):
             patiently(partial(self._advance, positions[self.slot]))
+
+    def kept_outside(self) -> Sequence[KeptOutside]:
+        """Return the slot, and the publication if the source made it, as far as they are there.
+
+        Raises:
+            SourceError: The server does not answer.
+        """
+        if self.is_once:
+            return ()
+        found, where = list[KeptOutside](), self.address.describe()
+        with self._errors("look for"), session(self.address, "driver") as connection:
+            if has_slot(connection, self.slot):
+                found.append(KeptOutside(f"replication slot {self.slot!r} of {where}", self.drop))
+            if not self.publication and has_publication(connection, self._publication):
+                what = f"publication {self._publication!r} of {where}"
+                found.append(KeptOutside(what, self.drop))
+        return found
 
     def drop(self) -> None:
         """Drop the slot, and the publication if the source made it. No job of it can go on then.
@@ -221,7 +241,7 @@ class PostgresSource(LogSource):
         return SourceError(
             f"replication slot {self.slot!r} is there already, and this job has not made it",
             hint="It is of another job, or of one that nobody continues. Choose another name with set_slot, start from "
-            f"a savepoint of that job, or drop it: {drop_statement(self.slot)}",
+            f"a savepoint of that job, or {drop_hint(self.slot)}",
         )
 
     def _with_slot(self, directory: Path, tables: Sequence[SourceTable]) -> LogSnapshot:
@@ -241,15 +261,24 @@ class PostgresSource(LogSource):
         capture = Capture(self.address, snapshot, position, directory)
         return capture.files(tables, self.connections)
 
-    def _made(self, changes: list[Change], following: int) -> LogBatch:
-        records, times = self.deserializer.deserialized(changes)
+    def _made(self, runs: list[Run], following: int) -> LogBatch:
+        records: list[Any] = []
+        times: list[int] = []
+        made = self.deserializer
+        for run in runs:
+            if isinstance(run, TableRows):
+                some, some_times = made.deserialized_rows(run)
+            else:
+                some, some_times = made.deserialized(run)
+            records += some
+            times += some_times
         return LogBatch(records, following, times)
 
     def _state(self) -> Any:
         with session(self.address, "driver") as connection:
             return slot_state(connection, self.slot)
 
-    def _read(self, start: int, end: int) -> tuple[list[Change], int]:
+    def _read(self, start: int, end: int) -> tuple[list[Run], int]:
         with session(self.address, f"reader of {self.slot}") as connection:
             return ChangeReader(
                 connection,
@@ -258,6 +287,7 @@ class PostgresSource(LogSource):
                 self._publication,
                 self.tables,
                 ignores_truncate=self.is_truncate_ignored,
+                owns_publication=not self.publication,
             ).read(start, end)
 
     def _advance(self, position: int) -> None:

@@ -102,8 +102,8 @@ def slot_state(connection: Any, slot: str) -> SlotState:
     if status == "lost" or confirmed is None:
         raise SourceError(
             f"replication slot {slot!r} is lost: the server has removed log that it had not confirmed",
-            hint="The job stood still for longer than max_slot_wal_keep_size allows. Raise it, drop the slot "
-            f"({drop_statement(slot)}), and start in a new checkpoint directory, which captures the tables anew.",
+            hint="The job stood still for longer than max_slot_wal_keep_size allows. Raise it, "
+            f"{drop_hint(slot)}, and start in a new checkpoint directory, which captures the tables anew.",
         )
     if head is None:
         raise SourceError(
@@ -131,9 +131,9 @@ def in_use(slot: str, state: SlotState) -> SourceError:
     )
 
 
-def drop_statement(slot: str) -> str:
-    """Return what drops a slot, in SQL."""
-    return f"SELECT pg_drop_replication_slot('{slot}')"
+def drop_hint(slot: str) -> str:
+    """Return how to drop a slot, in words."""
+    return f"drop the slot (`penstock drop JOB.PY JOB_DIR` of its job, or SELECT pg_drop_replication_slot('{slot}'))"
 
 
 def has_slot(connection: Any, slot: str) -> bool:
@@ -167,6 +167,12 @@ def make_publication(connection: Any, name: str, tables: Sequence[SourceTable]) 
     named = sql.SQL(", ").join(sql.Identifier(t.name.schema, t.name.name) for t in tables)
     made = sql.SQL("create publication {} for table {}")
     connection.execute(made.format(sql.Identifier(name), named))
+
+
+def has_publication(connection: Any, name: str) -> bool:
+    """Return whether there is a publication of a name."""
+    asked = "select from pg_catalog.pg_publication where pubname = %s"
+    return connection.execute(asked, (name,)).fetchone() is not None
 
 
 def drop_publication(connection: Any, name: str) -> None:

@@ -33,6 +33,9 @@ MARK = "select mark from penstock.epochs where writer = %s and owner = %s"
 RAISE = """\
 update penstock.epochs set mark = %s, at = now()
 where writer = %s and owner = %s returning mark"""
+HAS_MARKS = "select to_regclass('penstock.epochs') is not null"
+IS_MARKED = "select true from penstock.epochs where writer = %s"
+UNMARK = "delete from penstock.epochs where writer = %s"
 STAGED = """\
 select c.relname from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
 where n.nspname = %s and starts_with(c.relname, %s)"""

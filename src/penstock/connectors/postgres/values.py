@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, NamedTuple
 
 from penstock.types.row import RowKind
@@ -53,6 +55,52 @@ class Column:
     name: str
     type_oid: int
     is_key: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """Whole rows of a table, by column: of a snapshot, or of inserts and updates of one transaction.
+
+    Attributes:
+        table: Name of the table.
+        columns: Its columns.
+        values: Their values, column by column.
+        lsn: Position of the snapshot or the transaction.
+        timestamp_ms: Its time.
+        ops: What was done with each row; None is that all were inserted.
+    """
+
+    table: str
+    columns: tuple[Column, ...]
+    values: list[list[Any]]
+    lsn: int
+    timestamp_ms: int
+    ops: Sequence[RowKind] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.values[0])
+
+    def by_name(self) -> dict[str, list[Any]]:
+        """Return column to values."""
+        names = [column.name for column in self.columns]
+        return dict(zip(names, self.values, strict=True))
+
+    def changes(self) -> list[Change]:
+        """Return the rows as changes."""
+        names = [column.name for column in self.columns]
+        keys = [self.values[at] for at, column in enumerate(self.columns) if column.is_key]
+        key_of_each = zip(*keys, strict=True) if keys else repeat((), len(self))
+        ops = repeat(RowKind.INSERT, len(self)) if self.ops is None else self.ops
+        lsn, time, table = self.lsn, self.timestamp_ms, self.table
+        return [
+            Change(op, key, None, dict(zip(names, row, strict=True)), lsn, time, table)
+            for op, key, row in zip(ops, key_of_each, zip(*self.values, strict=True), strict=True)
+        ]
+
+
+Run = TableRows | list[Change]
+"""Changes that follow each other."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ class CollectSink(Sink):
     token: str
 
     kind: ClassVar[str] = "collect"
+    may_stage_in_store: ClassVar[bool] = True
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that spools values."""

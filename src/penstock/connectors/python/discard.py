@@ -20,6 +20,7 @@ class DiscardingSink(Sink):
     """
 
     kind: ClassVar[str] = "discard"
+    may_stage_in_store: ClassVar[bool] = True
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that counts; `context` does not matter."""

@@ -62,6 +62,7 @@ class FunctionSink(Sink):
     is_object: bool
 
     kind: ClassVar[str] = "function"
+    may_stage_in_store: ClassVar[bool] = True
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that calls the function at once, in the task of `context`."""

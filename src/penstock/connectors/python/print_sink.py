@@ -43,6 +43,7 @@ class PrintSink(Sink):
     show_subtask: bool = True
 
     kind: ClassVar[str] = "print"
+    may_stage_in_store: ClassVar[bool] = True
 
     def create_writer(self, context: SinkContext) -> SinkWriter:
         """Return a writer that makes the lines of the subtask of `context` and spools them."""

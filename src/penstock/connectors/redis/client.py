@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from penstock.errors import ArgumentError, CallSite, MissingConnectorError, PenstockError
+from penstock.connectors.client_library import HIDDEN, ClientLibrary
+from penstock.connectors.process_table import OfThisProcess
+from penstock.errors import ArgumentError, CallSite, PenstockError
 
-_LIBRARY = "redis"
-_HIDDEN = "******"
+_LIBRARY = ClientLibrary("redis", "redis", "redis", "a Redis client")
+check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
 _SCHEMES = ("redis", "rediss", "unix")
 _TIMEOUT_SECONDS = 30.0
 _RETRIES = 3
+
+_clients: OfThisProcess = OfThisProcess()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -41,7 +42,7 @@ class RedisAddress:
     def masked(self, text: str) -> str:
         """Return a text in which the password is not left."""
         for secret in sorted(self._secrets(), key=len, reverse=True):
-            text = text.replace(secret, _HIDDEN)
+            text = text.replace(secret, HIDDEN)
         return text
 
     def _secrets(self) -> set[str]:
@@ -69,41 +70,15 @@ def address_of(url: str) -> RedisAddress:
     return RedisAddress(url)
 
 
-def check_installed(what: str) -> None:
-    """Check that the library can be imported, without importing it.
-
-    Args:
-        what: What needs it.
-
-    Raises:
-        MissingConnectorError: It cannot.
-    """
-    if find_spec(_LIBRARY) is None:
-        raise MissingConnectorError.here(
-            f"{what} needs the package redis, which is not installed",
-            hint="Install it here and for the workers: pip install 'penstock[redis]'.",
-        )
-
-
-def library() -> Any:
-    """Return the module `redis`.
-
-    Raises:
-        MissingConnectorError: It is not installed.
-    """
-    check_installed("a Redis client")
-    return import_module(_LIBRARY)
-
-
 def client_of(address: RedisAddress) -> Any:
     """Return the client of this process for a server; its answers are bytes."""
-    return _client(address, os.getpid())
+    found = _clients.get(address)
+    if found is None:
+        found = _clients.setdefault(address, _new_client(address))
+    return found
 
 
-@lru_cache(maxsize=16)
-def _client(address: RedisAddress, process: int) -> Any:
-    """Return a client; a forked process gets one of its own."""
-    del process
+def _new_client(address: RedisAddress) -> Any:
     redis = library()
     retry = import_module("redis.retry").Retry(
         import_module("redis.backoff").ExponentialBackoff(cap=1.0, base=0.05), _RETRIES

@@ -18,6 +18,7 @@ from penstock.connectors.redis.staged_writes import StagedWrites, directory_of, 
 from penstock.errors import SinkError
 from penstock.failpoint import failpoint
 from penstock.graph.endpoints import Committer, SinkContext
+from penstock.graph.kept_outside import KeptOutside
 from penstock.wire.atomic_file import create_directory
 
 # KEYS: the mark. ARGV: the mark that is there, the new one, the most entries of a stream, staged files.
@@ -111,6 +112,21 @@ class RedisCommitter(Committer):
         with sink_errors(staging, "remove staged records", self._context.origin):
             for each in staged:
                 (staging / each.name).unlink(missing_ok=True)
+
+    def kept_outside(self) -> list[KeptOutside]:
+        """Return the mark of the sink, if it is there.
+
+        Raises:
+            SinkError: The server does not answer.
+        """
+        with self._errors("look for the mark"):
+            is_marked = client_of(self._address).exists(self._key)
+        what = f"key {self._key} at {self._address.shown}"
+        return [KeptOutside(what, self._drop)] if is_marked else []
+
+    def _drop(self) -> None:
+        with self._errors("drop the mark"):
+            client_of(self._address).delete(self._key)
 
     def _write(self, staged: list[StagedWrites], mark: EpochMark) -> None:
         files = [self._content(each) for each in staged]

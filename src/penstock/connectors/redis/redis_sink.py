@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ from penstock.connectors.redis.redis_committer import RedisCommitter
 from penstock.connectors.redis.staged_writes import RecordWrites, StagedWriteWriter
 from penstock.errors import ArgumentError
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
+from penstock.graph.kept_outside import KeptOutside
 
 Fields = Callable[[Any], Mapping[Any, Any]]
 """A record to its fields."""
@@ -100,6 +101,14 @@ class RedisSink(Sink):
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer that writes epochs."""
         return RedisCommitter(self.address, self.most_entries, context)
+
+    def kept_outside(self, context: SinkContext) -> Sequence[KeptOutside]:
+        """Return the mark of the sink, if it is there.
+
+        Raises:
+            SinkError: The server does not answer.
+        """
+        return RedisCommitter(self.address, self.most_entries, context).kept_outside()
 
     def describe(self) -> str:
         """Return e.g. `redis stream totals`."""

@@ -131,7 +131,7 @@ class StagedWrites:
 
 def directory_of(context: SinkContext) -> Path:
     """Return the directory of what a sink keeps with the job."""
-    return context.scratch / "redis" / context.sink_id
+    return context.mounted_scratch / "redis" / context.sink_id
 
 
 def staging_of(context: SinkContext) -> Path:

@@ -37,6 +37,8 @@ from penstock.datastream.connectors.file_system import (
 )
 from penstock.graph.endpoints import (
     Committer,
+    EpochNumber,
+    KeptOutside,
     LogBatch,
     LogSnapshot,
     LogSource,
@@ -61,6 +63,7 @@ __all__ = [
     "DeltaSink",
     "DeltaSource",
     "DiscardingSink",
+    "EpochNumber",
     "FileEnumeratorProvider",
     "FileSink",
     "FileSource",
@@ -76,6 +79,7 @@ __all__ = [
     "JdbcSink",
     "KafkaSink",
     "KafkaSource",
+    "KeptOutside",
     "LogBatch",
     "LogSnapshot",
     "LogSource",

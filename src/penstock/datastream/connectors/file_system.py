@@ -1,5 +1,6 @@
 """The names of `pyflink.datastream.connectors.file_system`."""
 
+from penstock.connectors.files.file_compaction import FileCompactor, FileCompactStrategy
 from penstock.connectors.files.file_formats import FileFormat
 from penstock.connectors.files.file_naming import (
     BucketAssigner,
@@ -7,8 +8,6 @@ from penstock.connectors.files.file_naming import (
 )
 from penstock.connectors.files.file_policies import (
     DefaultRollingPolicy,
-    FileCompactor,
-    FileCompactStrategy,
     OnCheckpointRollingPolicy,
     RollingPolicy,
 )

@@ -1,1 +1,3 @@
 """The names of `pyflink.datastream.formats`."""
+
+__all__: tuple[str, ...] = ()

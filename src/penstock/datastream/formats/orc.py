@@ -2,4 +2,6 @@
 
 from penstock.connectors.absent import absent
 
+__all__: tuple[str, ...] = ()
+
 __getattr__ = absent("formats.orc")

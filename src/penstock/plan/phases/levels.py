@@ -274,6 +274,7 @@ class _Assignment:
             broadcast_states=node.broadcast_states,
             window=node.window,
             async_io=node.async_io,
+            batches=node.batches,
             interval=node.interval,
             # The runtime always groups the input of a function, which cannot take ungrouped records.
             sorts_itself=node.kind.is_own and attributes_of(node).internal_sorter_supported,

@@ -7,7 +7,7 @@ source is known only to the stream of Spark that reads it, which is part of a qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from penstock.config.live_options import LIVE_ENGINE
@@ -30,7 +30,7 @@ def choose_engines(plan: PhysicalPlan) -> PhysicalPlan:
             subject = f"engine of run {run.index} ({run.name})"
             decisions.append(Decision(subject, run.engine.value, run.engine_reason))
         decisions += _readers(plan, run)
-    decisions = list(dict.fromkeys(decisions))
+    decisions = [*dict.fromkeys(decisions), *ignored_in_queries(plan, runs)]
     return replace(plan, runs=runs, decisions=tuple(decisions))
 
 
@@ -72,6 +72,18 @@ def _readers(plan: PhysicalPlan, run: RunPlan) -> Iterator[Decision]:
         elif run.engine is LiveEngine.QUERY:
             reader, reason = part.streamed_by, "it is read in a query"
         yield Decision(f"reader of {source.name!r} in run {run.index} ({run.name})", reader, reason)
+
+
+def ignored_in_queries(plan: PhysicalPlan, runs: Iterable[RunPlan]) -> Iterator[Decision]:
+    """Yield the settings of sources that have no effect because a run is a query."""
+    for run in runs:
+        for source, part in _parts(plan, run):
+            if run.engine is LiveEngine.QUERY and part.ignored_in_query is not None:
+                yield Decision(
+                    f"{part.ignored_in_query} of {source.name!r} in run {run.index} ({run.name})",
+                    "no effect",
+                    f"it is read in a query, by {part.streamed_by}",
+                )
 
 
 def _parts(plan: PhysicalPlan, run: RunPlan) -> Iterator[tuple[SourcePlan, Source]]:

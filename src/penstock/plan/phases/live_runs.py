@@ -3,13 +3,13 @@
 | sources | runs |
 |---|---|
 | one, of several parts | one per part: a run hands its state over to the next |
-| several, whose parts are read by positions or are files | one: each source goes from part to part by itself |
-| several, and history of a DataFrame, or a source that the loop cannot read | one per part, aligned at the end |
+| several, which the loop of epochs can read | one: each source goes from part to part by itself |
+| several, of which one is read by a query | one per part, aligned at the end |
 
 In the second row history never holds back what is live: both are read in the same epochs, and each has its
-share of their records. A query of Spark reads all its streams to their heads in every micro-batch, so it
-cannot begin a part where another ends; and a DataFrame is written to files before the first of its rows is
-read, which may take as long as to read all of it. That is why the third row keeps one run per part.
+share of their records. A DataFrame is written to files beside these epochs, and is history as soon as all of it is
+written. A query of Spark reads all its streams to their heads in every micro-batch, so it
+cannot begin a part where another ends. That is why the third row keeps one run per part.
 """
 
 from __future__ import annotations
@@ -80,8 +80,6 @@ def _obstacle(plan: PhysicalPlan, sources: list[SourcePlan]) -> str | None:
         for part in source.parts:
             if part.as_split is None and part.read_in_epochs_by is None:
                 return f"source {source.name!r} is read by {part.streamed_by}"
-            if part.is_written_first and len(source.parts) > 1:
-                return f"history of source {source.name!r} is a DataFrame, which is written to files first"
     return None
 
 

@@ -104,10 +104,10 @@ def stored_output_of_source(part: Source) -> StoredOutput:
     A source that makes a new object per record does not; for a generator its function decides. Any
     other source may return stored objects, as a collection does.
     """
+    if part.makes_records_anew:
+        return StoredOutput(is_stored=False, reason="it makes every record anew")
+    if part.record_function is not None:
+        return stored_output(part.record_function)
     cut = as_split_part(part)
     whole = part if cut is None else cut.source
-    if whole.makes_records_anew:
-        return StoredOutput(is_stored=False, reason="it makes every record anew")
-    if whole.record_function is not None:
-        return stored_output(whole.record_function)
     return StoredOutput(is_stored=True, reason=f"{whole.describe()} may give a record again")

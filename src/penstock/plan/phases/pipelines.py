@@ -21,7 +21,8 @@ from penstock.config.execution_mode import RuntimeExecutionMode
 from penstock.connectors.blocking_result import ResultSink, ResultSource
 from penstock.plan.phases.bounded_region import region_sources
 from penstock.plan.phases.edges import sources_of
-from penstock.plan.physical import Decision, PhysicalPlan, PipelinePlan
+from penstock.plan.physical import Decision, PhysicalPlan, PipelinePlan, RunPlan
+from penstock.program.run_settings import RunKind
 from penstock.program.traverse import reachable
 
 
@@ -89,10 +90,94 @@ def _read(plan: PhysicalPlan, group: Iterable[int]) -> Iterator[str]:
 
 def _runs_beside(plan: PhysicalPlan, pipeline: PipelinePlan) -> bool:
     """Return whether another pipeline runs at the same time as this one."""
-    return any(
+    return any(_is_beside(pipeline, other) for other in plan.pipelines)
+
+
+def _is_beside(pipeline: PipelinePlan, other: PipelinePlan) -> bool:
+    return (
         other is not pipeline
         and other.index not in pipeline.after
         and pipeline.index not in other.after
+    )
+
+
+def most_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | None:
+    """Return the most tasks of a batch run beside other pipelines, or None. After `choose_runs`.
+
+    A core per pipeline that goes live stays free: with as many tasks as cores, live tasks share theirs for as long as
+    history lasts.
+
+    Args:
+        plan: The plan.
+        run: A batch run.
+        cores: Tasks that the session runs at the same time.
+    """
+    if len(plan.pipelines) == 1:
+        return None
+    if plan.options.backlog_tasks is not None:
+        return plan.options.backlog_tasks
+    live = _live_beside(plan, run)
+    return max(1, cores - live) if live else None
+
+
+def is_written_beside(plan: PhysicalPlan) -> bool:
+    """Return whether a run writes a DataFrame to files while it reads other sources. After `choose_runs`."""
+    return any(_is_written_beside(plan, run) for run in plan.runs)
+
+
+def most_written_tasks(plan: PhysicalPlan, run: RunPlan, cores: int) -> int | None:
+    """Return the most tasks that write DataFrames for a live run, or None. After `choose_runs`.
+
+    A core stays free for what the run reads beside them, and for each other pipeline that goes live.
+
+    Args:
+        plan: The plan.
+        run: A live run.
+        cores: Tasks that the session runs at the same time.
+    """
+    beside = _live_beside(plan, run) + _is_written_beside(plan, run)
+    if not beside:
+        return None
+    return plan.options.backlog_tasks or max(1, cores - beside)
+
+
+def _is_written_beside(plan: PhysicalPlan, run: RunPlan) -> bool:
+    if run.kind is not RunKind.LIVE or len(run.readings) == 1:
+        return False
+    parts = (plan.source(each.source).parts[part] for each in run.readings for part in each.parts)
+    return any(part.is_written_first and part.is_bounded for part in parts)
+
+
+def explain_tasks(plan: PhysicalPlan) -> PhysicalPlan:
+    """Say which batch runs leave cores to live pipelines. After `choose_runs`."""
+    decisions = list(plan.decisions)
+    for run in plan.runs:
+        live = _live_beside(plan, run)
+        if run.kind is not RunKind.BATCH or not live:
+            continue
+        asked = plan.options.backlog_tasks
+        choice = (
+            f"leaves {live} core{'s' * (live > 1)} free"
+            if asked is None
+            else f"at most {asked} tasks"
+        )
+        reason = f"{live} other pipeline{'s go' if live > 1 else ' goes'} live at the same time"
+        decision = Decision(
+            f"run {run.index} ({run.name})",
+            choice,
+            f"{reason}; execution.backlog.tasks sets a limit",
+        )
+        if decision not in decisions:
+            decisions.append(decision)
+    return replace(plan, decisions=tuple(decisions))
+
+
+def _live_beside(plan: PhysicalPlan, run: RunPlan) -> int:
+    """Return how many other pipelines go live at the same time as a run."""
+    of_run = plan.pipeline_of(run)
+    return sum(
+        _is_beside(of_run, other)
+        and any(each.kind is RunKind.LIVE for each in plan.runs_of(other.index))
         for other in plan.pipelines
     )
 

@@ -303,6 +303,7 @@ class BatchLevel:
         report = Report(
             metrics=self._chain.take_metrics(),
             operator_records=self._chain.take_counts(),
+            subtask=self._task,
             watermarks=self._watermarks.for_hand_over(),
             memory=self._chain.memory(),
             times=self._clock.take(level_place(self._program.level)),

@@ -1,8 +1,7 @@
 """Makes connected operators of a program.
 
 Operators of one level that need no exchange between them call each other directly, or through a
-local channel if they are not to be chained. An operator with several inputs advances to the minimum
-of their watermarks.
+local channel if they are not to be chained.
 """
 
 from __future__ import annotations
@@ -10,10 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from penstock.errors import PenstockError, UserFunctionError
-from penstock.metrics.task_clock import TaskClock, operator_section
 from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import Copies, OperatorSpec
@@ -27,128 +24,20 @@ from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output, TaggedOutput
 from penstock.runtime.flow.record_copies import readers_output
 from penstock.runtime.operators import make_operator
-from penstock.runtime.operators.base import Collect, Operator
 from penstock.runtime.operators.keyed import KeyedOperator
 from penstock.runtime.spill.spill_space import SpillSpace
-from penstock.runtime.task.input_statuses import InputStatuses
 from penstock.runtime.task.latency import LatencyTracker
+from penstock.runtime.task.operator_inputs import OperatorInputs
 from penstock.runtime.task.operator_metrics import CountingOutput, OperatorMetrics
-from penstock.runtime.time.timeless import UntimedOutput, check_watermark, no_watermarks
-from penstock.runtime.time.watermarks import combined_watermark
+from penstock.runtime.time.timeless import UntimedOutput
 from penstock.state.level_state import LevelState
 from penstock.types import TypeInformation
 from penstock.user_failure import failing_as
-from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
 
 _MAKING = "Correct what the operator asks of its function before it opens it."
 
 CODE = "\0code"
 """Suffix of a uid in the memory of a chain: the digest of the functions that wrote the keys of its state."""
-
-
-class _Inputs:
-    """The watermarks and statuses of an operator's inputs."""
-
-    def __init__(self, operator: Operator, clock: TaskClock) -> None:
-        self.operator = operator
-        self.clock = clock
-        self.section = operator_section(operator.spec.uid)
-        self.watermarks: list[int] = []
-        self.idle: list[bool] = []
-        self.statuses = InputStatuses(operator)
-
-    def add(self, number: int = 0, *, sends_status: bool = True) -> _Input:
-        """Return an output that feeds input `number`; several may feed the same one.
-
-        Args:
-            number: The input.
-            sends_status: Whether it forwards its end and its backlog status itself.
-        """
-        self.watermarks.append(MIN_TIMESTAMP)
-        self.idle.append(False)
-        sender = self.statuses.add(number) if sends_status else None
-        at = len(self.watermarks) - 1
-        make = _TimelessInput if self.operator.spec.is_timeless else _Input
-        return make(self, at, self.timed(self.operator.collector(number)), sender)
-
-    def timed(self, collect: Collect) -> Collect:
-        """Return a receiver of records that measures the time of the operator."""
-        switch, section, operator = self.clock.switch, self.section, self.operator
-
-        def take(values: list[Any], timestamps: list[int] | None) -> None:
-            before = switch(section)
-            try:
-                collect(values, timestamps)
-            except PenstockError:
-                raise
-            except BaseException as cause:
-                raise operator.failed_unawares(cause) from cause
-            switch(before)
-
-        return take
-
-    def combined(self) -> int:
-        """Return the watermark of the operator."""
-        return combined_watermark(zip(self.watermarks, self.idle, strict=True))
-
-
-class _Input:
-    """One input of an operator: the `Output` of its producer."""
-
-    __slots__ = ("_index", "_inputs", "_sender", "collect")
-
-    def __init__(self, inputs: _Inputs, index: int, collect: Collect, sender: int | None) -> None:
-        self._inputs = inputs
-        self._index = index
-        self._sender = sender
-        self.collect = collect
-
-    def advance_watermark(self, watermark: int) -> None:
-        self._inputs.watermarks[self._index] = watermark
-        if watermark == MAX_WATERMARK and self._sender is not None:
-            self._inputs.statuses.end(self._sender)
-        before = self._inputs.clock.switch(self._inputs.section)
-        self._inputs.operator.advance_watermark(self._inputs.combined())
-        self._inputs.clock.switch(before)
-
-    def restore_watermark(self, watermark: int) -> None:
-        self._inputs.watermarks[self._index] = watermark
-        if watermark == MAX_WATERMARK and self._sender is not None:
-            self._inputs.statuses.end(self._sender, again=True)
-        self._inputs.operator.restore_watermark(self._inputs.combined())
-
-    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        inputs = self._inputs
-        inputs.idle[self._index] = idle
-        all_idle = all(inputs.idle)
-        if not all_idle:
-            inputs.operator.set_idle(False)
-        inputs.operator.advance_watermark(inputs.combined())
-        if all_idle:
-            inputs.operator.set_idle(True)
-
-    def separate(self) -> None:
-        self._inputs.operator.separate()
-
-    def set_backlog(self, backlog: bool) -> None:  # noqa: FBT001
-        assert self._sender is not None, "level 0 says nothing"
-        self._inputs.statuses.set_backlog(self._sender, backlog)
-
-
-class _TimelessInput(_Input):
-    """One input of an operator of a job without time: it receives records and the end of input."""
-
-    __slots__ = ()
-
-    def advance_watermark(self, watermark: int) -> None:
-        spec = self._inputs.operator.spec
-        check_watermark(watermark, f"operator {spec.name!r}", spec.origin)
-        super().advance_watermark(watermark)
-
-    def set_idle(self, idle: bool) -> None:  # noqa: FBT001
-        spec = self._inputs.operator.spec
-        status = f"the watermark status {'idle' if idle else 'active'}"
-        raise no_watermarks(status, f"operator {spec.name!r}", spec.origin)
 
 
 class OperatorChain:
@@ -189,7 +78,7 @@ class OperatorChain:
         self._local = {spec.id: spec for spec in program.local_channels}
         self._settings = settings
         self._sequence = sequence
-        built: dict[int, _Inputs] = {}
+        built: dict[int, OperatorInputs] = {}
         self._counting: dict[int, CountingOutput] = {}
         for spec in reversed(program.operators):
             if spec.id in wanted:
@@ -198,7 +87,7 @@ class OperatorChain:
                     UserFunctionError, f"operator {spec.name!r} failed", spec.origin, hint=_MAKING
                 ):
                     operator = make_operator(spec, output, settings, subtask, state)
-                built[spec.id] = _Inputs(operator, sequence.clock)
+                built[spec.id] = OperatorInputs(operator, sequence.clock)
         self.operators = {key: built[key].operator for key in reversed(built)}
         self._clock = sequence.clock
         self._sections = {key: built[key].section for key in self.operators}
@@ -341,7 +230,7 @@ class OperatorChain:
             merge_metrics(taken, writer.take_metrics())
         return taken | self.latency.take()
 
-    def _channel(self, number: int, built: dict[int, _Inputs]) -> Output:
+    def _channel(self, number: int, built: dict[int, OperatorInputs]) -> Output:
         spec = self._local.get(number)
         if spec is None:
             return self.writers[number]
@@ -351,7 +240,7 @@ class OperatorChain:
             self._sequence.clock,
         )
 
-    def _output(self, spec: OperatorSpec, built: dict[int, _Inputs]) -> Output:
+    def _output(self, spec: OperatorSpec, built: dict[int, OperatorInputs]) -> Output:
         """Return the output of an operator."""
         subject = f"operator {spec.name!r}"
 

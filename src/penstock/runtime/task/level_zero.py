@@ -19,6 +19,7 @@ from penstock.runtime.exchange.frame_sequence import FrameSequence
 from penstock.runtime.flow.coercion import CoercingOutput
 from penstock.runtime.flow.output import Output
 from penstock.runtime.flow.record_copies import readers_output
+from penstock.runtime.operators.expressions import ExpressionOperator
 from penstock.runtime.task.chain import OperatorChain, operators_behind
 from penstock.runtime.task.latency import SourceLatency
 from penstock.runtime.task.report import Report, encode_report
@@ -65,6 +66,9 @@ class _SourceChain:
         ]
         only = self.output  # the channel, if it is the only reader and gets the records unchanged
         self.column_writer = only if isinstance(only, ChannelWriter) else None
+        is_plain = copies == NO_COPIES and declared is None and not direct and len(entries) == 1
+        reader = self.chain.operators[entries[0]] if is_plain else None
+        self.expressions = reader if isinstance(reader, ExpressionOperator) else None
         self.latency = SourceLatency(source, program, task, wall_clock_ms)
         self.is_open = False
 
@@ -81,6 +85,16 @@ class _SourceChain:
 
     def takes_columns(self, schema: Any) -> bool:
         return self.column_writer is not None and self.column_writer.takes_columns(schema)
+
+    def evaluates_columns(self, schema: Any) -> bool:
+        """Return whether its only reader evaluates expressions of the columns themselves."""
+        return self.expressions is not None and self.expressions.reads(schema)
+
+    def collect_columns(self, batch: Any) -> None:
+        """Pass a batch to its only reader, which is an operator of expressions."""
+        assert self.expressions is not None, "it evaluates them"
+        with self.chain.timing(self.expressions.spec.id):
+            self.expressions.collect_columns(batch)
 
     def start_split(self) -> None:
         for operator in self.chain.operators.values():
@@ -112,6 +126,7 @@ class LevelZero:
         self._out: list[tuple[int, bytes]] = []
         self._counts: dict[int, int] = {}
         self._marks: dict[int, int] = {}
+        self._split_marks: dict[int, dict[int, int]] = {}
         self._refused: set[str] = set()
 
     def collect(self, source: int, values: list[Any], timestamps: list[int] | None) -> None:
@@ -134,6 +149,11 @@ class LevelZero:
             TypeMismatchError: A column contains a value that Python does not support.
         """
         chain = self._chain(source)
+        if chain.evaluates_columns(batch.schema):
+            self._counts[source] = self._counts.get(source, 0) + batch.num_rows
+            chain.latency.record()
+            chain.collect_columns(batch)
+            return
         if not chain.takes_columns(batch.schema):
             before = self.clock.switch(ARROW)
             rows = rows_of(batch)
@@ -173,16 +193,18 @@ class LevelZero:
         """
         chain = self._chain(source)
         chain.chain.finish_batch()
-        self._note_watermark(source, [writer.timeline.watermark for writer in chain.fed])
+        self._note_watermark(source, split, [writer.timeline.watermark for writer in chain.fed])
         for writer in chain.fed:
             writer.send_watermark(source, split, finished=finished)
         chain.start_split()
 
-    def _note_watermark(self, source: int, marks: list[int]) -> None:
+    def _note_watermark(self, source: int, split: int, marks: list[int]) -> None:
         """Note the watermark of a split, for the driver; Long.MIN is none."""
         known = [mark for mark in marks if mark != MIN_TIMESTAMP]
         if known:
-            self._marks[source] = min(*known, self._marks.get(source, MAX_WATERMARK))
+            mark = min(known)
+            self._marks[source] = min(mark, self._marks.get(source, MAX_WATERMARK))
+            self._split_marks.setdefault(source, {})[split] = mark
 
     def advance_watermark(self, source: int, watermark: int) -> None:
         """Send a watermark of split 0 of a source; only tests call this, in place of reading it."""
@@ -234,13 +256,17 @@ class LevelZero:
         self._report()
 
     def _report(self) -> None:
+        settings = self._program.settings
         report = Report(
             source_records=self._counts,
             times=self.clock.take(level_place(0)),
             refused_columns=frozenset(self._refused),
             source_watermarks=self._marks,
+            split_watermarks=self._split_marks,
+            # Tasks of a batch run have input of any size, and there may be thousands of them.
+            subtask=self._task if settings.routes else None,
         )
-        self._counts, self._marks = {}, {}
+        self._counts, self._marks, self._split_marks = {}, {}, {}
         for chain in self._chains.values():
             merge_metrics(report.metrics, chain.chain.take_metrics())
             for uid, count in chain.chain.take_counts().items():
@@ -249,7 +275,6 @@ class LevelZero:
             report.merge(Report(greatest_timestamp_ms=max(marks, default=MIN_TIMESTAMP)))
         if report.greatest_timestamp_ms == MIN_TIMESTAMP:
             report.greatest_timestamp_ms = None
-        settings = self._program.settings
         route = settings.routes[0] if settings.routes else 0
         self._out.append((route, encode_report(report, self._task, self._sequence.take())))
 

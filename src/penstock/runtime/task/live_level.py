@@ -81,6 +81,11 @@ class LiveLevel:
         self._chain.open()
         self._restore_watermarks(program.settings.initial_memory)
 
+    @property
+    def number(self) -> int:
+        """Index of the level."""
+        return self._program.level
+
     def process(
         self, frames: Iterable[bytes], *, ends_backlog: bool = False
     ) -> list[tuple[int, bytes]]:
@@ -199,11 +204,12 @@ class LiveLevel:
         for operator in self._keyed():
             operator.sweep(rewritten, everything=everything)
 
-    def report(self, state: dict[str, int]) -> tuple[int, bytes]:
+    def report(self, state: dict[str, int], facts: Report | None = None) -> tuple[int, bytes]:
         """Return the report of the micro-batch as a (route, frame) pair.
 
         Args:
             state: Metrics of state access, by the names of `Report.state`.
+            facts: What else is known of the state, None if nothing is.
         """
         wanted = [operator.next_processing_time() for operator in self._keyed()]
         wanted.append(self._watermarks.next_idle_time())
@@ -219,7 +225,10 @@ class LiveLevel:
             state=state,
             next_calls={(self._program.level, self._subtask): due},
             times=self._clock.take(level_place(self._program.level)),
+            subtask=self._subtask,
         )
+        if facts is not None:
+            report.merge(facts)
         frame = encode_report(report, self._subtask, self._sequence.take())
         return self._program.settings.routes[self._subtask], frame
 

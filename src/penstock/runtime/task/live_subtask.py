@@ -13,6 +13,7 @@ So an attempt may fail at any point, be repeated in any worker, and start with a
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -20,8 +21,10 @@ from penstock.errors import PenstockError
 from penstock.metrics.task_clock import ARROW, OTHER, START, STATE, WAIT, TaskClock
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.live_level import LiveLevel
+from penstock.runtime.task.report import Report
 from penstock.state.backends.base import CopyUse, KeyedStateBackend
 from penstock.state.backends.hash.backend import HashBackend
+from penstock.state.log.blob import operator_of
 from penstock.state.log.change_log import (
     MAX_ENTRIES,
     MIN_COMPACT_BYTES,
@@ -38,6 +41,10 @@ COPY_USES: dict[CopyUse, str] = {
     CopyUse.REBUILD: "copy_rebuilds",
 }
 """Use of a local copy to the name of its counter."""
+
+
+_COUNT_SECONDS = 1.0
+"""Least time between two counts of keys, which look at every key group."""
 
 
 def is_snapshot(word: str) -> bool:
@@ -90,6 +97,7 @@ class LiveSubtask:
         self._level: LiveLevel | None = None
         self._position: Position | None = None
         self._rewritten: tuple[int, ...] = ()
+        self._next_count = 0.0
 
     @staticmethod
     def seed(storage: LogStorage, blobs: Iterable[bytes]) -> None:
@@ -132,8 +140,10 @@ class LiveSubtask:
             out = level.process(frames, ends_backlog="handover" in names)
             switch(STATE)
             level.sweep(self._rewritten, everything=bool(names))
-            costs = self._append(level, backend, log)
-            out.append(level.report({COPY_USES[use]: 1, **costs}))
+            facts = Report()
+            costs = self._append(level, backend, log, facts)
+            facts.state_log_bytes[level.number, self._subtask] = log.head.log_bytes
+            out.append(level.report({COPY_USES[use]: 1, **costs}, facts))
             switch(ARROW)  # whoever takes the frames
             yield from out
             switch(STATE)
@@ -193,13 +203,22 @@ class LiveSubtask:
             error.add_note(f"Closing after this failed as well: {second}")
 
     def _append(
-        self, level: LiveLevel, backend: KeyedStateBackend, log: ChangeLog
+        self, level: LiveLevel, backend: KeyedStateBackend, log: ChangeLog, facts: Report
     ) -> dict[str, int]:
-        """Write what changed, if anything did, and return what it cost."""
+        """Write what changed, if anything did, and return what it cost; `facts` gets whose it is."""
         memory = level.remember()
         changes = backend.drain()
         if not changes and memory == log.head.meta:
             return {}
+        for blob in changes:
+            uid = operator_of(blob)
+            facts.state_written[uid] = facts.state_written.get(uid, 0) + len(blob)
+        now = time.monotonic()
+        if now >= self._next_count:
+            self._next_count = now + _COUNT_SECONDS
+            facts.state_keys = {
+                uid: {self._subtask: keys} for uid, keys in backend.key_counts().items()
+            }
         appended = log.append(changes, memory, backend)
         self._rewritten = appended.rewritten_groups
         return {"log_bytes": appended.change_bytes, "compaction_bytes": appended.rewritten_bytes}

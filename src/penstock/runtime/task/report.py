@@ -10,6 +10,7 @@ import pickle
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from penstock.metrics.task_facts import CommitCost
 from penstock.metrics.values import MetricValue, merge_metrics
 from penstock.program.channel import SINK_LEVEL
 from penstock.wire.elements import MIN_TIMESTAMP
@@ -38,6 +39,14 @@ class Report:
             and `driver.commit` are times of the driver.
         next_calls: (level, subtask) to the time of its next processing-time timer, in epoch
             milliseconds; None if it has none.
+        subtask: The subtask that sent the report; None of a report that others were merged into.
+        subtask_records: uid to subtask to records received, of the reports that were merged.
+        split_watermarks: Source to split to the watermark of the split, of those that had records.
+        state_keys: uid to subtask to keys with state, when it was last counted.
+        state_log_bytes: (level, subtask) to the size of its log, which is what its state takes in the checkpoint.
+        state_written: uid to bytes of changes that were logged.
+        sink_records: Sink to records that were staged for it.
+        commits: Sink to what its commits took; the driver adds them.
         refused_columns: Columns with values that SQL and Python fold differently; then the results
             of the run are invalid (batch run).
     """
@@ -54,6 +63,14 @@ class Report:
     times: dict[str, int] = field(default_factory=dict)
     refused_columns: frozenset[str] = frozenset()
     source_watermarks: dict[int, int] = field(default_factory=dict)
+    subtask: int | None = None
+    subtask_records: dict[str, dict[int, int]] = field(default_factory=dict)
+    split_watermarks: dict[int, dict[int, int]] = field(default_factory=dict)
+    state_keys: dict[str, dict[int, int]] = field(default_factory=dict)
+    state_log_bytes: dict[tuple[int, int], int] = field(default_factory=dict)
+    state_written: dict[str, int] = field(default_factory=dict)
+    sink_records: dict[int, int] = field(default_factory=dict)
+    commits: dict[int, CommitCost] = field(default_factory=dict)
 
     def __setstate__(self, state: tuple[None, dict[str, Any]]) -> None:
         """Restore a pickled report. Epoch records keep reports, which may lack fields that were added."""
@@ -79,6 +96,7 @@ class Report:
             self.times[name] = self.times.get(name, 0) + spent
         for source, mark in other.source_watermarks.items():
             self.source_watermarks[source] = min(self.source_watermarks.get(source, mark), mark)
+        self._merge_facts(other)
         self.next_calls |= other.next_calls
         self.refused_columns |= other.refused_columns
         merge_metrics(self.metrics, other.metrics)
@@ -96,6 +114,32 @@ class Report:
         # A hand-over may coincide with a savepoint that is no longer needed; "handover" sorts first.
         asked = [word for word in (self.snapshot, other.snapshot) if word is not None]
         self.snapshot = min(asked, default=None)
+
+    def _merge_facts(self, other: Report) -> None:
+        """Add what is only shown: nothing is computed from it."""
+        received = other.subtask_records
+        if other.subtask is not None:
+            own = {
+                uid: {other.subtask: count}
+                for uid, count in other.operator_records.items()
+                if count
+            }
+            received = {**received, **own}
+        for uid, counts in received.items():
+            known = self.subtask_records.setdefault(uid, {})
+            for subtask, count in counts.items():
+                known[subtask] = known.get(subtask, 0) + count
+        for source, marks in other.split_watermarks.items():
+            self.split_watermarks.setdefault(source, {}).update(marks)
+        for uid, keys in other.state_keys.items():
+            self.state_keys.setdefault(uid, {}).update(keys)
+        self.state_log_bytes |= other.state_log_bytes
+        for uid, size in other.state_written.items():
+            self.state_written[uid] = self.state_written.get(uid, 0) + size
+        for sink, count in other.sink_records.items():
+            self.sink_records[sink] = self.sink_records.get(sink, 0) + count
+        for sink, cost in other.commits.items():
+            self.commits[sink] = self.commits.get(sink, CommitCost()) + cost
 
     @property
     def records_read(self) -> int:

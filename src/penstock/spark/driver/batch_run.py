@@ -19,7 +19,6 @@ import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from pyspark import StatusTracker
@@ -27,12 +26,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.api.environment.job import RunSummary
-from penstock.config.backlog_options import BACKLOG_TASKS
 from penstock.errors import PenstockError
+from penstock.events.job_events import BatchProgress
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import BatchProgress
+from penstock.filesystem.stored_path import JobPath
+from penstock.graph.epoch_number import EpochNumber
 from penstock.metrics.values import CounterValue
 from penstock.plan.hand_over import HandOver
+from penstock.plan.phases.pipelines import most_tasks
 from penstock.plan.physical import RunPlan
 from penstock.runtime.spill.spill_space import SPILLED_BYTES, SPILLED_FILES
 from penstock.runtime.task.report import Report
@@ -67,15 +68,15 @@ class BatchRun:
         self._job = job
         self._run = run
         self.report = Report()
-        has_company = len(job.plan.pipelines) > 1
-        self._most_tasks = job.configuration.get(BACKLOG_TASKS) if has_company else None
         cores = job.session.sparkContext.defaultParallelism
+        self._most_tasks = most_tasks(job.plan, run, cores)
         wanted = job.plan.options.parallelism
         if not job.plan.exact_subtasks:
             wanted = max(cores, wanted)
             wanted = min(wanted, self._most_tasks or wanted)
         self._folds_columns = True
         self._tasks = min(wanted, job.plan.options.max_parallelism)
+        self._epoch = EpochNumber(run.index, is_whole_run=True)
 
     def execute(self) -> RunSummary:
         """Execute the run, or finish the run of an earlier driver.
@@ -88,7 +89,7 @@ class BatchRun:
         if recorded is None:
             recorded = self._stage()
         staged = self._staged_from(recorded)
-        self._job.sinks.commit(f"{self._run.index}-0", staged)
+        self._job.sinks.commit(self._epoch, staged)
         failpoint("batch.committed")
         self._confirm()
         self.report = staged.report
@@ -217,15 +218,15 @@ class BatchRun:
         self,
         reads: ReadContext,
         frames: DataFrame,
-        snapshot: Path,
+        snapshot: JobPath,
         last_level: BatchLevelTask | None,
     ) -> StagedEpoch:
-        failures = self._job.directory.run_directory(self._run.index, "failures")
+        failures = self._job.directory.failure_directory(self._run.index)
         with FinalFailure(self._job.session.sparkContext, failures) as final:
             tracker = _ProgressThread(self._job, self._run.index, final)
             tracker.start()
             try:
-                return self._job.sinks.stage(frames, snapshot, last_level)
+                return self._job.sinks.stage(frames, snapshot, self._epoch, last_level)
             except Exception as cause:
                 self._job.check_cancelled()
                 final.check()

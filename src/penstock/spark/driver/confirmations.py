@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Self, cast
 
 from penstock.errors import PenstockError
+from penstock.events.job_events import ConfirmFailed
+from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
 from penstock.graph.log_source import LogSource
-from penstock.metrics.listener import ConfirmFailed, JobEvents
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.sources.read_context import Pinned
 
@@ -143,7 +144,9 @@ class Confirmations:
 
 
 def logs_read(plan: PhysicalPlan, pinned: Pinned) -> dict[Part, tuple[str, LogSource]]:
-    """Return the name of the source and the log, of the logs that a run reads."""
+    """Return the name of the source and the log, of the logs that a run reads and confirms."""
+    if not plan.options.confirms:
+        return {}
     return {
         (source, part): (
             plan.source(source).name,

@@ -9,7 +9,8 @@ counts once.
 
 from __future__ import annotations
 
-from penstock.metrics.listener import JobEvents, Repeating
+from penstock.events.job_events import Repeating
+from penstock.events.listeners import JobEvents
 
 _SPARK_SAYS = "indeterminate output"
 

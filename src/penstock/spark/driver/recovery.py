@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from penstock.errors import CallSite, SavepointMismatchError
+from penstock.filesystem.object_path import ObjectPath
 from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.compat.identity import channel_ends, numbered_sources, numbered_uids, source_uids
 from penstock.plan.hand_over import HandOver
@@ -33,7 +34,7 @@ _EVERY_SUBTASK = -1
 def match_savepoint(
     plan: PhysicalPlan,
     savepoint: Savepoint,
-    path: Path,
+    path: Path | ObjectPath,
     *,
     ignore_unclaimed: bool,
     ignore_positions: bool,

@@ -22,6 +22,7 @@ from penstock.errors import (
     PenstockError,
     SavepointError,
     UserCodeError,
+    WorkerStartError,
 )
 
 _FINAL = (
@@ -35,6 +36,9 @@ _FINAL = (
     UserCodeError,
 )
 """Failures that another attempt would repeat, and cancellation."""
+
+_STARTS = 2
+_START_DELAY = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +159,17 @@ class Restarts:
     def __init__(self, configuration: Configuration) -> None:
         strategy = configuration.get(RESTART_STRATEGY)
         self._policy = POLICIES[strategy](*map(configuration.get, OPTIONS_OF[strategy]))
+        # Spark waits 10 s for a worker that the driver starts, which no setting changes, and tries
+        # again for tasks only. Nothing of the user's has run, so the strategy is not asked.
+        self._starts = FixedDelay(_STARTS, _START_DELAY)
 
     def after(self, failure: PenstockError) -> Restart | None:
-        """Return the restart after a failure, None if the job has failed."""
-        return None if isinstance(failure, _FINAL) else self._policy.after_failure(time.monotonic())
+        """Return the restart after a failure, None if the job has failed.
+
+        A worker that did not start is started twice more under every strategy, also `none`.
+        """
+        if isinstance(failure, _FINAL):
+            return None
+        now = time.monotonic()
+        again = self._starts.after_failure(now) if isinstance(failure, WorkerStartError) else None
+        return again or self._policy.after_failure(now)

@@ -6,8 +6,6 @@ again. Then the step `restored` is recorded; without it the next start copies th
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from penstock.config.configuration import Configuration
 from penstock.config.options import (
     IGNORE_SOURCE_POSITIONS,
@@ -15,13 +13,21 @@ from penstock.config.options import (
     RECOVERY_PATH,
 )
 from penstock.errors import SavepointError
+from penstock.events.job_events import Resumed
+from penstock.events.listeners import JobEvents
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import JobEvents, Resumed
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import PhysicalPlan
 from penstock.spark.driver.recovery import match_savepoint
 from penstock.spark.driver.restored import Restored
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.spark.job.mounted_path import savepoint_place
+from penstock.spark.session.object_settings import early_object_settings
 from penstock.state.savepoint import read_savepoint, restore_state
+from penstock.state.stored_savepoint import fetch_savepoint
+from penstock.wire.job_files import remove_tree
 
 _STEP = "restored"
 
@@ -43,12 +49,14 @@ def restore(
     configured = configuration.get(RECOVERY_PATH)
     if configured is None or directory.has_begun:
         return None
-    path = Path(configured.removeprefix("file://")).absolute()
+    place = savepoint_place(configured)
+    fetched = directory.path / _STEP / "fetched"
+    path = _fetched(place, fetched, configuration) if isinstance(place, ObjectPath) else place
     savepoint = read_savepoint(path)
     restored = match_savepoint(
         plan,
         savepoint,
-        path,
+        place,
         ignore_unclaimed=configuration.get(IGNORE_UNCLAIMED_STATE),
         ignore_positions=configuration.get(IGNORE_SOURCE_POSITIONS),
     )
@@ -56,16 +64,30 @@ def restore(
         restore_state(path, savepoint, directory.path / _STEP)
     except OSError as cause:
         raise SavepointError(
-            f"the state of {path} cannot be copied to {directory.path}: {cause}",
+            f"the state of {place} cannot be copied to {directory.path}: {cause}",
             hint="Make room, and check that both directories can be accessed by this user.",
         ) from cause
+    remove_tree(fetched)
     failpoint("restore.copied")
     directory.record(_STEP, restored.to_json())
     failpoint("restore.recorded")
-    events.publish(Resumed(f"savepoint {path} of job {savepoint.job_name!r}"))
+    events.publish(Resumed(f"savepoint {place} of job {savepoint.job_name!r}"))
     return restored
 
 
-def state_files_of(directory: JobDirectory, restored: Restored) -> list[Path]:
+def _fetched(path: ObjectPath, target: JobPath, configuration: Configuration) -> JobPath:
+    """Copy a savepoint from S3 to a directory, and return the directory."""
+    store = S3Store(early_object_settings(configuration))
+    try:
+        fetch_savepoint(store, path, target)
+    except OSError as cause:
+        raise SavepointError(
+            f"the savepoint {path} cannot be copied to {target}: {cause}",
+            hint="Make room, and check the login and that the store can be reached.",
+        ) from cause
+    return target
+
+
+def state_files_of(directory: JobDirectory, restored: Restored) -> list[JobPath]:
     """Return the copies of the state files."""
     return [directory.path / _STEP / name for name in restored.state_files]

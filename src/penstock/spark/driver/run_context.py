@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -13,14 +14,18 @@ from penstock.config.configuration import Configuration
 from penstock.config.job_parameters import job_parameters
 from penstock.config.options import FRAME_RECORDS
 from penstock.errors import JobCancelledError
+from penstock.events.job_events import MetricsReported
+from penstock.events.listeners import JobEvents
+from penstock.filesystem.s3_settings import S3Settings
 from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch, as_switched
 from penstock.metrics.job_metrics import JobMetrics
-from penstock.metrics.listener import JobEvents, MetricsReported
 from penstock.metrics.profile import WALL
+from penstock.metrics.task_facts import TaskFacts
 from penstock.plan.hand_over import HandOver
 from penstock.plan.physical import PhysicalPlan, RunPlan
 from penstock.plan.programs import programs_of
+from penstock.plan.projections import with_projections
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.level import LevelProgram
 from penstock.runtime.task.report import Report
@@ -54,10 +59,12 @@ class JobContext:
         restored: What the job took over from the savepoint it started from, None if none.
         earlier: What was read of files before this run, by (source id, part index).
         metrics: What was reported and committed in this process.
+        facts: What of it is known of subtasks, state and sinks.
         attempt: How often the job was restarted in this process.
         counted: Index of a run to the last of its epochs that is in the metrics.
         workers: What the job brings along beside its program, None if nothing.
         pool: Spark's scheduler pool of what the pipeline runs; None is the default.
+        object_settings: Address and login of S3 that Spark has; None is what the environment says.
     """
 
     session: SparkSession
@@ -70,10 +77,12 @@ class JobContext:
     restored: Restored | None = None
     earlier: dict[tuple[int, int], PinnedFiles] = field(default_factory=dict)
     metrics: JobMetrics = field(default_factory=JobMetrics)
+    facts: TaskFacts = field(default_factory=TaskFacts)
     attempt: int = 0
     counted: dict[int, int] = field(default_factory=dict)
     workers: WorkerEnvironment | None = None
     pool: str | None = None
+    object_settings: S3Settings | None = None
 
     def of_pipeline(self, pipeline: int, cancelled: threading.Event) -> JobContext:
         """Return the context of one pipeline; pipelines share all but what runs add to.
@@ -99,6 +108,11 @@ class JobContext:
             pool=f"penstock-{self.directory.job_id}-{pipeline}",
         )
 
+    @property
+    def source_names(self) -> dict[int, str]:
+        """Source id to name."""
+        return {source.id: source.name for source in self.plan.sources}
+
     def remember_read(self, files: dict[tuple[int, int], PinnedFiles]) -> None:
         """Add to what was read of files."""
         for key, more in files.items():
@@ -121,8 +135,37 @@ class JobContext:
         self.counted[run] = epoch
         metrics = self.metrics
         metrics.add(report.metrics, report.state, {**report.times, WALL: metrics.lap_ns()})
-        reported = MetricsReported(metrics.metrics(), metrics.state(), metrics.seconds())
-        self.events.publish(reported)
+        names = self.source_names
+        read = Counter[str]()
+        for source, count in report.source_records.items():
+            read[names[source]] += count
+        metrics.add_records(report.operator_records, read)
+        self._add_facts(run, report)
+        facts = self.facts.facts()
+        self.events.publish(
+            MetricsReported(
+                metrics.metrics(),
+                metrics.state(),
+                metrics.seconds(),
+                metrics.operator_records(),
+                metrics.source_records(),
+                facts.subtasks,
+                facts.state_keys,
+                facts.state_bytes,
+                facts.sinks,
+            )
+        )
+
+    def _add_facts(self, run: int, report: Report) -> None:
+        """Add what is only shown."""
+        plan, facts = self.plan, self.facts
+        levels = {op.uid: level.level for level in plan.levels for op in level.operators}
+        facts.add_records(run, report.subtask_records)
+        facts.add_state(report.state_keys, report.state_log_bytes, report.state_written, levels)
+        facts.add_sinks(
+            {plan.sinks[sink].uid: count for sink, count in report.sink_records.items()},
+            {plan.sinks[sink].uid: cost for sink, cost in report.commits.items()},
+        )
 
     def check_cancelled(self) -> None:
         """Stop here if somebody asked to.
@@ -160,7 +203,11 @@ class JobContext:
             open_splits=pinned.open_splits(),
         )
         return tuple(
-            replace(program, settings=replace(program.settings, attempt=self.attempt))
+            with_projections(
+                self.plan,
+                run,
+                replace(program, settings=replace(program.settings, attempt=self.attempt)),
+            )
             for program in made
         )
 

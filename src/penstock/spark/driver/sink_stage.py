@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from pathlib import Path
 from time import perf_counter_ns
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from penstock.failpoint import failpoint
-from penstock.graph.endpoints import Committer, SinkContext
+from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.stored_path import JobPath
+from penstock.graph.endpoints import Committer, FileCommittable, SinkContext
+from penstock.graph.epoch_number import EpochNumber
 from penstock.graph.sink_calls import open_committer
 from penstock.metrics.profile import COMMIT, SPARK_JOB
+from penstock.metrics.task_facts import CommitCost
 from penstock.plan.physical import PhysicalPlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.runtime.task.report import Report
 from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.payload import Payload
 from penstock.spark.worker.sink_task import MESSAGE_DDL, SinkMessage, SinkTask
+from penstock.spark.worker.task_epoch import jobs_of_epoch
 from penstock.spark.worker.worker_environment import WorkerEnvironment
 from penstock.wire.fence import Fence
 
@@ -55,16 +59,25 @@ class SinkStage:
         self,
         plan: PhysicalPlan,
         job_id: str,
-        scratch: Path,
+        scratch: JobPath,
         fence: Fence,
         workers: WorkerEnvironment | None = None,
+        object_settings: S3Settings | None = None,
     ) -> None:
         self._fence = fence
         self._contexts = tuple(
             (
                 sink.sink,
                 SinkContext(
-                    job_id, sink.uid, -1, sink.type_info, sink.name, sink.origin, scratch, fence
+                    job_id,
+                    sink.uid,
+                    -1,
+                    sink.type_info,
+                    sink.name,
+                    sink.origin,
+                    scratch,
+                    may_commit=fence,
+                    object_settings=object_settings,
                 ),
             )
             for sink in plan.sinks
@@ -97,20 +110,24 @@ class SinkStage:
             self._fence()
             committer.recover()
 
-    def task(self, snapshot: Path, last_level: BatchLevelTask | None = None) -> SinkTask:
+    def task(self, snapshot: JobPath, last_level: BatchLevelTask | None = None) -> SinkTask:
         """Return the function of the last stage; see `messages`."""
         return SinkTask(
-            self._payload, self._sink_of_channel, str(snapshot), self._parallelism, last_level
+            self._payload, self._sink_of_channel, snapshot, self._parallelism, last_level
         )
 
     def stage(
-        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
+        self,
+        frames: DataFrame,
+        snapshot: JobPath,
+        epoch: EpochNumber,
+        last_level: BatchLevelTask | None = None,
     ) -> StagedEpoch:
         """Run the Spark job of a batch run, which stages its output; see `messages` and `collect`."""
-        return self.collect(self.messages(frames, snapshot, last_level))
+        return self.collect(self.messages(frames, snapshot, last_level), epoch)
 
     def messages(
-        self, frames: DataFrame, snapshot: Path, last_level: BatchLevelTask | None = None
+        self, frames: DataFrame, snapshot: JobPath, last_level: BatchLevelTask | None = None
     ) -> DataFrame:
         """Return the messages of the tasks that stage the output. No task runs before `collect`.
 
@@ -121,21 +138,23 @@ class SinkStage:
         """
         return frames.mapInArrow(self.task(snapshot, last_level), MESSAGE_DDL)
 
-    def collect(self, messages: DataFrame) -> StagedEpoch:
+    def collect(self, messages: DataFrame, epoch: EpochNumber) -> StagedEpoch:
         """Run the Spark job of one epoch, which stages its output. The output is invisible afterwards.
 
         Args:
             messages: What `messages` returned, or one micro-batch of it.
+            epoch: Its number.
         """
-        epoch = StagedEpoch()
+        staged = StagedEpoch()
         started_ns = perf_counter_ns()
-        rows = messages.collect()
-        epoch.report.times[SPARK_JOB] = perf_counter_ns() - started_ns
+        with jobs_of_epoch(messages.sparkSession.sparkContext, epoch):
+            rows = messages.collect()
+        staged.report.times[SPARK_JOB] = perf_counter_ns() - started_ns
         for row in rows:
-            epoch.add(pickle.loads(bytes(row[0])))
-        return epoch
+            staged.add(pickle.loads(bytes(row[0])))
+        return staged
 
-    def commit(self, epoch: str, staged: StagedEpoch) -> None:
+    def commit(self, epoch: EpochNumber, staged: StagedEpoch) -> None:
         """Make an epoch visible in every sink; may be repeated.
 
         Raises:
@@ -146,12 +165,39 @@ class SinkStage:
         failpoint("sinks.before-commit")
         for index, committer in self._committers.items():
             self._fence()
-            committer.commit(epoch, staged.committables.get(index, []))
+            began_ns, committables = perf_counter_ns(), staged.committables.get(index, [])
+            committer.commit(str(epoch), committables)
+            if committables:
+                staged.report.commits[index] = _cost_of(committables, perf_counter_ns() - began_ns)
             failpoint("sinks.one-committed")
         staged.report.times[COMMIT] = perf_counter_ns() - started_ns
         failpoint("sinks.committed")
+
+    def publish(self) -> None:
+        """Make visible what sinks hold back; see `Committer.publish`.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+        """
+        for committer in self._committers.values():
+            self._fence()
+            committer.publish()
+        failpoint("sinks.published")
+
+    def check_background(self) -> None:
+        """Raise what went wrong in threads of sinks; see `Committer.check_background`."""
+        for committer in self._committers.values():
+            committer.check_background()
 
     def close(self) -> None:
         """Close the committers."""
         for committer in self._committers.values():
             committer.close()
+
+
+def _cost_of(committables: Sequence[Any], nanoseconds: int) -> CommitCost:
+    """Return what a commit took; the committables of files know their size."""
+    sizes = [each.byte_count for each in committables if isinstance(each, FileCommittable)]
+    if not sizes:
+        return CommitCost(1, nanoseconds)
+    return CommitCost(1, nanoseconds, len(sizes), sum(sizes))

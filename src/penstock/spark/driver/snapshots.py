@@ -16,6 +16,7 @@ from typing import Any
 
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.graph.snapshot_part import Captured, SnapshotPart, snapshot_part_of
 from penstock.plan.phases.backlog import snapshot_parts, with_snapshot
 from penstock.plan.physical import PhysicalPlan
@@ -51,7 +52,7 @@ def with_snapshots(job: JobContext) -> PhysicalPlan:
     return plan
 
 
-def snapshot_of(directory: Path, source: int, recorded: dict[str, Any]) -> Captured:
+def snapshot_of(directory: JobPath, source: int, recorded: dict[str, Any]) -> Captured:
     """Return a recorded snapshot.
 
     Args:
@@ -59,12 +60,12 @@ def snapshot_of(directory: Path, source: int, recorded: dict[str, Any]) -> Captu
         source: Id of the source.
         recorded: The record.
     """
-    files = Path(recorded.get(_DIRECTORY, directory / "snapshots" / str(source)))
+    files = Path(recorded.get(_DIRECTORY) or mounted(directory / "snapshots" / str(source)))
     return Captured.from_json(recorded, files)
 
 
 def _captured(job: JobContext, source: int, part: SnapshotPart) -> Captured:
-    directory = job.directory.path / "snapshots" / str(source)
+    directory = mounted(job.directory.path / "snapshots" / str(source))
     job.directory.fence()
     create_directory(directory.parent, PRIVATE_DIRECTORY)
     create_directory(directory, PRIVATE_DIRECTORY)

@@ -23,6 +23,7 @@ from typing import Self
 from pyspark import SparkContext, TaskContext
 
 from penstock.errors import (
+    ExpressionError,
     GraphError,
     KeyTypeError,
     PenstockError,
@@ -43,6 +44,7 @@ _WAIT_SECONDS = 30.0
 _LOOK_SECONDS = 0.01
 
 _OF_DATA = (
+    ExpressionError,
     GraphError,
     KeyTypeError,
     TimestampUnsupportedError,

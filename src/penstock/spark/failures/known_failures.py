@@ -16,11 +16,13 @@ import pyspark
 
 from penstock.errors import (
     EnvironmentSetupError,
+    ExpressionError,
     JobFailedError,
     PenstockError,
     SinkError,
     SourceError,
     StateError,
+    WorkerStartError,
 )
 from penstock.spark.failures.java_causes import JavaCause
 
@@ -137,10 +139,10 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         says=re.compile("ModuleNotFoundError: No module named 'penstock'"),
     ),
     KnownFailure(
-        JobFailedError,
+        WorkerStartError,
         "The machine is overloaded: a Python worker did not start in time. Run fewer tasks at once "
         "(parallelism.default, or the cores of spark.master), or less beside the job; "
-        "restart-strategy.type starts it again.",
+        "restart-strategy.type starts it again more often.",
         says=re.compile(
             r"(Python worker failed|Timed out while waiting for the Python worker) to connect back"
             r"[^\n]*"
@@ -260,6 +262,21 @@ KNOWN_FAILURES: tuple[KnownFailure, ...] = (
         SourceError,
         "Every file of the source must exist, be complete and not change while the job runs.",
         conditions=(_FAILED_READ,),
+    ),
+    KnownFailure(
+        ExpressionError,
+        "Choose such records out before with where, compute only for others with when(…).otherwise(…), "
+        "or cast to a wider type. With execution.batch.expressions=false the error names the record.",
+        conditions=(
+            "ARITHMETIC_OVERFLOW",
+            "BINARY_ARITHMETIC_OVERFLOW",
+            "CAST_INVALID_INPUT",
+            "CAST_OVERFLOW",
+            "DIVIDE_BY_ZERO",
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            "REMAINDER_BY_ZERO",
+            "USER_RAISED_EXCEPTION",
+        ),
     ),
     KnownFailure(
         JobFailedError,

@@ -18,13 +18,13 @@ import pickle
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import JobFailedError, PenstockError, SourceError, StateError
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.spark.failures.translation import translate
 from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import (
@@ -48,7 +48,7 @@ from penstock.spark.worker.state_tasks import ReplayGroups, snapshot_rows
 _ORDER = ("operator", "key_group", "source", "sequence")
 
 
-def read_state_rows(session: SparkSession, job_directory: Path) -> DataFrame:
+def read_state_rows(session: SparkSession, job_directory: JobPath) -> DataFrame:
     """Return the state of a checkpoint directory or savepoint as snapshot rows.
 
     Args:
@@ -98,7 +98,7 @@ def grouped(blobs: DataFrame) -> DataFrame:
 
 
 @contextmanager
-def reading(directory: Path) -> Iterator[None]:
+def reading(directory: JobPath) -> Iterator[None]:
     """Translate Spark's exceptions in the context to our errors.
 
     Raises:
@@ -133,7 +133,7 @@ def _epoch_blobs(session: SparkSession, epoch: EpochLogs, uid: str | None) -> Da
         for (level, subtask), view in epoch.logs.items()
     ]
     listed = session.createDataFrame(rows, VIEW_DDL).repartition(len(rows))
-    return listed.mapInArrow(SplitEpochLogs(str(epoch.path.absolute()), uid), BLOB_DDL)
+    return listed.mapInArrow(SplitEpochLogs(epoch.path.absolute(), uid), BLOB_DDL)
 
 
 def _file_blobs(
@@ -143,7 +143,8 @@ def _file_blobs(
         return session.createDataFrame([], BLOB_DDL)
     rows = [(str(file.path.absolute()), file.sha256) for file in files]
     listed = session.createDataFrame(rows, FILE_DDL).repartition(len(files))
-    return listed.mapInArrow(ReadFiles(uid), BLOB_DDL)
+    stores = [file.path.store for file in files if isinstance(file.path, StoredPath)]
+    return listed.mapInArrow(ReadFiles(uid, stores[0] if stores else None), BLOB_DDL)
 
 
 def _log_blobs(session: SparkSession, checkpoint: QueryCheckpoint, uid: str | None) -> DataFrame:

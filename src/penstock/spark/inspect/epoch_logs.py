@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.epoch_record import EPOCHS, EpochRecord
 from penstock.state.log.extent import read_extent, split_entries
 from penstock.state.log.log_reader import epochs_in, with_logs
@@ -33,13 +33,13 @@ class EpochLogs:
         logs: The log of every subtask.
     """
 
-    path: Path
+    path: JobPath
     epoch: int
     positions: Mapping[str, Any]
     logs: Mapping[LogName, LogView]
 
 
-def newest_epoch(run_directory: Path) -> EpochLogs | None:
+def newest_epoch(run_directory: JobPath) -> EpochLogs | None:
     """Return the logs of a run as of its newest record, None if it has no record.
 
     Args:
@@ -58,7 +58,7 @@ def newest_epoch(run_directory: Path) -> EpochLogs | None:
     return with_logs(directory, read)
 
 
-def _with_entries(directory: Path, views: dict[LogName, LogView]) -> dict[LogName, LogView]:
+def _with_entries(directory: JobPath, views: dict[LogName, LogView]) -> dict[LogName, LogView]:
     """Return the logs with the entries of most extents, of small ones first."""
     recent = {name: dict(view.recent) for name, view in views.items()}
     extents = sorted(

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.checkpoint_state import blob_rows, grouped, reading
 from penstock.spark.inspect.state_columns import (
     entries_of,
@@ -24,7 +25,9 @@ from penstock.spark.inspect.state_columns import (
 )
 from penstock.spark.inspect.state_location import locate_state
 from penstock.spark.inspect.state_reader import survey
+from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
+from penstock.spark.session.object_settings import object_settings
 from penstock.spark.worker.state_sources import batches_of
 from penstock.spark.worker.state_tasks import ReplayGroups
 from penstock.state.replay import GroupReplay
@@ -113,7 +116,8 @@ def state_differences(
             cannot be imported.
     """
     session = get_state_session()
-    paths = [Path(first).absolute(), Path(second).absolute()]
+    settings = object_settings(session)
+    paths = [checkpoint_path(first, settings), checkpoint_path(second, settings)]
     before, after = (_texts(session, path, uid, name) for path in paths)
     joined = _joined(before, after)
     with reading(paths[1]), reading(paths[0]):
@@ -128,7 +132,9 @@ def state_differences(
     return changes, entries
 
 
-def _texts(session: SparkSession, directory: Path, uid: str | None, name: str | None) -> DataFrame:
+def _texts(
+    session: SparkSession, directory: JobPath, uid: str | None, name: str | None
+) -> DataFrame:
     """Return the entries of a directory in rows of `TEXT_DDL`."""
     with reading(directory):
         location = locate_state(directory)

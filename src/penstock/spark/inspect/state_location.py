@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
-from penstock.errors import DecodeError, JobDirectoryError, StateError
+from penstock.errors import JobDirectoryError, StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.epoch_logs import EpochLogs, newest_epoch
+from penstock.spark.job.job_steps import JobSteps, steps_of
 from penstock.state.savepoint import MANIFEST, STATE_DIRECTORY, read_savepoint
-from penstock.wire.atomic_file import read_verified
 
 PIPELINES = "pipelines"
 """Entry of `job.json` with the pipeline of each run."""
@@ -37,7 +37,7 @@ class SnapshotFile:
         sha256: SHA-256 of its bytes in hexadecimal, None if it was not recorded.
     """
 
-    path: Path
+    path: JobPath
     sha256: str | None = None
 
 
@@ -50,7 +50,7 @@ class QueryCheckpoint:
         batch: Number of the last committed micro-batch.
     """
 
-    path: Path
+    path: JobPath
     batch: int
 
 
@@ -72,7 +72,7 @@ class PipelineStates:
 StateLocation: TypeAlias = OneLocation | PipelineStates
 
 
-def locate_state(directory: Path) -> StateLocation:
+def locate_state(directory: JobPath) -> StateLocation:
     """Return the current location of the state of a checkpoint directory or savepoint.
 
     Raises:
@@ -85,21 +85,21 @@ def locate_state(directory: Path) -> StateLocation:
             SnapshotFile(directory / STATE_DIRECTORY / file.name, file.sha256)
             for file in read_savepoint(directory).files
         )
-    if not (directory / "job.json").exists():
+    steps = steps_of(directory)
+    if (job := steps.read("job")) is None:
         raise JobDirectoryError(
             f"{directory} is neither a checkpoint directory nor a savepoint: it has no job.json "
             f"and no {MANIFEST}",
             hint="Pass the execution.checkpointing.dir of a job, or a directory that "
             "`penstock savepoint` made.",
         )
-    pipelines = _record(directory / "job.json").get(PIPELINES, ())
+    pipelines = job.get(PIPELINES, ())
     found = [
         location
-        for runs in _by_pipeline(_runs(directory), pipelines)
-        if (location := _newest(directory, runs)) is not None
+        for runs in _by_pipeline(_runs(directory, steps), pipelines)
+        if (location := _newest(directory, steps, runs)) is not None
     ]
-    path = directory / "restored.json"
-    restored = _record(path) if path.exists() else None
+    restored = steps.read("restored")
     if restored is not None and len(found) < len(restored.get("runs", [0])):
         return _restored(directory, restored, has_begun=bool(found))
     if not found:
@@ -110,7 +110,7 @@ def locate_state(directory: Path) -> StateLocation:
     return found[0] if len(found) == 1 else PipelineStates(tuple(found))
 
 
-def _restored(directory: Path, record: dict[str, Any], *, has_begun: bool) -> StateLocation:
+def _restored(directory: JobPath, record: dict[str, Any], *, has_begun: bool) -> StateLocation:
     if has_begun:
         raise StateError(
             f"{directory} has state of some pipelines in its savepoint, and of others behind it",
@@ -129,10 +129,10 @@ def _by_pipeline(runs: set[int], pipelines: Sequence[int]) -> list[list[int]]:
     return [grouped[pipeline] for pipeline in sorted(grouped)]
 
 
-def _newest(directory: Path, runs: list[int]) -> OneLocation | None:
+def _newest(directory: JobPath, steps: JobSteps, runs: list[int]) -> OneLocation | None:
     """Return the location of the state of one pipeline, None if it has none yet."""
     for run in runs:
-        files = _snapshot_files(directory, run)
+        files = _snapshot_files(directory, steps, run)
         live = None if files else live_location(directory / f"run-{run}")
         if live is not None:
             return live
@@ -141,7 +141,7 @@ def _newest(directory: Path, runs: list[int]) -> OneLocation | None:
     return None
 
 
-def live_location(run_directory: Path) -> LiveLocation | None:
+def live_location(run_directory: JobPath) -> LiveLocation | None:
     """Return the location of the state of a live run, None if it has committed nothing.
 
     Args:
@@ -158,28 +158,25 @@ def live_location(run_directory: Path) -> LiveLocation | None:
     return None if batch is None else QueryCheckpoint(checkpoint, batch)
 
 
-def _runs(directory: Path) -> set[int]:
-    numbers = (path.name.split(".")[0].removeprefix("run-") for path in directory.glob("run-*"))
+def _runs(directory: JobPath, steps: JobSteps) -> set[int]:
+    names = (*steps.names(), *(path.name for path in directory.glob("run-*")))
+    numbers = (name.split(".")[0].removeprefix("run-") for name in names)
     return {int(number) for number in numbers if number.isdigit()}
 
 
-def _snapshot_files(directory: Path, run: int) -> tuple[SnapshotFile, ...] | None:
+def _snapshot_files(
+    directory: JobPath, steps: JobSteps, run: int
+) -> tuple[SnapshotFile, ...] | None:
     """Return the hand-over files of a complete run, None if it is not complete."""
-    path = directory / f"run-{run}.done.json"
-    if not path.exists():
+    done = steps.read(f"run-{run}.done")
+    if done is None:
         return None
     snapshot = directory / f"run-{run}" / "snapshot"
-    files = _record(path)["state_files"]
-    return tuple(SnapshotFile(snapshot / name, digest) for name, digest in files.items())
+    return tuple(
+        SnapshotFile(snapshot / name, digest) for name, digest in done["state_files"].items()
+    )
 
 
-def _last_commit(commits: Path) -> int | None:
+def _last_commit(commits: JobPath) -> int | None:
     numbers = (int(path.name) for path in commits.glob("*") if path.name.isdigit())
     return max(numbers, default=None)
-
-
-def _record(path: Path) -> dict[str, Any]:
-    try:
-        return read_verified(path)
-    except DecodeError as cause:
-        raise JobDirectoryError(cause.problem, hint=cause.hint) from cause

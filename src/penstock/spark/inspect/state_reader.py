@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.inspect.checkpoint_state import blob_rows, grouped, reading
 from penstock.spark.inspect.state_columns import (
     EntryBatches,
@@ -22,7 +23,9 @@ from penstock.spark.inspect.state_columns import (
     type_of_kinds,
 )
 from penstock.spark.inspect.state_location import StateLocation, locate_state
+from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.spark.session.factory import get_state_session
+from penstock.spark.session.object_settings import object_settings
 from penstock.spark.worker.state_tasks import (
     COUNT_DDL,
     SURVEY_DDL,
@@ -81,7 +84,8 @@ def read_state(path: str | Path, uid: str, name: str, *, as_text: bool = False) 
         StateError: There is no such state, or it is damaged, or a class of a stored value
             cannot be imported.
     """
-    session, directory = get_state_session(), Path(path).absolute()
+    session = get_state_session()
+    directory = checkpoint_path(path, object_settings(session))
     with reading(directory):
         location = locate_state(directory)
         found = find_state(session, directory, location, uid, name)
@@ -110,7 +114,8 @@ def read_state_names(path: str | Path) -> DataFrame:
         SavepointError: It is a savepoint with a damaged manifest.
         StateError: The state is damaged, or a class of a stored value cannot be imported.
     """
-    session, directory = get_state_session(), Path(path).absolute()
+    session = get_state_session()
+    directory = checkpoint_path(path, object_settings(session))
     with reading(directory):
         blobs = grouped(blob_rows(session, locate_state(directory)))
         counted = blobs.mapInArrow(ReplayGroups(count_rows), COUNT_DDL).collect()
@@ -129,7 +134,7 @@ def read_state_names(path: str | Path) -> DataFrame:
 
 
 def find_state(
-    session: SparkSession, directory: Path, location: StateLocation, uid: str, name: str
+    session: SparkSession, directory: JobPath, location: StateLocation, uid: str, name: str
 ) -> StateSurvey:
     """Return the survey of one state.
 

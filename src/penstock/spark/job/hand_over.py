@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.plan.hand_over import HandOver
 from penstock.program.routing import live_routes
 from penstock.runtime.task.report import Report
@@ -52,7 +52,7 @@ def read_hand_over(recorded: dict[str, Any]) -> HandOver:
     )
 
 
-def verified_files(snapshot: Path, recorded: dict[str, str]) -> list[Path]:
+def verified_files(snapshot: JobPath, recorded: dict[str, str]) -> list[JobPath]:
     """Return the state files of a run that has ended, checked.
 
     Args:
@@ -91,7 +91,7 @@ def greatest_watermark(handed: HandOver) -> int | None:
 
 def initial_state(
     session: SparkSession,
-    files: Sequence[Path],
+    files: Sequence[JobPath],
     operators: Mapping[str, int],
     parallelism: int,
     max_parallelism: int,
@@ -124,5 +124,6 @@ def initial_state(
     subtask = sf.floor(sf.col("key_group") * subtasks / sf.lit(max_parallelism)).cast("int")
     own = sf.array(sf.element_at(routes, subtask + 1))
     to = sf.when(sf.col("key_group") == EVERY_GROUP, routes).otherwise(own)
-    rows = session.read.parquet(*map(escaped, files)).where(sf.col("operator").isin(*operators))
+    paths = (escaped(mounted(path)) for path in files)
+    rows = session.read.parquet(*paths).where(sf.col("operator").isin(*operators))
     return rows.select(sf.explode(to).alias("route"), "blob")

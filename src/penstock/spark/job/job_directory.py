@@ -20,41 +20,51 @@
     run-1/control/        its control log: start, end of sources, hand-over, savepoints
     run-1/epochs/         records and segments of a loop of epochs (see `penstock.state.log.epoch_log`)
     restored/             state files of the savepoint the job started from, also until then
+    run-1/dataframe-3-0/  files of a batch DataFrame (see `penstock.spark.sources.listing.frame_writer`)
+    unpublished/          a file per sink with output that readers do not see yet
     requests/             requests for savepoints, and their results
     savepoints/           savepoints without another target directory
     spool/                records for the driver (print, collect)
+    events/               what the job said of itself (see `penstock.events.event_files`)
 
 Every file with a name in this list is written atomically (temporary file, fsync, rename) and has a
-checksum. A step is recorded after its effect, and an effect without a record can be repeated. So a
+checksum; in a store (S3) the steps have other names, and `drivers/` is there instead of lock and owner: see `job_steps` and
+`stored_lock`. A step is recorded after its effect, and an effect without a record can be repeated. So a
 driver may be killed at any point; the next one finishes the job.
 """
 
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
-import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from penstock.config.options import RECOVERY_PATH
-from penstock.errors import DecodeError, JobDirectoryError, JobMismatchError
+from penstock.errors import JobDirectoryError, JobMismatchError
+from penstock.events.event_files import DIRECTORY as EVENTS_DIRECTORY
+from penstock.filesystem.stored_path import JobPath, StoredPath, mounted
 from penstock.plan.compat.fingerprint import describe_shape, fingerprint
 from penstock.plan.compat.identity import with_numbers
 from penstock.plan.explain.shape_difference import first_difference
 from penstock.plan.physical import PhysicalPlan
 from penstock.plan.planner import as_one_sequence
-from penstock.spark.job.job_lock import LOCK, JobLock
+from penstock.spark.job.job_lock import LOCK, JobLock, take_lock
+from penstock.spark.job.job_steps import STEPS, recording, steps_of
+from penstock.spark.job.mounted_path import checkpoint_path
+from penstock.spark.job.stored_job import check_can_be_stored
+from penstock.spark.job.stored_lock import DRIVERS, StoredLock
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,
-    read_verified,
-    write_verified,
 )
 from penstock.wire.fence import OWNER, Fence
+from penstock.wire.job_files import remove_tree
 
 _FORMAT = 1
+_PINNED = re.compile(r"run-\d+\.pinned")
 _KEY = "key"
 _UIDS = "uids"
 _PLACES = "places"
@@ -80,17 +90,26 @@ class JobDirectory:
         plan: The plan of the job, with the uids under which the directory has its state.
     """
 
-    def __init__(self, path: Path, plan: PhysicalPlan, *, is_temporary: bool) -> None:
+    def __init__(self, path: JobPath, plan: PhysicalPlan, *, is_temporary: bool) -> None:
         self.path = path
         self.plan = plan
         self.is_temporary = is_temporary
         self.is_new = False
         self.job_id = ""
-        self._lock: JobLock | None = None
+        self._lock: JobLock | StoredLock | None = None
+        self._steps = steps_of(path)
+        self._failures: tempfile.TemporaryDirectory[str] | None = None
 
     @classmethod
-    def open(cls, configured: str | None, plan: PhysicalPlan, job_name: str) -> JobDirectory:
+    def open(
+        cls, configured: str | JobPath | None, plan: PhysicalPlan, job_name: str
+    ) -> JobDirectory:
         """Create or reopen the directory of a job and lock it.
+
+        Args:
+            configured: The user's path, or a path of a store; None is a temporary directory.
+            plan: The plan of the job.
+            job_name: Its name.
 
         Raises:
             JobDirectoryError: It cannot be used, or contains other files.
@@ -100,10 +119,13 @@ class JobDirectory:
         if configured is None:
             made = cls(Path(tempfile.mkdtemp(prefix="penstock-")), plan, is_temporary=True)
         else:
-            made = cls(_local_path(configured), plan, is_temporary=False)
+            path = checkpoint_path(configured) if isinstance(configured, str) else configured
+            check_can_be_stored(path, plan)
+            made = cls(path, plan, is_temporary=False)
         try:
             create_directory(made.path, PRIVATE_DIRECTORY)
-            made._lock = JobLock.take(made.path)
+            made._lock = take_lock(made.path)
+            made._steps = recording(made.path, made._lock.fence)
             made._identify(job_name)
             (made.path / "spool").mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         except OSError as cause:
@@ -123,13 +145,13 @@ class JobDirectory:
         Raises:
             JobDirectoryError: The record is damaged.
         """
-        path = self.path / f"{name}.json"
-        if not path.exists():
-            return None
         try:
-            return read_verified(path)
-        except DecodeError as cause:
-            raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
+            return self._steps.read(name)
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"step {name} in {self.path} cannot be read: {cause}",
+                hint="Check that the checkpoint directory can be reached, and start again.",
+            ) from cause
 
     def record(self, name: str, payload: dict[str, Any]) -> None:
         """Record a step durably.
@@ -139,7 +161,7 @@ class JobDirectory:
             JobFencedError: Another driver has taken over.
         """
         try:
-            write_verified(self.path / f"{name}.json", payload, may_replace=self.fence)
+            self._steps.record(name, payload, self.fence)
         except OSError as cause:
             raise JobDirectoryError(
                 f"step {name} cannot be recorded in {self.path}: {cause}",
@@ -182,7 +204,7 @@ class JobDirectory:
     @property
     def has_begun(self) -> bool:
         """Whether a run of the job has pinned its input."""
-        return next(self.path.glob("run-*.pinned.json"), None) is not None
+        return any(_PINNED.fullmatch(name) for name in self._steps.names())
 
     def forget_job(self) -> None:
         """Remove the identity of a new job that has not begun, so that any job may use the directory.
@@ -191,10 +213,11 @@ class JobDirectory:
             JobFencedError: Another driver has taken over.
         """
         self.fence()
-        shutil.rmtree(self.path / "restored", ignore_errors=True)
-        (self.path / "job.json").unlink(missing_ok=True)
+        for made in ("restored", EVENTS_DIRECTORY):
+            remove_tree(self.path / made)
+        self._steps.forget("job")
 
-    def run_directory(self, run: int, name: str) -> Path:
+    def run_directory(self, run: int, name: str) -> JobPath:
         """Return a directory of a run; create it if it is missing."""
         path = self.path / f"run-{run}" / name
         # Created one by one, because `mkdir` ignores the mode for parents. Spark's files are below.
@@ -202,14 +225,24 @@ class JobDirectory:
         path.mkdir(PRIVATE_DIRECTORY, exist_ok=True)
         return path
 
+    def failure_directory(self, run: int) -> Path:
+        """Return a directory in which workers tell of final failures of a run (`final_failures`).
+
+        Of a directory in a store that is one of this machine: workers of others fail as often as Spark tries.
+        """
+        if isinstance(self.path, StoredPath):
+            if self._failures is None:
+                self._failures = tempfile.TemporaryDirectory(prefix="penstock-failures-")
+            return Path(self._failures.name)
+        return mounted(self.run_directory(run, "failures"))
+
     def forget_run_files(self, run: int, name: str) -> None:
         """Remove a directory of a run.
 
         Raises:
             JobFencedError: Another driver has taken over.
         """
-        self.fence()
-        shutil.rmtree(self.path / f"run-{run}" / name, ignore_errors=True)
+        remove_tree(self.path / f"run-{run}" / name, self.fence)
 
     def note_jvm(self, pid: int) -> None:
         """Record the JVM of the lock's owner; it may outlive a killed driver.
@@ -232,8 +265,11 @@ class JobDirectory:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+        if self._failures is not None:
+            self._failures.cleanup()
+            self._failures = None
         if self.is_temporary:
-            shutil.rmtree(self.path, ignore_errors=True)
+            remove_tree(self.path)
 
     def _identify(self, job_name: str) -> None:
         known = self.step("job")
@@ -242,7 +278,7 @@ class JobDirectory:
         plan = self.plan
         shape = describe_shape(plan)
         if known is None:
-            ours = {LOCK, OWNER, "spool", "restored"}
+            ours = {LOCK, OWNER, DRIVERS, STEPS, "spool", "restored", EVENTS_DIRECTORY}
             foreign = [p.name for p in self.path.iterdir() if p.name not in ours]
             if foreign:
                 raise JobDirectoryError(
@@ -298,13 +334,3 @@ def _as_begun(plan: PhysicalPlan, known: dict[str, Any]) -> PhysicalPlan:
         if known.get("fingerprint") == fingerprint(earlier):
             return earlier
     return made
-
-
-def _local_path(configured: str) -> Path:
-    text = configured.removeprefix("file://")
-    if "://" in text:
-        raise JobDirectoryError(
-            f"execution.checkpointing.dir={configured!r} is not on a mounted file system",
-            hint="Use a path that the driver and all executors see, such as a network mount.",
-        )
-    return Path(text).absolute()

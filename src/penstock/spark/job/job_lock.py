@@ -8,7 +8,7 @@ next driver waits for it. PID, start time and boot identify the JVM, so no other
 for it. The lock does not cover a driver that hangs and cannot be ended, or one on a host that shares
 the directory but not its locks. There the epoch decides: the new driver increments it, and the old
 driver's next commit fails. A user who removes `lock` declares its holder dead: the next driver does
-not wait for it.
+not wait for it. A directory in a store has numbers instead: `stored_lock`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from pathlib import Path
 from typing import IO, Any
 
 from penstock.errors import DecodeError, JobDirectoryError, JobFencedError, JobLockedError
+from penstock.filesystem.stored_path import JobPath, StoredPath
+from penstock.spark.job.old_jvm import wait_for_jvm
+from penstock.spark.job.stored_lock import StoredLock, is_alive
 from penstock.spark.session.process_identity import ProcessIdentity
 from penstock.wire.atomic_file import PRIVATE_FILE, read_verified, write_verified
 from penstock.wire.fence import OWNER, Fence
 
 LOCK = "lock"
-_OLD_JVM_SECONDS = 30.0
 _PROBE_SECONDS = 30.0
 
 
@@ -59,7 +61,7 @@ class JobLock:
         try:
             known = _owner(directory)  # only this driver writes it now
             if known is not None and not is_declared_dead:
-                _wait_for_jvm(known, directory)
+                wait_for_jvm(known, directory)
             fence = Fence(
                 directory / OWNER,
                 1 if known is None else known["epoch"] + 1,
@@ -103,15 +105,31 @@ class JobLock:
         write_verified(self.fence.path, payload, may_replace=fence)
 
 
-def is_locked(directory: Path) -> bool:
+def take_lock(directory: JobPath) -> JobLock | StoredLock:
+    """Take a checkpoint directory over.
+
+    Raises:
+        JobLockedError: Another driver holds it, or the JVM of an earlier one still runs.
+        JobDirectoryError: The last owner cannot be read.
+        OSError: The directory cannot be written.
+    """
+    return (
+        StoredLock.take(directory) if isinstance(directory, StoredPath) else JobLock.take(directory)
+    )
+
+
+def is_locked(directory: JobPath) -> bool:
     """Return whether a driver has locked a directory.
 
-    It takes the lock for an instant, shared; a driver that starts at that instant tries again.
+    It takes the lock for an instant, shared; a driver that starts at that instant tries again. Of a directory in a
+    store it says whether the newest driver seems to be alive.
 
     Raises:
         JobDirectoryError: The lock cannot be read.
     """
     try:
+        if isinstance(directory, StoredPath):
+            return is_alive(directory)
         with (directory / LOCK).open(encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -180,22 +198,3 @@ def _owner(directory: Path) -> dict[str, Any] | None:
             cause.problem,
             hint=f"Make sure that no driver runs the job, and remove {directory / OWNER}.",
         ) from cause
-
-
-def _wait_for_jvm(known: dict[str, Any], directory: Path) -> None:
-    """Wait until the JVM of a killed driver has ended: it could still write.
-
-    Raises:
-        JobLockedError: It does not end.
-    """
-    jvm = ProcessIdentity.from_json(known["jvm"])
-    if jvm is None or ProcessIdentity.from_json(known["driver"]) == ProcessIdentity.own():
-        return
-    deadline = time.monotonic() + _OLD_JVM_SECONDS
-    while jvm.runs_here():
-        if time.monotonic() > deadline:
-            raise JobLockedError(
-                f"the JVM of an earlier driver of {directory} is still running: {jvm}",
-                hint=f"End process {jvm.pid} and start again.",
-            )
-        time.sleep(0.1)

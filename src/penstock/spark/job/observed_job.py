@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DecodeError, JobDirectoryError
+from penstock.errors import JobDirectoryError
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.program.run_settings import RunKind
 from penstock.spark.job.job_directory import PIPELINES
-from penstock.spark.job.job_lock import JobLock, is_locked
-from penstock.wire.atomic_file import read_verified
+from penstock.spark.job.job_lock import is_locked, take_lock
+from penstock.spark.job.job_steps import steps_of
+from penstock.spark.job.mounted_path import checkpoint_path
 from penstock.wire.fence import Fence
 
 RESTORED = "restored"
@@ -33,19 +35,23 @@ class ObservedJob:
         pipelines: The pipeline of each run.
     """
 
-    path: Path
+    path: JobPath
     name: str
     runs: tuple[tuple[str, str], ...]
     pipelines: tuple[int, ...]
 
     @classmethod
-    def at(cls, path: Path) -> ObservedJob:
+    def at(cls, path: JobPath) -> ObservedJob:
         """Return the job in a directory.
+
+        Args:
+            path: The directory; a `Path` may also be the name of one in S3, as command lines give it.
 
         Raises:
             JobDirectoryError: It is no checkpoint directory, or a damaged one.
         """
-        job = _record(path / "job.json")
+        place = checkpoint_path(path) if isinstance(path, Path) else path
+        job = _record(place, "job")
         if job is None:
             raise JobDirectoryError(
                 f"{path} is not a checkpoint directory: it has no job.json",
@@ -53,7 +59,7 @@ class ObservedJob:
             )
         runs = tuple((name, kind) for name, kind in job["shape"]["runs"])
         pipelines = tuple(job.get(PIPELINES) or [0] * len(runs))
-        return cls(path.absolute(), job["name"], runs, pipelines)
+        return cls(place, job["name"], runs, pipelines)
 
     def is_running(self) -> bool:
         """Return whether a driver has locked the directory.
@@ -71,7 +77,7 @@ class ObservedJob:
             JobLockedError: A driver runs the job, or the JVM of a killed one still does.
         """
         try:
-            lock = JobLock.take(self.path)
+            lock = take_lock(self.path)
         except OSError as cause:
             raise JobDirectoryError(
                 f"{self.path} cannot be locked: {cause}",
@@ -88,7 +94,7 @@ class ObservedJob:
         Raises:
             JobDirectoryError: The record is damaged.
         """
-        return _record(self.path / f"{step}.json")
+        return _record(self.path, step)
 
     def ended(self) -> str | None:
         """Return in words how the job has ended; None if it can continue."""
@@ -143,15 +149,11 @@ def skipped_runs(restored: Mapping[str, Any]) -> frozenset[int]:
     return frozenset(range(restored["run"]))
 
 
-def _record(path: Path) -> dict[str, Any] | None:
+def _record(path: JobPath, step: str) -> dict[str, Any] | None:
     try:
-        return read_verified(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except DecodeError as cause:
-        raise JobDirectoryError(cause.problem, hint=cause.hint) from cause
+        return steps_of(path).read(step)
     except OSError as cause:
         raise JobDirectoryError(
-            f"{path} cannot be read: {cause}",
+            f"step {step} in {path} cannot be read: {cause}",
             hint="Run this as a user who may read the checkpoint directory.",
         ) from cause

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.snapshot_part import SnapshotPart
 from penstock.plan.compat.identity import channel_ends, source_uids
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -243,7 +243,7 @@ def source_records(
     outline: RunOutline,
     pinned: Pinned,
     earlier: Mapping[tuple[int, int], PinnedFiles],
-    run_directory: Path,
+    run_directory: JobPath,
     offsets: list[str | None],
 ) -> tuple[SourceRecord, ...]:
     """Return the positions of sources at the end of a micro-batch.
@@ -303,7 +303,7 @@ def source_records(
     return tuple(records)
 
 
-def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: Path) -> dict[str, Any]:
+def _behind(source: SourceOutline, part: int, pinned: Pinned, directory: JobPath) -> dict[str, Any]:
     """Return where the parts behind one begin, and the snapshot if the part is one.
 
     Where a later part begins was decided when the job started: a job that asked again would lose what was

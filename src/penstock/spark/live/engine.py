@@ -6,8 +6,7 @@ that engine. A savepoint can be continued by either.
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import RunPlan
 from penstock.program.run_settings import LiveEngine
 from penstock.state.log.epoch_record import EPOCHS, RECORDS
@@ -16,7 +15,7 @@ _BEGUN = {LiveEngine.JOBS: f"{EPOCHS}/{RECORDS}", LiveEngine.QUERY: "spark/offse
 """Directory of a run that has files if the run began with the engine."""
 
 
-def engine_of(job_directory: Path, run: RunPlan) -> LiveEngine:
+def engine_of(job_directory: JobPath, run: RunPlan) -> LiveEngine:
     """Return the engine that executes a live run.
 
     Args:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 
-from penstock.metrics.listener import JobEvents, MicroBatch, PendingInputMeasured
+from penstock.events.job_events import MicroBatch, PendingInputMeasured
+from penstock.events.listeners import JobEvents
+from penstock.metrics.profile import COMMIT, SPARK_JOB
 from penstock.runtime.task.report import Report
 from penstock.spark.live.pending_input import PendingInput
+from penstock.wire.elements import MAX_WATERMARK, MIN_TIMESTAMP
+
+_NANOSECONDS = 1_000_000_000
+
+MOST_SPLITS = 16
+"""Bound of the splits of a source in an event."""
 
 
 class LiveProgress:
@@ -18,13 +27,27 @@ class LiveProgress:
             without watermarks.
     """
 
-    def __init__(self, events: JobEvents) -> None:
+    def __init__(self, events: JobEvents, names: Mapping[int, str]) -> None:
+        """Begin with nothing read.
+
+        Args:
+            events: Of the job.
+            names: Source id to name.
+        """
         self._events = events
+        self._names = names
         self._published: tuple[int | None, int | None] | None = None
         self.report = Report()
         self.lag_ms: int | None = None
 
-    def publish(self, number: int, report: Report, seconds: float, left: PendingInput) -> None:
+    def publish(
+        self,
+        number: int,
+        report: Report,
+        seconds: float,
+        left: PendingInput,
+        splits: Mapping[int, Sequence[str]] | None = None,
+    ) -> None:
         """Publish a micro-batch, unless it had only a control event or a tick.
 
         Args:
@@ -32,8 +55,10 @@ class LiveProgress:
             report: Its report, which is in `self.report` already.
             seconds: Its wall clock.
             left: The pending input.
+            splits: Source to the ids of its splits, of sources whose splits have some; others are numbered.
         """
         if report.records_read == 0:
+            self.publish_pending(left)
             return
         greatest = report.greatest_timestamp_ms
         self.lag_ms = None if greatest is None else time.time_ns() // 1_000_000 - greatest
@@ -48,11 +73,36 @@ class LiveProgress:
                 records_behind=left.records,
                 files_behind=left.files,
                 catch_up_seconds=left.seconds,
+                durations=_durations(report, seconds),
+                watermarks={
+                    self._names[source]: mark
+                    for source, mark in report.source_watermarks.items()
+                    if MIN_TIMESTAMP < mark < MAX_WATERMARK
+                },
+                split_watermarks={
+                    self._names[source]: _most_behind(marks, (splits or {}).get(source, ()))
+                    for source, marks in report.split_watermarks.items()
+                },
             )
         )
 
     def publish_pending(self, left: PendingInput) -> None:
-        """Publish the pending input, if it differs from that of the last event."""
-        if self._published not in {None, (left.records, left.files)}:
+        """Publish the pending input, if it differs from that of the last event; at first if anybody counts it."""
+        if left.records is None and left.files is None:
+            return
+        if self._published != (left.records, left.files):
             self._published = left.records, left.files
             self._events.publish(PendingInputMeasured(left.records, left.files, left.seconds))
+
+
+def _most_behind(marks: Mapping[int, int], ids: Sequence[str]) -> dict[str, int]:
+    """Return id of a split to its watermark, of the splits that are most behind."""
+    known = ((mark, split) for split, mark in marks.items() if MIN_TIMESTAMP < mark < MAX_WATERMARK)
+    least = sorted(known)[:MOST_SPLITS]
+    return {ids[split] if split < len(ids) else str(split): mark for mark, split in least}
+
+
+def _durations(report: Report, seconds: float) -> dict[str, float]:
+    """Return the parts of a micro-batch; see `MicroBatch.durations`."""
+    job, commit = (report.times.get(name, 0) / _NANOSECONDS for name in (SPARK_JOB, COMMIT))
+    return {"job": job, "commit": commit, "driver": max(0.0, seconds - job - commit)}

@@ -24,8 +24,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from penstock.api.environment.job import RunSummary
 from penstock.config.options import MAX_FILES_PER_BATCH, STATE_BACKEND
 from penstock.errors import PenstockError
+from penstock.events.job_events import AdmissionChanged
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import AdmissionChanged
+from penstock.filesystem.stored_path import mounted
+from penstock.graph.epoch_number import EpochNumber
 from penstock.plan.physical import RunPlan
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
@@ -82,7 +84,7 @@ class LiveRun:
         self._run = run
         self._predecessor = predecessor
         self._first_state = predecessor.first_state(job.directory, run.index)
-        control = job.directory.run_directory(run.index, "control")
+        control = mounted(job.directory.run_directory(run.index, "control"))
         self._control = ControlLog(control, job.directory.fence)
         outline = recorded_outline(job, run)
         self._savepoints = SavepointTaker(job, run, self._control, outline, savepoints)
@@ -94,7 +96,7 @@ class LiveRun:
         self._admission = FileAdmission(job.configuration.get(MAX_FILES_PER_BATCH))
         self._interval = BacklogInterval(job.configuration, job.plan, run)
         self._trigger_seconds = self._interval.seconds
-        self._progress = LiveProgress(job.events)
+        self._progress = LiveProgress(job.events, job.source_names)
         self.report = self._progress.report
         self._columns: LiveColumns | None = None
         self._failure: BaseException | None = None
@@ -165,7 +167,7 @@ class LiveRun:
         snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
         # In `foreachBatch` Spark would plan it again in every micro-batch.
         messages = self._job.sinks.messages(frames, snapshot)
-        failures = self._job.directory.run_directory(self._run.index, "failures")
+        failures = self._job.directory.failure_directory(self._run.index)
         with FinalFailure(self._job.session.sparkContext, failures) as final:
             query = self._start(messages)
             with cleaned_up(query.stop, "stopping the query"):
@@ -202,7 +204,7 @@ class LiveRun:
 
     def _start(self, messages: DataFrame) -> StreamingQuery:
         self._trigger_seconds = self._interval.seconds
-        directory = self._job.directory.run_directory(self._run.index, "spark")
+        directory = mounted(self._job.directory.run_directory(self._run.index, "spark"))
         check_checkpoint(directory)
         writer = (
             messages.writeStream.foreachBatch(self._commit)
@@ -232,10 +234,11 @@ class LiveRun:
             self._columns.check(files)
             self._first_state.begin_micro_batch(number)
             snapshot = self._job.directory.run_directory(self._run.index, "snapshot")
-            staged = self._job.sinks.collect(messages)
+            epoch = EpochNumber(self._run.index, number)
+            staged = self._job.sinks.collect(messages, epoch)
             failpoint("live.staged")
             self._files.check_again(number)
-            self._job.sinks.commit(f"{self._run.index}-{number}", staged)
+            self._job.sinks.commit(epoch, staged)
             if staged.report.snapshot == "handover":
                 hand_over = describe_hand_over(staged.report, staged.state_files)
                 self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
@@ -297,6 +300,7 @@ class LiveRun:
                     return True
                 self._raise_failure(query, reads)
             self._job.check_cancelled()
+            self._job.sinks.check_background()
             final.check()
             self._savepoints.poll()
             self._call_for_timers()

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from penstock.config.options import MAX_FILES_PER_BATCH
 from penstock.errors import StateError
-from penstock.metrics.catch_up import CatchUp
+from penstock.events.catch_up import CatchUp
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, SourceOutline
@@ -136,7 +136,7 @@ class InputMonitor:
         measurements: Number of measurements.
     """
 
-    def __init__(self, job: JobContext, outline: RunOutline, pinned: Pinned, run: Path) -> None:
+    def __init__(self, job: JobContext, outline: RunOutline, pinned: Pinned, run: JobPath) -> None:
         """Begin without a measurement.
 
         Args:
@@ -148,7 +148,7 @@ class InputMonitor:
         self._job = job
         self._outline = outline
         self._pinned = pinned
-        self._checkpoint = run / "spark"
+        self._checkpoint = mounted(run / "spark")
         self._estimates = PendingEstimates()
         self._next_measurement = 0.0
         self._files_waiting: dict[int, set[str]] = {}

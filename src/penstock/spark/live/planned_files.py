@@ -27,6 +27,7 @@ from typing import Any
 from pyspark.sql.streaming.query import StreamingQuery
 
 from penstock.errors import SourceError
+from penstock.filesystem.stored_path import mounted
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.job.run_outline import RunOutline, SourceOutline
 from penstock.spark.sources.file_paths import depth_of, depths_of, plain
@@ -79,7 +80,7 @@ class PlannedFiles:
             pinned: Input of the run.
         """
         self._job = job
-        self._checkpoint = job.directory.path / f"run-{run}" / "spark"
+        self._checkpoint = mounted(job.directory.path / f"run-{run}" / "spark")
         self._step = f"run-{run}.reading"
         self._sources = [each for each in outline.sources if _files_of(each) is not None]
         self._pinned = pinned

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from penstock.config.options import JOB_NAME
-from penstock.metrics.listener import Switched
+from penstock.events.job_events import Switched
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.hand_over import HandOver
 from penstock.plan.phases.regions import region_of
 from penstock.plan.physical import RunPlan
@@ -32,7 +32,7 @@ class Predecessor:
     """
 
     handed: HandOver
-    state_files: Sequence[Path] | None
+    state_files: Sequence[JobPath] | None
     ended: float | None
     readers: tuple[int, ...] = ()
 

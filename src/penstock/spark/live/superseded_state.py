@@ -14,10 +14,11 @@ missing files are an error that names them, and never an empty state.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.job.job_directory import JobDirectory
+from penstock.wire.job_files import byte_count
 
 _COMMITS = ("spark/commits", "epochs/records")
 """Directories of a run with a file per committed micro-batch, of the query and of the loop of epochs."""
@@ -34,7 +35,7 @@ class FirstState:
     """
 
     def __init__(
-        self, directory: JobDirectory, runs: Collection[int], files: Sequence[Path] | None
+        self, directory: JobDirectory, runs: Collection[int], files: Sequence[JobPath] | None
     ) -> None:
         """Make it.
 
@@ -50,7 +51,7 @@ class FirstState:
 
     def size_bytes(self) -> int:
         """Return the size of the files that are still needed."""
-        return sum(path.stat().st_size for path in self.files or ())
+        return sum(byte_count(path) for path in self.files or ())
 
     def first_records(self) -> int:
         """Return the size of the first micro-batch: small, if much state must be decoded; 0 is usual.
@@ -101,7 +102,7 @@ def _is_superseded(directory: JobDirectory, run: int) -> bool:
     return any(path.name.isdigit() for folder in commits for path in folder.glob("*"))
 
 
-def remove_superseded(directory: JobDirectory, files: Sequence[Path]) -> None:
+def remove_superseded(directory: JobDirectory, files: Sequence[JobPath]) -> None:
     """Remove files of state that no run needs, and their directory if it is empty.
 
     Raises:

@@ -16,14 +16,18 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from penstock.config.options import SAVEPOINT_DIR
 from penstock.errors import JobFencedError, PenstockError, SavepointError
+from penstock.events.job_events import SavepointFailed, SavepointTaken
 from penstock.failpoint import failpoint
-from penstock.metrics.listener import SavepointFailed, SavepointTaken
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
+from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.savepoint_requests import SavepointRequest, SavepointRequests
 from penstock.spark.savepoints.settled_part import settled_part
@@ -35,6 +39,8 @@ from penstock.state.savepoint import (
     read_savepoint,
     write_manifest,
 )
+from penstock.state.stored_savepoint import put_savepoint
+from penstock.wire.job_files import remove_tree, tree_bytes
 
 STOPPED = "stopped"
 """The step of a job that was stopped with a savepoint."""
@@ -51,14 +57,16 @@ class _Open:
         parts: Pipeline to what it has added.
         is_prepared: Whether the directory is ready for state.
         is_completing: Whether a thread writes the manifest.
+        destination: Where the savepoint is copied to when it is complete; None leaves it where it is.
     """
 
     request: SavepointRequest
-    target: Path
+    target: JobPath
     is_written: bool
     parts: dict[int, Savepoint] = field(default_factory=dict)
     is_prepared: bool = False
     is_completing: bool = False
+    destination: ObjectPath | None = None
 
 
 class JobSavepoints:
@@ -144,7 +152,7 @@ class JobSavepoints:
             stops = opened is not None and opened.request.stop and pipeline in opened.parts
             return self.has_stopped or stops
 
-    def add(self, run: RunPlan, make: Callable[[Path], Savepoint]) -> None:
+    def add(self, run: RunPlan, make: Callable[[JobPath], Savepoint]) -> None:
         """Add what a pipeline has to the open savepoint; complete it if the others have added theirs.
 
         The job goes on if the savepoint fails.
@@ -185,10 +193,10 @@ class JobSavepoints:
             return
         request = waiting[0]
         try:
-            target = self._target(request)
-            opened = _Open(request, target, _is_complete(target, request))
+            target, destination = self._places(request)
+            opened = _Open(request, target, _is_complete(target, request), destination=destination)
         except PenstockError as cause:
-            self._fail(_Open(request, Path(), is_written=False), cause)
+            self._fail(_Open(request, self._job.directory.path, is_written=False), cause)
             return
         for run in self._job.plan.runs:
             recorded = self._job.directory.step(_step(run.index))
@@ -213,6 +221,7 @@ class JobSavepoints:
         try:
             if not opened.is_written:
                 self._write(opened)
+            place = self._put(opened)
         except JobFencedError:
             raise
         except (PenstockError, OSError) as cause:
@@ -220,15 +229,18 @@ class JobSavepoints:
             return
         failpoint("savepoint.written")
         if opened.request.stop:
-            self._job.directory.record(STOPPED, {"savepoint": str(opened.target)})
+            self._job.directory.record(STOPPED, {"savepoint": str(place)})
             self.has_stopped = True
         unnamed = read_savepoint(opened.target).unnamed_state
         unreported = () if self._has_reported else unnamed
         self._has_reported = True
         seconds = time.monotonic() - started
-        taken = SavepointTaken(str(opened.target), seconds, opened.request.stop, unreported)
+        size = _size_bytes(opened.target)
+        taken = SavepointTaken(str(place), seconds, opened.request.stop, unreported, size)
         self._job.events.publish(taken)
-        self._requests.succeed(opened.request, opened.target, unnamed)
+        self._requests.succeed(opened.request, place, unnamed)
+        if opened.destination is not None:
+            remove_tree(opened.target)
         self._close(opened)
 
     def _write(self, opened: _Open) -> None:
@@ -239,6 +251,14 @@ class JobSavepoints:
             parts[pipeline] = settled_part(observed, run, session, opened.target, opened.request.id)
         self._job.directory.fence()
         write_manifest(opened.target, merged([parts[each] for each in sorted(parts)]))
+
+    def _put(self, opened: _Open) -> JobPath | ObjectPath:
+        """Copy the savepoint to where it was asked for, and return its place."""
+        if opened.destination is None:
+            return opened.target
+        store = S3Store(self._job.object_settings or S3Settings())
+        put_savepoint(store, opened.target, opened.destination, self._job.directory.fence)
+        return opened.destination
 
     def _fail(self, opened: _Open, cause: PenstockError | OSError) -> None:
         error = cause if isinstance(cause, PenstockError) else unwritable(cause)
@@ -251,23 +271,35 @@ class JobSavepoints:
             if self._open is opened:
                 self._open = None
 
-    def _target(self, request: SavepointRequest) -> Path:
+    def _places(self, request: SavepointRequest) -> tuple[JobPath, ObjectPath | None]:
+        """Return the directory in which a savepoint is made, and where it is copied to then."""
+        inside = self._job.directory.path / "savepoints" / request.id
         parent = request.parent or self._job.configuration.get(SAVEPOINT_DIR)
         if parent is not None:
-            return Path(parent.removeprefix("file://")).absolute() / request.id
+            place = savepoint_place(parent)
+            if isinstance(place, ObjectPath):
+                return inside, place / request.id
+            return place / request.id, None
         if self._job.directory.is_temporary:
             raise SavepointError(
                 "the checkpoint directory is temporary, so a savepoint in it would be lost",
                 hint=f"Name a directory for the savepoint, or set {SAVEPOINT_DIR.key}.",
             )
-        return self._job.directory.path / "savepoints" / request.id
+        return inside, None
 
 
 def _step(run: int) -> str:
     return f"run-{run}.savepoint"
 
 
-def _is_complete(target: Path, request: SavepointRequest) -> bool:
+def _size_bytes(target: JobPath) -> int | None:
+    try:
+        return tree_bytes(target)
+    except OSError:  # it is complete all the same
+        return None
+
+
+def _is_complete(target: JobPath, request: SavepointRequest) -> bool:
     """Return whether an earlier attempt of the same request wrote the savepoint."""
     return (target / MANIFEST).exists() and read_savepoint(target).id == request.id
 

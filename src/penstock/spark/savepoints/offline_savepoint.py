@@ -11,6 +11,10 @@ from pathlib import Path
 
 from penstock.config.configuration import Configuration
 from penstock.errors import SavepointError
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.stored_path import JobPath
+from penstock.spark.job.job_steps import recording
 from penstock.spark.job.observed_job import ObservedJob
 from penstock.spark.savepoints.job_savepoints import STOPPED, unwritable
 from penstock.spark.savepoints.savepoint_requests import new_request_id
@@ -21,13 +25,15 @@ from penstock.spark.session.job_settings import default_interpreter, job_setting
 from penstock.state.savepoint import (
     merged,
     prepare_directory,
-    read_savepoint,
     write_manifest,
 )
-from penstock.wire.atomic_file import write_verified
+from penstock.state.stored_savepoint import put_savepoint
+from penstock.wire.job_files import remove_tree
 
 
-def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
+def take_offline(
+    job: ObservedJob, parent: Path | ObjectPath | None, *, stop: bool
+) -> tuple[JobPath | ObjectPath, tuple[str, ...]]:
     """Take a savepoint of a job that is not running.
 
     Args:
@@ -35,6 +41,9 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         parent: Parent of the savepoint's directory; None is `savepoints` in the checkpoint
             directory.
         stop: Whether to close the checkpoint directory, as stopping a running job does.
+
+    Returns:
+        The savepoint, and the generated uids of operators that have state in it.
 
     Raises:
         SavepointError: No savepoint is possible at this step of the job, or it cannot be written.
@@ -45,27 +54,24 @@ def take_offline(job: ObservedJob, parent: Path | None, *, stop: bool) -> Path:
         runs = _live_runs(job)
         session = get_session(Configuration.from_dict({"spark.sql.shuffle.partitions": "8"}))
         request_id = new_request_id()
-        target = (parent or job.path / "savepoints").absolute() / request_id
+        inside: JobPath = parent if isinstance(parent, Path) else job.path / "savepoints"
+        target = inside.absolute() / request_id
+        place: JobPath | ObjectPath = target
         try:
             prepare_directory(target)
             with job_settings(session, default_interpreter(session)):
                 parts = [settled_part(job, run, session, target, request_id) for run in runs]
-            write_manifest(target, merged(parts))
+            savepoint = merged(parts)
+            write_manifest(target, savepoint)
+            if isinstance(parent, ObjectPath):
+                place = parent / request_id
+                put_savepoint(S3Store(), target, place, fence)
+                remove_tree(target)
             if stop:
-                stopped = {"savepoint": str(target)}
-                write_verified(job.path / f"{STOPPED}.json", stopped, may_replace=fence)
+                recording(job.path, fence).record(STOPPED, {"savepoint": str(place)}, fence)
         except OSError as cause:
             raise unwritable(cause) from cause
-    return target
-
-
-def unnamed_state_of(savepoint: Path) -> tuple[str, ...]:
-    """Return the generated uids of operators that have state in a savepoint.
-
-    Raises:
-        SavepointError: It is no savepoint, or it is damaged.
-    """
-    return read_savepoint(savepoint).unnamed_state
+    return place, savepoint.unnamed_state
 
 
 def _live_runs(job: ObservedJob) -> tuple[int, ...]:

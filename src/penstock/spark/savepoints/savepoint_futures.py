@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 from penstock.api.environment.completable_future import CompletableFuture
 from penstock.errors import PenstockError, SavepointError
+from penstock.filesystem.stored_path import JobPath
+from penstock.spark.job.mounted_path import savepoint_place
 from penstock.spark.savepoints.savepoint_requests import SavepointRequests
 
 _POLL_SECONDS = 0.05
@@ -15,7 +16,7 @@ _POLL_SECONDS = 0.05
 class SavepointFutures:
     """Submits requests, and completes their futures in a separate thread."""
 
-    def __init__(self, job_directory: Path, refusal: SavepointError | None = None) -> None:
+    def __init__(self, job_directory: JobPath, refusal: SavepointError | None = None) -> None:
         """Serve one job.
 
         Args:
@@ -37,7 +38,11 @@ class SavepointFutures:
             if refusal is not None:
                 future.set_exception(refusal)
                 return future
-            place = None if parent is None else Path(parent.removeprefix("file://"))
+            try:
+                place = None if parent is None else savepoint_place(parent)
+            except PenstockError as error:
+                future.set_exception(error)
+                return future
             request = self._requests.submit(place, stop=stop, drain=drain)
             self._open[request.id] = future
             if self._watcher is None:

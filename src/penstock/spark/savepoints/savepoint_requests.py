@@ -19,6 +19,9 @@ from types import UnionType
 from typing import Any
 
 from penstock.errors import DecodeError, JobDirectoryError, PenstockError, SavepointError
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.stored_path import JobPath
+from penstock.spark.job.mounted_path import savepoint_place
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
     create_directory,
@@ -68,18 +71,19 @@ class SavepointRequest:
 class SavepointRequests:
     """The requests of one job."""
 
-    def __init__(self, job_directory: Path) -> None:
+    def __init__(self, job_directory: JobPath) -> None:
         self._directory = job_directory / "requests"
 
     def submit(
-        self, parent: Path | None, *, stop: bool = False, drain: bool = False
+        self, parent: Path | ObjectPath | None, *, stop: bool = False, drain: bool = False
     ) -> SavepointRequest:
         """Write a request, durably.
 
         Raises:
             JobDirectoryError: The request cannot be written.
         """
-        parent_text = None if parent is None else str(parent.absolute())
+        place = parent.absolute() if isinstance(parent, Path) else parent
+        parent_text = None if place is None else str(place)
         request = SavepointRequest(new_request_id(), parent_text, stop, drain)
         try:
             create_directory(self._directory, PRIVATE_DIRECTORY)
@@ -99,19 +103,22 @@ class SavepointRequests:
         if not self._directory.is_dir():
             return []
         found = []
-        for path in sorted(self._directory.glob("[0-9]*.json")):
-            if path.stem.endswith(_ANSWERS) or self.answer(path.stem) is not None:
+        for name in sorted(path.stem for path in self._directory.glob("[0-9]*.json")):
+            if name.endswith(_ANSWERS) or self.answer(name) is not None:
                 continue
             try:
-                read = self._read(path.stem)
+                read = self._read(name)
                 if read is not None:  # otherwise it has been withdrawn
-                    found.append(_checked(path.stem, read))
+                    found.append(_checked(name, read))
             except (JobDirectoryError, SavepointError) as refused:
-                self.fail(SavepointRequest(path.stem), refused)
+                self.fail(SavepointRequest(name), refused)
         return found
 
     def succeed(
-        self, request: SavepointRequest, savepoint: Path, unnamed: tuple[str, ...] = ()
+        self,
+        request: SavepointRequest,
+        savepoint: JobPath | ObjectPath,
+        unnamed: tuple[str, ...] = (),
     ) -> None:
         """Answer with the path of the savepoint, and the operators without a uid in it.
 
@@ -132,7 +139,7 @@ class SavepointRequests:
         self._write(f"{request.id}.failed", answer)
         self.withdraw(request.id)
 
-    def answer(self, request_id: str) -> Path | SavepointError | None:
+    def answer(self, request_id: str) -> Path | ObjectPath | SavepointError | None:
         """Return the savepoint, the reason of the failure, or None if the request is open.
 
         Raises:
@@ -140,7 +147,7 @@ class SavepointRequests:
         """
         done = self._read(f"{request_id}.done")
         if done is not None:
-            return Path(done["savepoint"])
+            return savepoint_place(done["savepoint"])
         failed = self._read(f"{request_id}.failed")
         if failed is not None:
             return SavepointError(failed["problem"], hint=failed["hint"])
@@ -204,7 +211,7 @@ def _checked(name: str, read: dict[str, Any]) -> SavepointRequest:
     )
 
 
-def _unwritable(path: Path, cause: OSError) -> JobDirectoryError:
+def _unwritable(path: JobPath, cause: OSError) -> JobDirectoryError:
     return JobDirectoryError(
         f"{path} cannot be written: {cause}",
         hint="Make room, or make the checkpoint directory writable for this user.",

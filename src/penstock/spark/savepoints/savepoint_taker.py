@@ -13,9 +13,9 @@ before the answer, the micro-batch is computed again, or the next driver begins 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
@@ -85,7 +85,7 @@ class SavepointTaker:
             self._control.append(request.event, ends=ends)
             failpoint("savepoint.begun")
 
-    def after_commit(self, batch: int, staged: StagedEpoch, snapshot: Path) -> None:
+    def after_commit(self, batch: int, staged: StagedEpoch, snapshot: JobPath) -> None:
         """Add to the savepoint if this micro-batch contains it.
 
         The job continues if the savepoint fails.
@@ -101,9 +101,10 @@ class SavepointTaker:
         if self._begun is not None:
             request, number = self._begun
             run_directory = self._job.directory.path / f"run-{self._run.index}"
-            offsets = stream_offsets(run_directory / "spark", batch)
+            offsets = stream_offsets(mounted(run_directory / "spark"), batch)
             if offsets[0] is not None and json.loads(offsets[0])["control"] > number:
                 if self._savepoints.of_event(self._run.pipeline, request.event) is not None:
+                    self._job.sinks.publish()  # who starts from it knows nothing of what is held back
                     self.writer.complete(request, offsets, staged, snapshot)
                 self._begun = None
         remove_copied(staged, snapshot)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.driver.sink_stage import StagedEpoch
@@ -30,7 +30,7 @@ class SavepointWriter:
         request: SavepointRequest,
         offsets: list[str | None],
         staged: StagedEpoch,
-        snapshot: Path,
+        snapshot: JobPath,
     ) -> None:
         """Add the run to the savepoint of a request; the job continues if that fails.
 
@@ -51,8 +51,8 @@ class SavepointWriter:
         request: SavepointRequest,
         offsets: list[str | None],
         staged: StagedEpoch,
-        snapshot: Path,
-        target: Path,
+        snapshot: JobPath,
+        target: JobPath,
     ) -> Savepoint:
         sources = source_records(
             self._outline,
@@ -67,7 +67,7 @@ class SavepointWriter:
         )
 
 
-def remove_copied(staged: StagedEpoch, snapshot: Path) -> None:
+def remove_copied(staged: StagedEpoch, snapshot: JobPath) -> None:
     """Remove the state files of a savepoint: copied, or those of a request that is answered already."""
     if (staged.report.snapshot or "").startswith("savepoint:"):
         for name in staged.state_files:

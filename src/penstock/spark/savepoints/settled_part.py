@@ -7,14 +7,13 @@ names in the outline of the run.
 from __future__ import annotations
 
 import pickle
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.errors import SavepointError
+from penstock.filesystem.stored_path import JobPath
 from penstock.program.channel import WatermarkGroup
 from penstock.runtime.task.report import Report
 from penstock.runtime.time.watermarks import ChannelWatermarks
@@ -25,12 +24,15 @@ from penstock.spark.job.run_outline import RunOutline, SourceOutline, source_rec
 from penstock.spark.savepoints.settled_run import START, settled_run
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Pinned
+from penstock.spark.worker.state_files import NAMES_DDL, WriteStateFiles
 from penstock.state.log.change_log import Head
 from penstock.state.savepoint import Savepoint, copy_state
+from penstock.wire.atomic_file import PRIVATE_DIRECTORY, create_directory
+from penstock.wire.job_files import remove_tree
 
 
 def settled_part(
-    job: ObservedJob, run: int, session: SparkSession, target: Path, request_id: str
+    job: ObservedJob, run: int, session: SparkSession, target: JobPath, request_id: str
 ) -> Savepoint:
     """Copy the state of a run to a prepared savepoint, and return this part of its manifest.
 
@@ -52,14 +54,16 @@ def settled_part(
     rows = directory / f"rows-{request_id}"
     try:
         with reading(job.path):
-            state_rows(session, settled.location).write.parquet(str(rows))
+            create_directory(rows, PRIVATE_DIRECTORY)
+            states = state_rows(session, settled.location)
+            written = states.mapInArrow(WriteStateFiles(rows), NAMES_DDL).collect()
         report = _report(settled.heads(session), outline, pinned)
         sources = source_records(
             outline, pinned, _read_before(job, run), directory, settled.offsets
         )
-        files = copy_state(sorted(rows.glob("*.parquet")), target)
+        files = copy_state((rows / row.name for row in written), target)
     finally:
-        shutil.rmtree(rows, ignore_errors=True)
+        remove_tree(rows)
     return outline.savepoint(request_id, report, sources, files, drained=False)
 
 

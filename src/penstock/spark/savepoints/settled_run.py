@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from penstock.connectors.files.hidden_files import UNPUBLISHED
 from penstock.errors import SavepointError, StateError
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.spark.inspect.checkpoint_state import level_operators, log_rows
 from penstock.spark.inspect.epoch_logs import EpochLogs
 from penstock.spark.inspect.state_location import LiveLocation, QueryCheckpoint, live_location
@@ -54,16 +55,19 @@ def settled_run(job: ObservedJob, run: int) -> SettledRun:
         run: Index of the run.
 
     Raises:
-        SavepointError: It has no micro-batch, or the last one is not complete.
+        SavepointError: It has no micro-batch, the last one is not complete, or output of it is not visible yet.
         StateError: Its positions or logs are damaged.
     """
+    unpublished = job.path / UNPUBLISHED
+    if unpublished.is_dir() and any(unpublished.iterdir()):
+        raise _interrupted(job, "before all of its output was merged and visible")
     directory = job.path / f"run-{run}"
     location = live_location(directory)
     return _SETTLED[type(location)](job, directory, location)
 
 
-def _settled_query(job: ObservedJob, directory: Path, _: Any) -> SettledRun:
-    checkpoint = directory / "spark"
+def _settled_query(job: ObservedJob, directory: JobPath, _: Any) -> SettledRun:
+    checkpoint = mounted(directory / "spark")
     check_checkpoint(checkpoint)
     begun, committed = last_batches(checkpoint)
     if committed is None or begun != committed:
@@ -75,7 +79,7 @@ def _settled_query(job: ObservedJob, directory: Path, _: Any) -> SettledRun:
     return SettledRun(location, offsets, partial(_heads_of_query, location))
 
 
-def _settled_epoch(job: ObservedJob, _: Path, newest: EpochLogs) -> SettledRun:
+def _settled_epoch(job: ObservedJob, _: JobPath, newest: EpochLogs) -> SettledRun:
     try:
         settled = read_settled(newest.path)
     except OSError as cause:
@@ -89,7 +93,7 @@ def _settled_epoch(job: ObservedJob, _: Path, newest: EpochLogs) -> SettledRun:
     return SettledRun(newest, offsets, partial(_heads_of_epoch, newest))
 
 
-_SETTLED: dict[type, Callable[[ObservedJob, Path, Any], SettledRun]] = {
+_SETTLED: dict[type, Callable[[ObservedJob, JobPath, Any], SettledRun]] = {
     EpochLogs: _settled_epoch,
     QueryCheckpoint: _settled_query,
     type(None): _settled_query,

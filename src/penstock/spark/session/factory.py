@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
-import shutil
 import subprocess
 import sys
 from contextlib import suppress
@@ -23,14 +21,13 @@ from penstock.config.options import JOB_NAME
 from penstock.errors import EnvironmentSetupError
 from penstock.plan.options import plan_options
 from penstock.spark.session.exit_files import start_forgetting
+from penstock.spark.session.java_runtime import find_java
 from penstock.spark.session.job_settings import RUNTIME, keep_settings
 from penstock.spark.session.jvm_output import pass_on
 from penstock.spark.session.secret_settings import on_command_line
 from penstock.spark.session.settings import JAVA_OPTIONS, TEMPORARY_FILES, check_settings
 from penstock.spark.session.temporary_directory import TemporaryDirectory
 from penstock.spark.session.worker_sockets import socket_settings
-
-_MIN_JAVA = 17
 
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
 """Environment variable of a process that spark-submit started, also in cluster mode: its JVM's port."""
@@ -52,12 +49,12 @@ _STATIC = {
 """Settings of a session that we make; the user's `spark.*` keys override them."""
 
 
-def get_session(configuration: Configuration, pipelines: int = 1) -> SparkSession:
+def get_session(configuration: Configuration, tasks_beside: int = 0) -> SparkSession:
     """Return the user's session, or make a local one.
 
     Args:
         configuration: Configuration of the job.
-        pipelines: Number of pipelines of the job.
+        tasks_beside: Tasks for which there has to be room while others read or write history.
 
     Raises:
         EnvironmentSetupError: There is no Java runtime Spark can use, or the program is a
@@ -73,7 +70,7 @@ def get_session(configuration: Configuration, pipelines: int = 1) -> SparkSessio
     if session is None and SparkContext._active_spark_context is not None:  # noqa: SLF001
         session = SparkSession.builder.getOrCreate()  # active in another thread
     if session is None:
-        session = _make_session(configuration, pipelines)
+        session = _make_session(configuration, tasks_beside)
     else:
         check_settings(session, configuration)
     return session
@@ -90,45 +87,20 @@ def get_state_session() -> SparkSession:
     return session
 
 
-def check_java() -> None:
-    """Refuse to start without a Java runtime of version 17 or later.
-
-    Raises:
-        EnvironmentSetupError: There is none, or it is too old.
-    """
-    java_home = os.environ.get("JAVA_HOME")
-    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
-    hint = (
-        "Install one, on Debian with `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME "
-        "to one."
-    )
-    if java is None or not Path(java).exists():
-        where = f"JAVA_HOME={java_home}" if java_home else "PATH"
-        raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=hint)
-    ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
-        [java, "-version"], capture_output=True, text=True, check=False
-    )
-    found = re.search(r'version "(\d+)', ran.stderr + ran.stdout)
-    if found is None or int(found[1]) < _MIN_JAVA:
-        version = found[1] if found else "unknown"
-        raise EnvironmentSetupError(
-            f"Java at {java} has version {version}; Spark needs {_MIN_JAVA} or later", hint=hint
-        )
-
-
-def _make_session(configuration: Configuration, pipelines: int) -> SparkSession:
+def _make_session(configuration: Configuration, tasks_beside: int) -> SparkSession:
     # The worker must be the interpreter that has Penstock and the user's packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     users = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
     if _GATEWAY in os.environ:
         return _submitted_session(users)
-    check_java()
+    find_java(os.environ)
     cores = plan_options(configuration).parallelism
     settings = {
         # [n,4]: with plain local[n] the first failed task fails the job. Spark does not interrupt tasks:
-        # while those of one pipeline read history, there is room for tasks of each other pipeline.
-        "spark.master": f"local[{cores + pipelines - 1},4]",
+        # while those of one pipeline read history, there is room for tasks of each other pipeline, and so there is
+        # while a DataFrame is written beside epochs.
+        "spark.master": f"local[{cores + tasks_beside},4]",
         "spark.default.parallelism": str(cores),
         "spark.app.name": configuration.get(JOB_NAME),
         **_STATIC,

@@ -1,8 +1,10 @@
-"""Reads the user's DataFrames. A live run first writes a batch DataFrame to files."""
+"""Reads the user's DataFrames. A live run reads a batch DataFrame from files, to which it is written once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -10,15 +12,25 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
 from penstock.connectors.column_positions import by_position
 from penstock.connectors.spark_source import SparkSource
+from penstock.filesystem.stored_path import mounted
 from penstock.spark.sources.file_paths import escaped, load_path, uri_of
 from penstock.spark.sources.file_reads import stream_options
 from penstock.spark.sources.listing.file_readings import FileReading
+from penstock.spark.sources.listing.frame_writer import (
+    FrameWriter,
+    WriteLimits,
+    directory_of,
+    is_written,
+)
 from penstock.spark.sources.listing.local_listing import list_local
+from penstock.spark.sources.listing.written_reading import WrittenReading
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, Position, ResumedPart, StreamReading
+
+_NUMBER = re.compile(r"(\d+)")
 
 
 def own_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
@@ -30,50 +42,70 @@ def own_rows(context: ReadContext, source: int, part: int, described: SparkSourc
 
 def written_rows(context: ReadContext, source: int, part: int, described: SparkSource) -> DataFrame:
     """Return the rows of a batch DataFrame, as a stream of the files it is written to."""
-    del part
-    return _written(context, source, described.dataframe)
-
-
-def _written(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
-    """Write a batch DataFrame once and stream the files."""
-    target = context.directory / f"dataframe-{source}"
-    schema = _write(context.session, target, frame, is_read=source in context.read_frames)
-    stream = context.session.readStream.schema(schema)
+    frame: DataFrame = described.dataframe
+    target = directory_of(mounted(context.directory), source, part)
+    limits = WriteLimits(context.configuration.get(MAX_RECORDS_PER_BATCH))
+    writer = _writer(frame, target, limits, context.fence, is_read=source in context.read_frames)
+    writer.start()
+    try:
+        context.patiently(writer.wait)
+    finally:
+        writer.stop()
+    stream = context.session.readStream.schema(_schema(context.session, target))
     limit = str(context.configuration.get(MAX_FILES_PER_BATCH))
     options = stream_options(context, source) | {"maxFilesPerTrigger": limit}
     return stream.options(**options).parquet(escaped(target)).toDF(*frame.columns)
 
 
-def _write(session: SparkSession, target: Path, frame: DataFrame, *, is_read: bool) -> StructType:
-    """Write a batch DataFrame, unless that is done; return the schema of the files.
+def _writer(
+    frame: DataFrame,
+    target: Path,
+    limits: WriteLimits,
+    fence: Callable[[], None] | None,
+    *,
+    is_read: bool,
+) -> FrameWriter:
+    """Return what writes a batch DataFrame; no row of it if all were read before the job began."""
+    rows = by_position(frame.limit(0) if is_read else frame)
+    return FrameWriter(rows, target, limits, fence or _nobody_else)
 
-    Args:
-        session: Spark.
-        target: Directory of the files.
-        frame: The DataFrame.
-        is_read: Whether its rows were read before the job began.
-    """
-    written = by_position(frame.limit(0) if is_read else frame)
-    if not (target / "_SUCCESS").exists():
-        written.write.mode("overwrite").parquet(str(target))
-        schema: StructType = written.schema
-        return schema
-    # version 0.1.0 did not rename the columns
-    return session.read.parquet(escaped(target)).schema
+
+def _nobody_else() -> None:
+    """Do nothing: there is no other driver."""
+
+
+def _schema(session: SparkSession, target: Path) -> StructType:
+    """Return the schema of the files; version 0.1.0 did not rename the columns."""
+    schema: StructType = session.read.parquet(escaped(target)).schema
+    return schema
 
 
 def _files(target: Path) -> dict[str, tuple[int, int]]:
-    """Return the files of a written DataFrame, in the order of their names, which is that of its rows."""
-    found = sorted(list_local([str(target)]), key=lambda each: each[1])
+    """Return the files of a written DataFrame, in the order of its rows."""
+    found = sorted(list_local([str(target)]), key=lambda each: _order_of(each[1]))
     return {uri_of(name): (size, time_ms) for time_ms, name, size in found}
 
 
+def _order_of(name: str) -> tuple[str | int, ...]:
+    """Return what names of files are ordered by: tasks number their files, with three digits or more."""
+    return tuple(
+        int(piece) if number % 2 else piece for number, piece in enumerate(_NUMBER.split(name))
+    )
+
+
 def written_reading(context: LoopContext, part: SparkSource) -> FileReading:
-    """Begin to read the files to which a batch DataFrame is written."""
-    target = context.directory / f"dataframe-{context.source}"
-    _write(context.session, target, part.dataframe, is_read=context.is_read)
-    files = _files(target)
-    return context.pinned_reading(files, list(files))
+    """Return the reading of the files to which a batch DataFrame is written, beside the epochs."""
+    target = directory_of(mounted(context.directory), context.source, context.part)
+    frame: DataFrame = part.dataframe
+    return WrittenReading(
+        context.source,
+        context.caps,
+        _writer(frame, target, context.writes, context.fence, is_read=context.is_read),
+        partial(_files, target),
+        ends=context.ends,
+        part=context.part,
+        is_history=context.is_history,
+    )
 
 
 def written_schema(
@@ -85,10 +117,8 @@ def written_schema(
     first: int,
 ) -> StructType:
     """Return the schema of the files to which a batch DataFrame was written."""
-    del part, uris, first
-    target = context.directory / f"dataframe-{source}"
-    is_read = source in context.read_frames
-    return _write(context.session, target, described.dataframe, is_read=is_read)
+    del described, uris, first
+    return _schema(context.session, directory_of(mounted(context.directory), source, part))
 
 
 def rows_written(
@@ -113,14 +143,15 @@ def streams_of(part: SparkSource) -> list[Any]:
 
 
 def position_of_written(reading: StreamReading) -> Position:
-    """Return whether rows are left; only the checkpoint directory has the positions."""
-    written = reading.run_directory / f"dataframe-{reading.source}"
+    """Return whether rows are left, and whether some were read; only the checkpoint directory has the positions."""
+    written = directory_of(mounted(reading.run_directory), reading.source, reading.part)
     position = reading.position_in_loop()
     if position is not None:
-        return {"rows_left": position < len(_files(written))}, {}
+        is_left = not is_written(written) or position < len(_files(written))
+        return {"rows_left": is_left, "rows_read": position > 0}, {}
     names = {path.name for path in written.glob("*.parquet")}
     seen = {unquote(uri).rsplit("/", 1)[-1] for uri in reading.files()}
-    return {"rows_left": bool(names - seen)}, {}
+    return {"rows_left": bool(names - seen), "rows_read": bool(seen)}, {}
 
 
 def position_of_streams(reading: StreamReading) -> Position:
@@ -130,8 +161,10 @@ def position_of_streams(reading: StreamReading) -> Position:
 
 
 def resume_written(position: Mapping[str, Any]) -> ResumedPart | None:
-    """Return that all rows are read, or None: it cannot be resumed."""
-    return None if position["rows_left"] else ResumedPart(is_read=True)
+    """Return that all rows are read, or none is; or None: it cannot be resumed."""
+    if not position["rows_left"]:
+        return ResumedPart(is_read=True)
+    return None if position.get("rows_read", True) else ResumedPart()
 
 
 def resume_streams(position: Mapping[str, Any]) -> None:

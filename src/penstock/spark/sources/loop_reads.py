@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from penstock.connectors.files.file_source import FileSource
 from penstock.errors import DecodeError, StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.sources.file_options import reader_options
 from penstock.spark.sources.file_paths import (
     base_path,
@@ -33,7 +34,7 @@ from penstock.spark.sources.listing.partition_groups import rows_by_partitions
 from penstock.spark.sources.pinned_files import declared_schema
 from penstock.spark.sources.read_context import ReadContext
 from penstock.spark.sources.source_row import LoopContext, file_log_directory
-from penstock.wire.atomic_file import read_verified, write_verified
+from penstock.wire.atomic_file import put_verified, read_verified
 
 _LOCAL_PAUSE_SECONDS = 0.02
 _REMOTE_PAUSE_SECONDS = 1.0
@@ -99,10 +100,7 @@ def fixed_schema(
     """
     path = file_log_directory(context.directory, source) / _SCHEMA
     if path.exists():
-        try:
-            return StructType.fromJson(read_verified(path))
-        except DecodeError as cause:
-            raise StateError(cause.problem, hint=cause.hint) from cause
+        return _recorded_schema(path)
     if first > 0:
         raise StateError(
             f"{path} is missing: with which columns the files before were read is not known",
@@ -111,8 +109,18 @@ def fixed_schema(
     schema = row_schema(context, source, part, described)
     if declared_schema(described) is not None:
         schema = _loaded(context, described, schema, uris).schema  # also the partitions
-    write_verified(path, schema.jsonValue(), context.fence)
+    try:
+        put_verified(path, schema.jsonValue(), context.fence)
+    except FileExistsError:  # an earlier driver, which woke up, was faster
+        return _recorded_schema(path)
     return schema
+
+
+def _recorded_schema(path: JobPath) -> StructType:
+    try:
+        return StructType.fromJson(read_verified(path))
+    except DecodeError as cause:
+        raise StateError(cause.problem, hint=cause.hint) from cause
 
 
 def rows_of_files(

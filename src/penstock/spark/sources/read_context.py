@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from penstock.config.configuration import Configuration
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Source
 from penstock.graph.source_switch import SourceSwitch
 from penstock.plan.physical import PhysicalPlan, RunPlan
@@ -111,7 +111,7 @@ class ReadContext:
     levels: int
     pinned: Pinned
     earlier: dict[tuple[int, int], PinnedFiles]
-    directory: Path
+    directory: JobPath
     configuration: Configuration
     read_frames: frozenset[int] = frozenset()
     files_per_batch: Mapping[int, int] = field(default_factory=dict)

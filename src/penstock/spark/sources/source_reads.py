@@ -20,6 +20,7 @@ from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.runtime.task.chain import operators_behind
+from penstock.spark.expressions.projection import projected
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
@@ -55,6 +56,7 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
         frame = rows(context, source, part, described)
         if context.most_tasks is not None:
             frame = frame.coalesce(context.most_tasks)
+        frame = _projected(context, source, frame)
         how = context.column_fold(source)
         few = None if how is None else combined(frame, how, context.program.settings.parallelism)
         if few is not None:
@@ -65,6 +67,15 @@ def batch_frames(context: ReadContext, times: Accumulator[dict[str, int]]) -> Da
             _columns(in_tasks(context, source, frame), columns, source, described, times)
         )
     return reduce(DataFrame.union, branches)
+
+
+def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame:
+    """Return the rows of a source behind the expressions that Spark SQL evaluates, if there are any."""
+    for each in context.plan.projections:
+        if (each.run, each.source) == (context.run.index, source):
+            node = context.plan.graph.node(each.operator)
+            frame = projected(frame, node.function, node.origin)
+    return frame
 
 
 def _batch_splits(

@@ -10,15 +10,16 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from penstock.errors import CallSite
+from penstock.filesystem.stored_path import JobPath, mounted
 from penstock.spark.sources.listing.file_log import logged_files
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading, PinnedReading
+from penstock.spark.sources.listing.frame_writer import WriteLimits
 from penstock.spark.sources.pinned_files import PinnedFiles
 from penstock.spark.sources.read_context import Names, Pinned, ReadContext, Splits
 from penstock.spark.sources.stream_positions import files_read
@@ -99,7 +100,7 @@ class StreamReading:
     streams: int
     log: int
     pinned: Pinned
-    run_directory: Path
+    run_directory: JobPath
     offsets: list[str | None]
 
     def position_in_loop(self) -> int | None:
@@ -115,11 +116,13 @@ class StreamReading:
             return logged_files(file_log_directory(self.run_directory, self.source), position)
         if self.first_stream >= len(self.offsets):
             return {}
-        read = files_read(self.run_directory / "spark", self.log, self.offsets[self.first_stream])
+        read = files_read(
+            mounted(self.run_directory / "spark"), self.log, self.offsets[self.first_stream]
+        )
         return {uri: (-1, time_ms) for uri, time_ms in read.items()}
 
 
-def file_log_directory(run_directory: Path, source: int) -> Path:
+def file_log_directory(run_directory: JobPath, source: int) -> JobPath:
     """Return the directory of the file log of a source."""
     return run_directory / "files" / str(source)
 
@@ -213,6 +216,7 @@ class LoopContext:
         directory: Directory of the run.
         fence: Called before a commit; raises if another driver has taken over.
         caps: How many files an epoch takes.
+        writes: How a batch DataFrame is written to files.
         ends: Whether the source ends with this run.
         is_history: Whether further parts follow.
     """
@@ -223,9 +227,10 @@ class LoopContext:
     pinned: Pinned
     earlier: Mapping[tuple[int, int], PinnedFiles]
     is_read: bool
-    directory: Path
+    directory: JobPath
     fence: Callable[[], None]
     caps: FileCaps
+    writes: WriteLimits
     ends: bool
     is_history: bool
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.failures.translation import carrying
 from penstock.spark.worker.state_sources import (
     BLOB_SCHEMA,
@@ -37,7 +37,7 @@ class SplitEpochLogs:
         uid: The only operator whose blobs are read; None for all.
     """
 
-    directory: str
+    directory: JobPath
     uid: str | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -54,7 +54,7 @@ class SplitEpochLogs:
         """
         for level, subtask, view in rows:
             where = f"log of level {level}, subtask {subtask}"
-            log = SubtaskLog(Path(self.directory), pickle.loads(view))
+            log = SubtaskLog(self.directory, pickle.loads(view))
             with naming(where):
                 try:
                     yield from split_log(where, log, subtask, self.uid)

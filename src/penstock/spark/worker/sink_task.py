@@ -7,13 +7,10 @@ needs one worker for both, and Spark moves no frames between them.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import pickle
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,6 +19,7 @@ import pyarrow.parquet as pq
 
 from penstock.errors import PenstockError, StateError
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.endpoints import Sink, SinkContext, SinkWriter
 from penstock.graph.sink_calls import open_writer
 from penstock.metrics.task_clock import DECODE, OTHER, SINKS, START, STATE, WRITE, TaskClock
@@ -34,10 +32,12 @@ from penstock.spark.worker.frames import from_batches, waited_for
 from penstock.spark.worker.level_tasks import BatchLevelTask
 from penstock.spark.worker.level_zero_tasks import task_id
 from penstock.spark.worker.payload import Payload
+from penstock.spark.worker.task_epoch import task_epoch
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.state.schema.evolution import wall_clock_ms
 from penstock.wire.frame import FrameKind, decode_records, payload_of, read_header
+from penstock.wire.job_files import NewFile, new_file
 
 MESSAGE_DDL = "message BINARY"
 STATE_SCHEMA = pa.schema(
@@ -82,7 +82,7 @@ class SinkTask:
 
     payload: Payload
     sink_of_channel: dict[int, int]
-    snapshot: str
+    snapshot: JobPath
     parallelism: int
     last_level: BatchLevelTask | None = None
 
@@ -137,7 +137,7 @@ class SinkStaging:
         self._task = task
         self._clock = clock
         self._writers: dict[int, SinkWriter] = {}
-        self._state = _StateFile(Path(described.snapshot))
+        self._state = _StateFile(described.snapshot)
         clock.switch(OTHER)
 
     def take(self, frame: bytes) -> None:
@@ -163,6 +163,8 @@ class SinkStaging:
             values, _ = decode_records(header, frame)
             clock.switch(WRITE)
             writer.write(values)
+            sink = self._described.sink_of_channel[header.channel]
+            report.sink_records[sink] = report.sink_records.get(sink, 0) + len(values)
             clock.switch(before)
 
     def finish(self) -> None:
@@ -181,14 +183,16 @@ class SinkStaging:
         clock.switch(STATE)
         message.state_files = self._state.finish()
         message.report.merge(Report(times=clock.take(SINKS)))
-        failpoint(f"worker.staged-{Path(self._described.snapshot).parent.name}")
+        failpoint(f"worker.staged-{self._described.snapshot.parent.name}")
 
     def _writer(self, index: int) -> SinkWriter:
         writer = self._writers.get(index)
         if writer is None:
             sink, context = self._sinks[index]
             subtask = self._task % self._described.parallelism
-            writer = self._writers[index] = open_writer(sink, replace(context, subtask=subtask))
+            writer = self._writers[index] = open_writer(
+                sink, replace(context, subtask=subtask, epoch=task_epoch())
+            )
         return writer
 
     def __enter__(self) -> Self:
@@ -219,9 +223,9 @@ def _abort(writers: Iterable[SinkWriter], failure: BaseException) -> None:
 class _StateFile:
     """One Parquet file of state rows, made at the first row."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: JobPath) -> None:
         self._directory = directory
-        self._path: Path | None = None
+        self._file: NewFile | None = None
         self._writer: pq.ParquetWriter | None = None
         self._rows: list[tuple[str, int, bytes]] = []
         self._bytes = 0
@@ -235,21 +239,19 @@ class _StateFile:
 
     def finish(self) -> dict[str, str]:
         self._write()
-        if self._writer is None or self._path is None:
+        if self._writer is None or self._file is None:
             return {}
-        self._writer.close()
         try:
-            with self._path.open("rb") as file:
-                os.fsync(file.fileno())
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            self._writer.close()
+            self._file.finish()
         except OSError as cause:
-            raise _unwritable(self._path, cause) from cause
-        return {self._path.name: digest}
+            raise _unwritable(self._file.path, cause) from cause
+        return {self._file.path.name: self._file.sha256}
 
     def abort(self) -> None:
-        if self._writer is not None and self._path is not None:
+        if self._writer is not None and self._file is not None:
             self._writer.close()
-            self._path.unlink(missing_ok=True)
+            self._file.discard()
 
     def _write(self) -> None:
         if not self._rows:
@@ -258,8 +260,9 @@ class _StateFile:
         try:
             if self._writer is None:
                 failpoint("worker.state-file")
-                self._path = self._directory / f"{uuid.uuid4().hex}.parquet"
-                self._writer = pq.ParquetWriter(self._path, STATE_SCHEMA, compression="lz4")
+                path = self._directory / f"{uuid.uuid4().hex}.parquet"
+                self._file = new_file(path, is_digested=True)
+                self._writer = pq.ParquetWriter(self._file, STATE_SCHEMA, compression="lz4")
             batch = pa.RecordBatch.from_arrays(
                 [
                     pa.array(operators, pa.string()),
@@ -274,7 +277,7 @@ class _StateFile:
         self._rows, self._bytes = [], 0
 
 
-def _unwritable(path: Path, cause: OSError) -> StateError:
+def _unwritable(path: JobPath, cause: OSError) -> StateError:
     return StateError(
         f"state cannot be written to {path}: {cause}",
         hint="Make room, or make the checkpoint directory writable, and start again.",

@@ -19,12 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from penstock.errors import StateError
+from penstock.filesystem.object_path import object_path
+from penstock.filesystem.object_store import ObjectStore
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.program.routing import live_routes
 from penstock.spark.failures.translation import carrying
 from penstock.state.log.blob import key_group_of, operator_of
 from penstock.state.log.change_log import ChangeLog, LogStorage
 from penstock.state.replay import check_blob, check_row
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
+from penstock.wire.job_files import readable
 
 FILE_DDL = "path STRING, sha256 STRING"
 BLOB_SCHEMA = pa.schema(
@@ -194,9 +198,11 @@ class ReadFiles:
 
     Attributes:
         uid: The only operator whose blobs are read; None for all.
+        store: The store with the files; None if they are on a mounted file system.
     """
 
     uid: str | None = None
+    store: ObjectStore | None = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Read the files of one task."""
@@ -210,14 +216,18 @@ class ReadFiles:
             StateError: A file is missing or damaged; the error names it.
         """
         for name, sha256 in files:
-            path, where = Path(name), f"file {name}"
+            path, where = self._path_of(name), f"file {name}"
             for sequence, (operator, group, blob) in enumerate(_rows_of_file(path, sha256)):
                 check_row(where, operator, group, blob)
                 if self.uid in {None, operator}:
                     yield operator, signed_group(key_group_of(blob)), where, sequence, blob
 
+    def _path_of(self, name: str) -> JobPath:
+        at = None if self.store is None else object_path(name, "read")
+        return Path(name) if self.store is None or at is None else StoredPath(self.store, at)
 
-def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, bytes]]:
+
+def _rows_of_file(path: JobPath, sha256: str | None) -> Iterator[tuple[str, int, bytes]]:
     if not path.exists():
         raise StateError(
             f"the state file {path} is gone",
@@ -229,7 +239,7 @@ def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, by
                 found = hashlib.file_digest(file, "sha256").hexdigest()
             if found != sha256:
                 raise _damaged(path, f"its SHA-256 is {found[:16]}…, {sha256[:16]}… was written")
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(readable(path)) as file:
             counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
             # No other check detects a lost row whose footer agrees.
             if sum(counts) != file.metadata.num_rows:
@@ -245,7 +255,7 @@ def _rows_of_file(path: Path, sha256: str | None) -> Iterator[tuple[str, int, by
         raise _damaged(path, str(cause)) from cause
 
 
-def _damaged(path: Path, what: str) -> StateError:
+def _damaged(path: JobPath, what: str) -> StateError:
     return StateError(
         f"the state file {path} is damaged: {what}",
         hint="Restore the checkpoint or savepoint from a copy, or read an older one.",

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 from zlib import crc32
 
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.epoch_record import (
     HERE,
     RECORDS,
@@ -62,7 +62,7 @@ _SWEPT_PER_PUT = 8  # a base may make hundreds of files superfluous, and an epoc
 class EpochLog:
     """The records of one live run. All methods are called by one thread, `open` first."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: JobPath) -> None:
         """Make the log.
 
         Args:

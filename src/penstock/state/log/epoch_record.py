@@ -22,11 +22,11 @@ import json
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 from zlib import crc32
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.extent import Extent, damaged
 from penstock.state.log.subtask_log import LogName
 
@@ -98,7 +98,7 @@ def encode_record(record: EpochRecord, inline: Sequence[bytes]) -> tuple[EpochRe
     return placed, b"".join((start, text, record.outcome, *inline))
 
 
-def read_record(directory: Path, epoch: int) -> EpochRecord:
+def read_record(directory: JobPath, epoch: int) -> EpochRecord:
     """Return a record. Its extents are not read, only whether the file is long enough.
 
     Args:
@@ -138,7 +138,7 @@ def read_record(directory: Path, epoch: int) -> EpochRecord:
             raise damaged(path, f"its header is of another form: {cause!r}") from cause
 
 
-def _read_header(stream: BinaryIO, path: Path) -> tuple[bytes, int]:
+def _read_header(stream: BinaryIO, path: JobPath) -> tuple[bytes, int]:
     """Return the header and where it ends."""
     start = stream.read(_START.size)
     if len(start) < _START.size or not start.startswith(_MAGIC):

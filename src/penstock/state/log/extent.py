@@ -17,8 +17,10 @@ from pathlib import Path
 from zlib import crc32
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath, StoredPath
 
 _LENGTH = struct.Struct("<I")
+_NOWHERE = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def join_entries(entries: Iterable[bytes]) -> bytes:
     return b"".join(piece for entry in entries for piece in (_LENGTH.pack(len(entry)), entry))
 
 
-def split_entries(extent: Extent, data: bytes, directory: Path = Path()) -> list[bytes]:
+def split_entries(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> list[bytes]:
     """Return the entries of an extent.
 
     Args:
@@ -84,7 +86,7 @@ def split_entries(extent: Extent, data: bytes, directory: Path = Path()) -> list
     return entries
 
 
-def verify(extent: Extent, data: bytes, directory: Path = Path()) -> None:
+def verify(extent: Extent, data: bytes, directory: JobPath = _NOWHERE) -> None:
     """Check the bytes of an extent.
 
     Args:
@@ -103,7 +105,7 @@ def verify(extent: Extent, data: bytes, directory: Path = Path()) -> None:
         raise damaged(directory / extent.file, f"{_name(extent)} do not match their checksum")
 
 
-def read_extent(directory: Path, extent: Extent) -> bytes:
+def read_extent(directory: JobPath, extent: Extent) -> bytes:
     """Return the bytes of an extent; whoever uses them verifies them.
 
     Args:
@@ -114,6 +116,9 @@ def read_extent(directory: Path, extent: Extent) -> bytes:
         StateError: The file cannot be read.
     """
     try:
+        if isinstance(directory, StoredPath):
+            place = directory / extent.file
+            return place.store.read_range(place.at, extent.offset, extent.size)
         descriptor = os.open(directory / extent.file, os.O_RDONLY | os.O_CLOEXEC)
         try:
             return os.pread(descriptor, extent.size, extent.offset)
@@ -125,7 +130,7 @@ def read_extent(directory: Path, extent: Extent) -> bytes:
         ) from cause
 
 
-def damaged(file: Path, what: str) -> StateError:
+def damaged(file: JobPath, what: str) -> StateError:
     """Return the error of a file of the epochs that is not as it was written."""
     return StateError(
         f"{file} is damaged: {what}",

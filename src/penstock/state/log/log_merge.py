@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.epoch_record import LogState
 from penstock.state.log.extent import Extent, read_extent, verify
 from penstock.state.log.segment import SEGMENTS, SegmentWriter
@@ -87,7 +87,7 @@ class Merge:
         merged: The new extents, in the order of `plan`; None until it is written.
     """
 
-    def __init__(self, directory: Path, plan: tuple[Adjacent, ...]) -> None:
+    def __init__(self, directory: JobPath, plan: tuple[Adjacent, ...]) -> None:
         self.plan = plan
         self.merged: tuple[Extent, ...] | None = None
         self._directory = directory

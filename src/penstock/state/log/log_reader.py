@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.epoch_record import RECORDS, EpochRecord, file_of, read_record
 from penstock.state.log.log_table import LogTable
 from penstock.state.log.subtask_log import LogName, LogView
 
 _ATTEMPTS = 20
-_DIGITS = len(Path(file_of(0)).name)
+_DIGITS = len(file_of(0).rpartition("/")[2])
 
 T = TypeVar("T")
 
 
-def epochs_in(directory: Path) -> list[int]:
+def epochs_in(directory: JobPath) -> list[int]:
     """Return the epochs that have a record, ascending.
 
     Args:
@@ -31,7 +31,7 @@ def epochs_in(directory: Path) -> list[int]:
     return sorted(int(name) for name in names if len(name) == _DIGITS and name.isdecimal())
 
 
-def load_records(directory: Path) -> list[EpochRecord]:
+def load_records(directory: JobPath) -> list[EpochRecord]:
     """Return the records from the newest base to the newest record; all but the last without outcome.
 
     Raises:
@@ -53,7 +53,7 @@ def load_records(directory: Path) -> list[EpochRecord]:
     )
 
 
-def _read(directory: Path, epoch: int) -> EpochRecord:
+def _read(directory: JobPath, epoch: int) -> EpochRecord:
     try:
         return read_record(directory, epoch)
     except OSError as cause:
@@ -63,7 +63,7 @@ def _read(directory: Path, epoch: int) -> EpochRecord:
         ) from cause
 
 
-def read_logs(directory: Path) -> tuple[EpochRecord, dict[LogName, LogView]]:
+def read_logs(directory: JobPath) -> tuple[EpochRecord, dict[LogName, LogView]]:
     """Return the newest record and all logs as of it, in a process other than the driver.
 
     The driver may remove the files of the views at any time; who reads entries uses `with_logs`.
@@ -74,7 +74,7 @@ def read_logs(directory: Path) -> tuple[EpochRecord, dict[LogName, LogView]]:
     return with_logs(directory, lambda record, views: (record, views))
 
 
-def with_logs(directory: Path, use: Callable[[EpochRecord, dict[LogName, LogView]], T]) -> T:
+def with_logs(directory: JobPath, use: Callable[[EpochRecord, dict[LogName, LogView]], T]) -> T:
     """Return what `use` makes of the newest record and all logs as of it.
 
     A running driver merges logs and removes files. If a file was missing and there is a newer record
@@ -93,7 +93,7 @@ def with_logs(directory: Path, use: Callable[[EpochRecord, dict[LogName, LogView
     return use(*_newest(directory))
 
 
-def _newest(directory: Path) -> tuple[EpochRecord, dict[LogName, LogView]]:
+def _newest(directory: JobPath) -> tuple[EpochRecord, dict[LogName, LogView]]:
     records = load_records(directory)
     if not records:
         raise StateError(

@@ -6,24 +6,24 @@ continues without the job, such as a savepoint of a job that is not running, mus
 
     settled     "000000000012 5f2b8c01\n": number of the epoch, CRC-32 of it
 
-The driver writes it after every epoch, in place and without a sync, in a few microseconds. A power failure
-may lose it, and the epoch counts as unsettled then, which is always safe: the job settles it when it
+The driver writes it after every epoch, in place and without a sync, in a few microseconds; in a store that is one
+put. A power failure may lose it, and the epoch counts as unsettled then, which is always safe: the job settles it when it
 starts. It cannot be ahead of the record, which is durable before.
 """
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from zlib import crc32
 
+from penstock.filesystem.stored_path import JobPath, StoredPath
 from penstock.wire.atomic_file import PRIVATE_FILE
 
 SETTLED = "settled"
 """The file, in the directory of the epochs."""
 
 
-def write_settled(directory: Path, epoch: int) -> None:
+def write_settled(directory: JobPath, epoch: int) -> None:
     """Note that an epoch is settled.
 
     Args:
@@ -33,15 +33,19 @@ def write_settled(directory: Path, epoch: int) -> None:
     Raises:
         OSError: It cannot be written.
     """
+    path = directory / SETTLED
+    if isinstance(path, StoredPath):
+        path.store.write(path.at, _encode(epoch))
+        return
     # A file that is cut to nothing first is flushed by some file systems when it is closed.
-    descriptor = os.open(directory / SETTLED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
     try:
         os.pwrite(descriptor, _encode(epoch), 0)
     finally:
         os.close(descriptor)
 
 
-def read_settled(directory: Path) -> int | None:
+def read_settled(directory: JobPath) -> int | None:
     """Return the last epoch that is known to be settled, None if none is.
 
     Args:

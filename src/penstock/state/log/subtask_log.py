@@ -15,10 +15,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import TypeAlias
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.state.log.extent import Extent, join_entries, read_extent, split_entries
 from penstock.state.log.segment import SegmentWriter
 
@@ -88,7 +88,9 @@ class SubtaskLog:
     Its user calls `change` once, after the last write, and `close` in any case. Not thread-safe.
     """
 
-    def __init__(self, directory: Path, view: LogView, *, inline_bytes: int = INLINE_BYTES) -> None:
+    def __init__(
+        self, directory: JobPath, view: LogView, *, inline_bytes: int = INLINE_BYTES
+    ) -> None:
         """Begin with the log as of the newest record.
 
         Args:
@@ -197,7 +199,11 @@ class SubtaskLog:
     def _entries_of(self, extent: Extent) -> list[bytes]:
         entries = self._remembered.get(extent)
         if entries is None:
-            data = read_extent(self._directory, extent)
+            segment = self._segment
+            if segment is not None and segment.has(extent):
+                data = segment.read(extent)
+            else:
+                data = read_extent(self._directory, extent)
             entries = split_entries(extent, data, self._directory)
             while len(self._remembered) >= _REMEMBERED:
                 del self._remembered[next(iter(self._remembered))]

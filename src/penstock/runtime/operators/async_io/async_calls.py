@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.errors import UserFunctionError
-from penstock.program.async_io import AsyncSpec
+from penstock.program.function_calls import AsyncSpec
 from penstock.types.values.copying import Copier
 
 Completed = tuple[int, list[Any]]

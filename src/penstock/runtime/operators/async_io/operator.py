@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.program.async_io import AsyncSpec
+from penstock.program.function_calls import AsyncSpec
 from penstock.program.operator_spec import OperatorSpec
 from penstock.runtime.flow.output import Output
 from penstock.runtime.functions.context import OperatorContext

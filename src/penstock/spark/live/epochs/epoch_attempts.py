@@ -10,6 +10,7 @@ import pickle
 import time
 
 from penstock.errors import JobFailedError
+from penstock.graph.epoch_number import EpochNumber
 from penstock.metrics.profile import SPARK_JOB
 from penstock.spark.driver.lost_output import MOST_IN_A_ROW, LostOutput
 from penstock.spark.driver.run_context import JobContext
@@ -60,7 +61,8 @@ class EpochAttempts:
         inputs = self._stages.inputs(planned, journal.view)
         try:
             single = planned.is_single_task
-            messages = self._spark.run(inputs, self._ends_early, rows, is_single_task=single)
+            epoch = EpochNumber(self._reads.run.index, journal.next_number)
+            messages = self._spark.run(inputs, epoch, self._ends_early, rows, is_single_task=single)
         except Exception as cause:
             self._job.check_cancelled()
             self._final.check()

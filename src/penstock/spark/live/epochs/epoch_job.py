@@ -32,8 +32,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import _load_from_socket
 
+from penstock.graph.epoch_number import EpochNumber
 from penstock.spark.failures.final_failures import FinalFailure
 from penstock.spark.session.job_settings import POOL
+from penstock.spark.worker.task_epoch import set_epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class EpochJob:
     def run(
         self,
         inputs: Sequence[bytes],
+        epoch: EpochNumber,
         watch: Callable[[], bool],
         files: Sequence[FileRows] = (),
         *,
@@ -134,6 +137,7 @@ class EpochJob:
 
         Args:
             inputs: Input of each task of the first stage.
+            epoch: What all tasks are of.
             is_single_task: Whether it has one stage, with one task.
             watch: Called every few milliseconds while the job runs; True cancels it.
             files: Rows of files, which more tasks of the first stage read.
@@ -142,7 +146,7 @@ class EpochJob:
             Py4JJavaError: The job failed or was cancelled.
         """
         functions = self._functions[is_single_task]
-        future = self._thread.submit(self._run, inputs, files, functions)
+        future = self._thread.submit(self._run, inputs, epoch, files, functions)
         cancelled = False
         while not wait([future], _POLL_SECONDS).done:
             if not cancelled and watch():
@@ -156,9 +160,14 @@ class EpochJob:
             self._context.setLocalProperty(POOL, self._pool)
 
     def _run(
-        self, inputs: Sequence[bytes], files: Sequence[FileRows], functions: Sequence[Any]
+        self,
+        inputs: Sequence[bytes],
+        epoch: EpochNumber,
+        files: Sequence[FileRows],
+        functions: Sequence[Any],
     ) -> list[bytes]:
         jvm = self._jvm
+        set_epoch(self._context, epoch)
         items = jvm.java.util.ArrayList()
         for each in inputs:
             items.append(bytearray(each))

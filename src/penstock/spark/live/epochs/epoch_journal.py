@@ -14,7 +14,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable
 from concurrent.futures import Executor, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.plan.physical import RunPlan
@@ -97,7 +97,9 @@ class EpochJournal:
             JobFencedError: Another driver has taken over.
             OSError: It cannot be written.
         """
-        packed = pickle.dumps((staged.committables, staged.state_files, staged.report), 5)
+        # What is only shown is not needed again, and there is some of each operator and subtask.
+        report = replace(staged.report, subtask_records={}, split_watermarks={}, state_keys={})
+        packed = pickle.dumps((staged.committables, staged.state_files, report), 5)
         digest = self._directory.digest_of(packed) or _NO_DIGEST
         number = self._log.next_epoch
         said: dict[str, Any] = {**positions.to_json(), "event": event}

@@ -187,6 +187,11 @@ class EpochPlanner:
         for each in self._open:
             each.open(*at.at[each.source])
 
+    def close(self) -> None:
+        """End what reading files has begun."""
+        for each in self.files:
+            each.close()
+
     def note_recorded(self, at: EpochPositions) -> None:
         """Learn that an epoch was recorded, and its positions; a source may go on with files behind it.
 
@@ -289,7 +294,8 @@ class EpochPlanner:
         elapsed, self._last_call = now - self._last_call, now
         self._steps, self._spans = [], []
         readings = self._now(at)
-        shares = self.budgets.shares([each for each in readings if each.source not in at.ended])
+        reads = [each for each in readings if each.source not in at.ended and not _awaits(each)]
+        shares = self.budgets.shares(reads)
         for reading in readings:
             share = shares.get(reading.source)
             if isinstance(reading, FileReading):
@@ -325,6 +331,10 @@ class EpochPlanner:
             tasks.setdefault(task, []).append(row)
         count = max(tasks, default=0) + 1  # a task keeps its number, and with it its functions
         return tuple(tuple(tasks.get(task, ())) for task in range(count))
+
+
+def _awaits(reading: Part) -> bool:
+    return isinstance(reading, FileReading) and reading.awaits_files
 
 
 def _after(

@@ -26,6 +26,7 @@ from penstock.config.live_options import SINGLE_TASK_WORK
 from penstock.config.options import MAX_RECORDS_PER_BATCH, STATE_BACKEND
 from penstock.errors import JobDirectoryError
 from penstock.failpoint import failpoint
+from penstock.graph.epoch_number import EpochNumber
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.confirmations import Confirmations, logs_read
@@ -78,7 +79,7 @@ class EpochRun:
         self._savepoints = EpochSavepoints(job, run, outline, savepoints)
         self._journal = EpochJournal(job, run)
         self._snapshot = job.directory.run_directory(run.index, "snapshot")
-        self._progress = LiveProgress(job.events)
+        self._progress = LiveProgress(job.events, job.source_names)
         self._pending = KnownPendingInput()
         self._work = EpochWork(job.configuration.get(SINGLE_TASK_WORK).total_seconds())
         self._source_records: dict[int, int] = {}
@@ -97,7 +98,8 @@ class EpochRun:
         pinned = job.pin(run)
         planner = self._planner = self._made_planner(pinned)
         newest = self._journal.open()
-        with self._confirmations(pinned) as self._confirmed:
+        stopped = cleaned_up(planner.close, "stopping the writing of DataFrames")
+        with stopped, self._confirmations(pinned) as self._confirmed:
             if newest is None:
                 positions = planner.begin()
                 self._note(positions)
@@ -136,7 +138,7 @@ class EpochRun:
         stages = EpochStages(job, reads, programs, self._snapshot, self._first_state.files)
         backend = job.configuration.get(STATE_BACKEND) if programs[1:] else IN_MEMORY
         removal = partial(remove_local_copies, job.session, run_id, backend)
-        failures = job.directory.run_directory(run.index, "failures")
+        failures = job.directory.failure_directory(run.index)
         context = job.session.sparkContext
         with (
             cleaned_up(partial(note_ended, run_id), "noting the end of the run"),
@@ -153,14 +155,14 @@ class EpochRun:
             attempts = EpochAttempts(job, reads, spark, final, stages, files)
             pace = EpochPace(self._interval.seconds)
             while not planner.is_complete(positions) and not self._savepoints.has_stopped:
-                job.check_cancelled()
+                self._check()
                 if pace.is_early() or self._is_held(pace):
                     continue
                 timer_in = self._timer_in_seconds()
                 answer = self._plan(planner, positions, pace, timer_in)
                 planned, left = answer.planned, PendingInput(answer.records_left, answer.files_left)
                 if planned is None:
-                    self._note_pending(planner, left)
+                    self._note_pending(left)
                     pace.idle(answer.seconds_to_next, timer_in)
                     continue
                 pace.begin()
@@ -232,6 +234,11 @@ class EpochRun:
         failpoint("live.committed")
         return recorded.positions
 
+    def _check(self) -> None:
+        """Stop here if the job was cancelled, or if what sinks do beside epochs has failed."""
+        self._job.check_cancelled()
+        self._job.sinks.check_background()
+
     def _is_held(self, pace: EpochPace) -> bool:
         """Return whether the run must wait for a savepoint with which the job stops; then it has waited."""
         if not self._savepoints.is_held:
@@ -239,11 +246,10 @@ class EpochRun:
         pace.idle(None, None)
         return True
 
-    def _note_pending(self, planner: EpochPlanner, left: PendingInput) -> None:
+    def _note_pending(self, left: PendingInput) -> None:
         """Publish the pending input of an idle run, if it has changed."""
-        if planner.may_block:
-            self._pending.note(left.records, left.files, self._progress.lag_ms)
-            self._progress.publish_pending(self._pending.current)
+        self._pending.note(left.records, left.files, self._progress.lag_ms)
+        self._progress.publish_pending(self._pending.current)
 
     def _merge(self, threads: Executor) -> None:
         """Keep the number of files and of extents small."""
@@ -294,7 +300,8 @@ class EpochRun:
         self.report.merge(report)
         self._interval.note(report, time.time_ns() // 1_000_000)
         self._job.report_metrics(self._run.index, recorded.number, report)
-        self._progress.publish(recorded.number, report, seconds, self._pending.current)
+        splits = recorded.positions.names
+        self._progress.publish(recorded.number, report, seconds, self._pending.current, splits)
 
     def _finish(self, recorded: RecordedEpoch) -> None:
         """Do what follows the commit of an epoch, once or again."""
@@ -305,6 +312,7 @@ class EpochRun:
             self._job.directory.record(f"run-{self._run.index}.hand-over", hand_over)
         self._first_state.begin_micro_batch(recorded.number + 1)
         if (recorded.event or "").startswith(SAVEPOINT):
+            self._job.sinks.publish()  # who starts from it knows nothing of what is held back
             self._savepoints.complete(recorded, self._snapshot)
         try:
             self._journal.settle(recorded)
@@ -338,7 +346,7 @@ class EpochRun:
 
 def commit(job: JobContext, run: RunPlan, recorded: RecordedEpoch) -> None:
     """Commit the sinks of a recorded epoch; may be repeated."""
-    job.sinks.commit(f"{run.index}-{recorded.number}", recorded.staged)
+    job.sinks.commit(EpochNumber(run.index, recorded.number), recorded.staged)
 
 
 def recommit(job: JobContext, run: RunPlan) -> None:

@@ -13,8 +13,8 @@ completes the savepoint. Killed earlier, the next driver begins it again.
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
+from penstock.filesystem.stored_path import JobPath
 from penstock.plan.phases.bounded_region import RESULTS_RUN
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
@@ -62,7 +62,7 @@ class EpochSavepoints:
         self._next_poll = now + _POLL_SECONDS
         return self._savepoints.next(self._run.pipeline)
 
-    def complete(self, recorded: RecordedEpoch, snapshot: Path) -> None:
+    def complete(self, recorded: RecordedEpoch, snapshot: JobPath) -> None:
         """Add the state of an epoch with a savepoint to it, unless its request is answered.
 
         Args:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pyarrow as pa
 
 from penstock.config.options import STATE_BACKEND
+from penstock.filesystem.stored_path import JobPath
 from penstock.graph.source import PositionedSource
 from penstock.program.level import LevelProgram
 from penstock.program.routing import live_routes
@@ -43,8 +43,8 @@ class EpochStages:
         job: JobContext,
         reads: ReadContext,
         programs: Sequence[LevelProgram],
-        snapshot: Path,
-        state_files: Sequence[Path] | None,
+        snapshot: JobPath,
+        state_files: Sequence[JobPath] | None,
     ) -> None:
         """Pack the programs.
 
@@ -83,9 +83,8 @@ class EpochStages:
             seeds = None
             if state_files:
                 operators = {op.uid: op.parallelism or self.subtasks for op in program.operators}
-                paths = tuple(map(str, state_files))
-                seeds = SeedFiles(paths, operators, options.max_parallelism)
-            directory = str(reads.directory / EPOCHS)
+                seeds = SeedFiles(tuple(state_files), operators, options.max_parallelism)
+            directory = reads.directory / EPOCHS
             stages.append(LevelTask(described, directory, seeds, early.get(program.level)))
         *first, last = stages
         self._subtask_of_route = subtask_of_route

@@ -16,13 +16,13 @@ import pickle
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from pyspark import TaskContext
 
 from penstock.errors import StateError
 from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import JobPath
 from penstock.metrics.task_clock import OTHER, START, STATE, WAIT, TaskClock
 from penstock.runtime.task.garbage_collection import paused_for_micro_batch, rare_for_records
 from penstock.spark.failures.translation import carrying
@@ -162,7 +162,7 @@ class LevelTask:
     """
 
     described: LevelDescription
-    directory: str
+    directory: JobPath
     seeds: SeedFiles | None = None
     early: EarlySinks | None = None
 
@@ -201,7 +201,7 @@ class LevelTask:
         for frame in arrived.passing:
             yield own_route, frame
         logs = arrived_logs(arrived.logs)
-        log = SubtaskLog(Path(self.directory), logs.view)
+        log = SubtaskLog(self.directory, logs.view)
         with closing(log), self._written():
             is_seeded = logs.view.head is None and self._seed(log, index, clock)
             if is_seeded or arrived.processed or arrived.signals:

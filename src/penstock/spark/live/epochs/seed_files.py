@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import compress
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 
 from penstock.errors import StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.worker.state_sources import DAMAGE, STATE_SCHEMA, signed_group
 from penstock.state.log.blob import BLOB_BYTES
 from penstock.state.schema.entry_schema import BROADCAST_GROUP
 from penstock.wire.canonical.key_groups import subtask_of
+from penstock.wire.job_files import readable
 
 _EVERY_SUBTASK = signed_group(BROADCAST_GROUP)
 _HINT = "Restore the checkpoint directory from a copy, or start in a new one."
@@ -34,7 +35,7 @@ class SeedFiles:
         max_parallelism: Number of key groups.
     """
 
-    paths: tuple[str, ...]
+    paths: tuple[JobPath, ...]
     operators: dict[str, int]
     max_parallelism: int
 
@@ -47,7 +48,7 @@ class SeedFiles:
         Raises:
             StateError: A file is missing or damaged; the error names it.
         """
-        for path in map(Path, self.paths):
+        for path in self.paths:
             if not path.exists():
                 raise StateError(f"the state file {path} is gone", hint=_HINT)
             try:
@@ -57,8 +58,8 @@ class SeedFiles:
                     f"the state file {path} is damaged: {cause}", hint=_HINT
                 ) from cause
 
-    def _blobs_of(self, path: Path, subtask: int) -> Iterator[bytes]:
-        with pq.ParquetFile(path) as file:
+    def _blobs_of(self, path: JobPath, subtask: int) -> Iterator[bytes]:
+        with pq.ParquetFile(readable(path)) as file:
             for number in range(file.num_row_groups):
                 owners = file.read_row_group(number, columns=["operator", "key_group"])
                 rows = zip(*(column.to_pylist() for column in owners.columns), strict=True)

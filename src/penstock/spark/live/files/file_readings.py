@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from penstock.config.options import MAX_FILES_PER_BATCH
+from penstock.config.options import MAX_FILES_PER_BATCH, MAX_RECORDS_PER_BATCH
 from penstock.plan.phases.backlog import catch_up_factor
+from penstock.plan.phases.pipelines import most_written_tasks
 from penstock.plan.physical import RunPlan
 from penstock.spark.driver.run_context import JobContext
 from penstock.spark.live.epochs.split_readings import history_read
 from penstock.spark.sources.listing.file_readings import FileCaps, FileReading
+from penstock.spark.sources.listing.frame_writer import WriteLimits
 from penstock.spark.sources.read_context import Pinned
 from penstock.spark.sources.source_row import LoopContext
 from penstock.spark.sources.table import row_of
 
+_FILES_PER_EPOCH = 4
+"""Files of a DataFrame that have as many records as a source gives to an epoch."""
+
 
 def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileReading, ...]:
     """Return the readings of all parts of sources of a run whose rows are in files. They are not open.
-
-    A batch DataFrame is written to files first.
 
     Args:
         job: The job.
@@ -25,7 +28,11 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
     """
     usual = job.configuration.get(MAX_FILES_PER_BATCH)
     caps = FileCaps(usual, catch_up_factor(job.configuration, MAX_FILES_PER_BATCH))
-    read_frames = frozenset[int]() if job.restored is None else job.restored.read_frames
+    writes = WriteLimits(
+        # Several files per epoch: its share of records is kept by whole files.
+        max(job.configuration.get(MAX_RECORDS_PER_BATCH) // _FILES_PER_EPOCH, 1),
+        most_written_tasks(job.plan, run, job.session.sparkContext.defaultParallelism),
+    )
     history = history_read(job.plan, run)
     found = []
     for reading, part in ((each, part) for each in run.readings for part in each.parts):
@@ -39,12 +46,22 @@ def file_readings(job: JobContext, run: RunPlan, pinned: Pinned) -> tuple[FileRe
             part=part,
             pinned=pinned,
             earlier=job.earlier,
-            is_read=reading.source in read_frames,
+            is_read=_is_read(job, reading.source, part),
             directory=job.directory.run_directory(run.index, "files").parent,
             fence=job.directory.fence,
             caps=caps,
+            writes=writes,
             ends=reading.ends,
             is_history=(reading.source, part) in history,
         )
         found.append(how.reading(context, described))
     return tuple(found)
+
+
+def _is_read(job: JobContext, source: int, part: int) -> bool:
+    """Return whether a batch DataFrame was read before the savepoint from which the job started."""
+    restored = job.restored
+    if restored is None:
+        return False
+    is_now = restored.parts.get(source, part) == part
+    return restored.has_passed(source, part) or (is_now and source in restored.read_frames)

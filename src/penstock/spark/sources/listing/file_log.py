@@ -14,10 +14,10 @@ on that was read to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from penstock.errors import DecodeError, StateError
+from penstock.filesystem.stored_path import JobPath
 from penstock.spark.sources.listing.known_files import KnownFiles
 from penstock.wire.atomic_file import (
     PRIVATE_DIRECTORY,
@@ -51,7 +51,7 @@ class _Part(NamedTuple):
     merges: int
     last: int
 
-    def path(self, directory: Path) -> Path:
+    def path(self, directory: JobPath) -> JobPath:
         return directory / f"{self.first:0{_DIGITS}d}-{self.merges}"
 
 
@@ -63,7 +63,7 @@ class FileLog:
         end: The position of the next file.
     """
 
-    def __init__(self, directory: Path, may_put: Callable[[], None]) -> None:
+    def __init__(self, directory: JobPath, may_put: Callable[[], None]) -> None:
         """Begin without reading.
 
         Args:
@@ -154,7 +154,7 @@ class FileLog:
             self._parts[-_MERGED_PARTS:] = [merged]
 
 
-def logged_files(directory: Path, until: int) -> dict[str, tuple[int, int]]:
+def logged_files(directory: JobPath, until: int) -> dict[str, tuple[int, int]]:
     """Return the files of a log before a position: URI to size and modification time.
 
     Nobody may merge parts meanwhile.
@@ -171,12 +171,12 @@ def logged_files(directory: Path, until: int) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _check_complete(directory: Path, files: int, read: int) -> None:
+def _check_complete(directory: JobPath, files: int, read: int) -> None:
     if files < read:
         raise _damaged(directory, f"it has {files} files, and {read} were read")
 
 
-def _read(directory: Path) -> Iterator[tuple[_Part, list[PinnedFile]]]:
+def _read(directory: JobPath) -> Iterator[tuple[_Part, list[PinnedFile]]]:
     """Yield the parts in order; parts that are in a merged one are left out."""
     names = [path.name for path in directory.glob("[0-9]*-[0-9]*")]
     parts = sorted((int(name[:_DIGITS]), int(name[_DIGITS + 1 :])) for name in names)
@@ -192,7 +192,7 @@ def _read(directory: Path) -> Iterator[tuple[_Part, list[PinnedFile]]]:
             at = decoded[0].last
 
 
-def _decoded(path: Path, part: _Part) -> tuple[_Part, list[PinnedFile]]:
+def _decoded(path: JobPath, part: _Part) -> tuple[_Part, list[PinnedFile]]:
     try:
         recorded = read_verified(path)
     except DecodeError as cause:
@@ -203,7 +203,7 @@ def _decoded(path: Path, part: _Part) -> tuple[_Part, list[PinnedFile]]:
     return part._replace(last=part.first + len(files)), files
 
 
-def _damaged(path: Path, what: str) -> StateError:
+def _damaged(path: JobPath, what: str) -> StateError:
     return StateError(
         f"the log of files {path} is damaged: {what}",
         hint="Restore the checkpoint directory from a copy, or start the job in a new one.",

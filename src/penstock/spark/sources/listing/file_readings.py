@@ -3,6 +3,7 @@
 | kind | its files | position of a file |
 |---|---|---|
 | `PinnedReading` | the same from the start on | its place in the order of reading |
+| `WrittenReading` | the same, when all are written (`written_reading`) | likewise |
 | `ListedReading` | those there now; more appear | that of the file log |
 
 Files are read in the order of modification time, then of name. An epoch takes as many as the options say, and
@@ -82,9 +83,17 @@ class FileReading(ABC):
         self._taken_bytes = 0
         self._read_bytes = self._read_records = 0.0
 
+    @property
+    def awaits_files(self) -> bool:
+        """Whether nothing can be read yet, so that it needs no share of an epoch."""
+        return False
+
     @abstractmethod
     def open(self, at: int) -> None:
         """Begin, or begin again, behind the files before a position."""
+
+    def close(self) -> None:
+        """End what `open` began."""
 
     @abstractmethod
     def advance(self, at: int, most_records: int | None = None) -> int:

@@ -179,6 +179,23 @@ class HashBackend:
         found = {group for table in self._tables.values() for group in table.groups()}
         return sorted(found.union(*(each.groups() for each in self._deferred.values())))
 
+    def key_counts(self) -> dict[str, int]:
+        """Return uid to keys with state; of an operator with several states, of the one with most keys.
+
+        It is a look at each key group. Operators with key groups that nobody has asked for since the state was taken
+        over are missing: their keys are not known.
+        """
+        found: dict[str, int] = {}
+        for (operator, _), table in self._tables.items():
+            deferred = self._deferred.get(operator)
+            if table.schema.kind is StateKind.TIMERS or (
+                deferred is not None and any(True for _ in deferred.groups())
+            ):
+                continue
+            keys = sum(len(part.entries) for _, part in table.parts())
+            found[operator] = max(keys, found.get(operator, 0))
+        return found
+
     def close(self) -> None:
         """Forget everything."""
         self.discard()

@@ -1,0 +1,80 @@
+"""`MapBatchFunction`: a function of batches of records, as an object with `open`."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from penstock.api.functions.function_classes import Function
+from penstock.errors import ArgumentError
+from penstock.types.batch_forms import FORMS, Form, arrow_form
+
+
+class MapBatchFunction(Function):
+    """Returns one row per row of a batch; for `map_batches`.
+
+    `open` is called once per worker and subtask: load a model there.
+
+    Example:
+        >>> class Score(MapBatchFunction):
+        ...     def open(self, runtime_context):
+        ...         self.weights = np.array([2.0])
+        ...     def map_batch(self, batch: dict[str, np.ndarray]):
+        ...         return {"score": batch["f1"] * self.weights[0]}
+        >>> scores = orders.map_batches(Score(), Types.ROW_NAMED(["score"], [Types.DOUBLE()]))
+        >>> collect(scores)
+        [Row(score=10.0), Row(score=6.0), Row(score=14.0)]
+    """
+
+    @abstractmethod
+    def map_batch(self, batch: Any) -> Any:
+        """Return as many rows as the batch has, in the same order.
+
+        How many records a batch has depends on the run, so a result must depend on its own row only. After a
+        failure of the job it may be called again for the same records.
+
+        Args:
+            batch: A `pyarrow.RecordBatch`, or what the annotation says: `pandas.DataFrame`, `polars.DataFrame`
+                or `dict[str, numpy.ndarray]`. It must not be changed.
+        """
+
+
+def form_of(function: Callable[..., Any]) -> Form:
+    """Return the form of batches that the annotation of a function asks for.
+
+    Raises:
+        ArgumentError: The annotation is none of the forms.
+    """
+    try:
+        hints = typing.get_type_hints(function)
+    except (NameError, TypeError):  # a name that is imported for type checkers only; a built-in
+        hints = dict(getattr(function, "__annotations__", {}))
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        names = []
+    asked = hints.get(names[0]) if names else None
+    if asked is None or asked is Any:
+        return arrow_form
+    found = _form(asked)
+    if found is None:
+        raise ArgumentError.here(
+            f"map_batches got a function of {asked!r}",
+            hint="Annotate its parameter with pyarrow.RecordBatch, pandas.DataFrame, polars.DataFrame or "
+            "dict[str, numpy.ndarray].",
+        )
+    return found
+
+
+def _form(asked: Any) -> Form | None:
+    if isinstance(asked, str):
+        last = asked.partition("[")[0].rpartition(".")[2]
+        heads = {"pd": "pandas", "pl": "polars", "pa": "pyarrow"}
+        head = asked.partition(".")[0] if "." in asked.partition("[")[0] else "builtins"
+        return FORMS.get(f"{heads.get(head, head)}.{last}")
+    kind = typing.get_origin(asked) or asked
+    module = getattr(kind, "__module__", "").partition(".")[0]
+    return FORMS.get(f"{module}.{getattr(kind, '__name__', '')}")

@@ -1,0 +1,158 @@
+"""Operations on the columns of a stream of rows, written as expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic
+
+from penstock.api.streams.stream_base import StreamBase
+from penstock.errors import ArgumentError
+from penstock.expressions.column import ColumnExpression, tree_of
+from penstock.expressions.kinds import BOOLEAN
+from penstock.expressions.steps import ExpressionChain, SelectStep, Step, WhereStep
+from penstock.expressions.tree import Call, Expression, Field
+from penstock.expressions.typing import RecordType, record_type, typed
+from penstock.graph.logical import Chaining, Node
+from penstock.program.operators import EXPRESSIONS
+from penstock.types.row import Row
+from penstock.types.type_parameters import T
+
+if TYPE_CHECKING:
+    from penstock.api.streams.data_stream import DataStream
+
+
+class ColumnOperations(StreamBase[T], Generic[T]):
+    """Base of `DataStream`: operations on streams whose type is a row or a tuple."""
+
+    def where(self, *conditions: ColumnExpression) -> DataStream[T]:
+        """Keep the records for which all conditions are true. NULL is not true.
+
+        Operations on columns that follow each other are evaluated together, without making records in
+        between; directly behind a DataFrame or files of columns, Spark SQL evaluates them in a batch run.
+
+        Args:
+            conditions: Expressions of type BOOLEAN, at least one. A later one is not computed for records
+                for which one before is false.
+
+        Returns:
+            The other records, with their timestamps and without a key.
+
+        Raises:
+            ArgumentError: The stream has no columns, or a condition has another type.
+            UnknownFieldError: There is no such column; it names the near ones.
+
+        Example:
+            >>> collect(orders.where(col.f1 > 3, col.f0 == "ann"))
+            [('ann', 5, 1000), ('ann', 7, 12000)]
+        """
+        records = record_type(self.get_type(), "where")
+        if not conditions:
+            raise ArgumentError.here("where got no condition", hint="Pass an expression.")
+        condition = tree_of(conditions[0])
+        for each in conditions[1:]:
+            condition = Call("and", (condition, tree_of(each)))
+        made = typed(condition, records, "where")
+        if made.type_info != BOOLEAN:
+            raise ArgumentError.here(
+                f"where got {condition}, which is {made.type_info!r}",
+                hint="Compare it with something: a condition is true or false.",
+            )
+        return self._then(WhereStep(made), "where")
+
+    def select(self, *columns: ColumnExpression, **named: Any) -> DataStream[Row]:
+        """Make a row of columns and of expressions.
+
+        Args:
+            columns: Columns, which keep their names, and expressions with an `alias`.
+            named: Names with expressions or constants, behind `columns`.
+
+        Returns:
+            Rows of the declared type that the expressions have, with the timestamps of their records.
+
+        Raises:
+            ArgumentError: The stream has no columns, an expression has no name or no type, or two have
+                one name.
+            UnknownFieldError: There is no such column; it names the near ones.
+
+        Example:
+            >>> collect(orders.select(col.f0.alias("customer"), cents=col.f1 * 100))[:2]
+            [Row(customer='ann', cents=500), Row(customer='bob', cents=300)]
+        """
+        records = record_type(self.get_type(), "select")
+        outputs = _outputs(records, columns, named, "select")
+        if not outputs:
+            raise ArgumentError.here("select got no columns", hint="Pass at least one.")
+        return self._then(SelectStep(tuple(outputs.items())), "select")
+
+    def with_columns(self, *columns: ColumnExpression, **named: Any) -> DataStream[Row]:
+        """Make a row of all columns, of which some are replaced or added.
+
+        Args:
+            columns: Expressions with an `alias`. One with the name of a column replaces it.
+            named: Names with expressions or constants. All of them read the columns as they were before.
+
+        Returns:
+            Rows, with the timestamps of their records.
+
+        Raises:
+            ArgumentError: As `select`.
+            UnknownFieldError: There is no such column; it names the near ones.
+
+        Example:
+            >>> collect(orders.with_columns(f1=col.f1 * 2, large=col.f1 > 4))[:1]
+            [Row(f0='ann', f1=10, f2=1000, large=True)]
+        """
+        records = record_type(self.get_type(), "with_columns")
+        kept = zip(records.field_names, records.field_types, strict=True)
+        outputs: dict[str, Expression] = {name: Field(name, kind) for name, kind in kept}
+        outputs |= _outputs(records, columns, named, "with_columns")
+        return self._then(SelectStep(tuple(outputs.items())), "with_columns")
+
+    def _then(self, step: Step, name: str) -> DataStream[Any]:
+        """Add a step: to the chain of the operator before, if that has no settings of its own."""
+        before = self._graph.node(self._node_id)
+        if before.kind == EXPRESSIONS and _has_no_settings(before):
+            chain, inputs = before.function.then(step), before.inputs
+            name = f"{before.name}, {name}"
+        else:
+            chain = ExpressionChain(record_type(self.get_type(), name), (step,))
+            inputs = (self._node_id,)
+        return self._add(EXPRESSIONS, name, inputs, chain.type_info, function=chain)
+
+
+def _has_no_settings(node: Node) -> bool:
+    return (
+        node.uid is None
+        and node.parallelism is None
+        and node.is_parallel
+        and node.chaining is Chaining.ALWAYS
+        and node.description is None
+    )
+
+
+def _outputs(
+    records: RecordType,
+    columns: tuple[ColumnExpression, ...],
+    named: dict[str, Any],
+    operation: str,
+) -> dict[str, Expression]:
+    """Return names with typed expressions.
+
+    Raises:
+        ArgumentError: An expression has no name, or two have one name.
+    """
+    found: dict[str, Expression] = {}
+    for each in columns:
+        if not isinstance(each, ColumnExpression) or each.name is None:
+            shown = each.tree if isinstance(each, ColumnExpression) else repr(each)
+            raise ArgumentError.here(
+                f"{operation} got {shown}, which has no name",
+                hint="Write name=expression, or expression.alias(name).",
+            )
+        if each.name in found or each.name in named:
+            raise ArgumentError.here(
+                f"{operation} got two columns called {each.name!r}", hint="Rename one with alias."
+            )
+        found[each.name] = typed(each.tree, records, operation)
+    for name, value in named.items():
+        found[name] = typed(tree_of(value), records, operation)
+    return found

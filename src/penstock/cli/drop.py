@@ -1,0 +1,66 @@
+"""`penstock drop`: removes what a job keeps in other systems and nobody will continue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from penstock.cli.failures import exit_status
+from penstock.cli.plan import plan_of
+from penstock.cli.script import Definitions, ScriptArguments, ScriptPath, Verbose, settings
+from penstock.config.options import TARGET
+from penstock.config.overrides import set_process_overrides
+from penstock.spark.job.outside import STOPPED, dropped, kept_outside, opened
+
+
+def drop(
+    script: ScriptPath,
+    job_dir: Annotated[
+        Path,
+        typer.Argument(
+            metavar="JOB_DIR",
+            show_default=False,
+            help="The checkpoint directory of the job: its execution.checkpointing.dir.",
+        ),
+    ],
+    arguments: ScriptArguments = None,
+    definitions: Definitions = None,
+    *,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Drop it; without this it is only listed.")
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """List what a job keeps in other systems, and drop it with --yes: then nobody can continue the job.
+
+    That is the replication slot and the publication of a PostgreSQL source, and the staged rows and
+    marks of sinks. A job that was started from a savepoint of this one has the same slot. What was
+    written, and the checkpoint directory, stay. The program runs up to its first execute(), because
+    it has the logins; the directory says what is of the job.
+    """
+    set_process_overrides("cli", settings(definitions, verbose=verbose) | {TARGET.key: "plan"})
+    console = Console(stderr=True)
+
+    def action() -> int:
+        with opened(job_dir, plan_of(script, arguments)) as directory:
+            found = kept_outside(directory)
+            stopped = directory.step(STOPPED)
+            for each in found:
+                if yes:
+                    directory.fence()
+                    dropped(each)
+                typer.echo(f"{'dropped ' if yes else ''}{each.what}")
+        if found and stopped is not None:
+            console.print(f"a job that was started from {stopped['savepoint']} has the same slots")
+        if not found:
+            console.print("the job keeps nothing in other systems")
+        elif not yes:
+            console.print(
+                "nothing was dropped; --yes drops it, and nobody can continue the job then"
+            )
+        return 0
+
+    raise typer.Exit(exit_status(action, console, verbose=verbose))

@@ -1,0 +1,84 @@
+"""Looks at a job from another process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.errors import JobDirectoryError
+from penstock.events.event_files import EventFiles
+from penstock.events.event_objects import events_in
+from penstock.events.job_view import LOST, OVER, JobView
+from penstock.events.status_json import status_json
+from penstock.filesystem.stored_path import JobPath
+from penstock.spark.job.observed_job import ObservedJob
+
+
+@dataclass(slots=True)
+class JobObserver:
+    """Looks at a job from another process.
+
+    Attributes:
+        job: Its checkpoint directory.
+    """
+
+    job: ObservedJob
+    _files: EventFiles
+    _view: JobView | None = None
+    _stamp: object = None
+
+    @classmethod
+    def at(cls, path: JobPath) -> JobObserver:
+        """Return the observer of a directory.
+
+        Raises:
+            JobDirectoryError: It is no checkpoint directory, or a damaged one.
+        """
+        job = ObservedJob.at(path)
+        return cls(job, events_in(job.path))
+
+    def status(self) -> dict[str, Any]:
+        """Return the status of the job now; see `status_json`.
+
+        Raises:
+            JobDirectoryError: The directory cannot be read.
+        """
+        view = self.view()
+        return status_json(view, view.state, time.time_ns() // 1_000_000)
+
+    def view(self) -> JobView:
+        """Return the view of the job now.
+
+        Raises:
+            JobDirectoryError: The directory cannot be read, or is gone.
+        """
+        self.job = ObservedJob.at(self.job.path)  # it may be gone, or be another one
+        # In this order: a driver says how the job has ended before it lets the directory go.
+        is_running = self.job.is_running()
+        view = self._read()
+        view.job_name = view.job_name or self.job.name
+        view.seen = self._seen(view, is_running=is_running)
+        return view
+
+    def _read(self) -> JobView:
+        try:
+            stamp = self._files.stamp()
+            if self._view is None or stamp != self._stamp:
+                self._view, self._stamp = JobView.of(self._files.events()), stamp
+        except OSError as cause:
+            raise JobDirectoryError(
+                f"the events in {self.job.path} cannot be read: {cause}",
+                hint="Run this as a user who may read the checkpoint directory.",
+            ) from cause
+        return self._view
+
+    def _seen(self, view: JobView, *, is_running: bool) -> str | None:
+        """Return the status as it is seen from outside, None if it is what the driver said."""
+        is_over = view.status in OVER
+        if is_running:
+            # A driver has the lock before it says that it has begun.
+            return "CREATED" if is_over else None
+        if self.job.ended() is not None:
+            return "FINISHED"
+        return None if is_over else LOST

@@ -1,0 +1,295 @@
+"""Merges hidden files in threads of the driver, and shows readers what was merged.
+
+A merge has bounded work: it ends with the file that makes it as large as it is to be. Its steps, each durable before
+the next one begins:
+
+    merged/<uuid>.<ext>     the records of all its files
+    merges/<uuid>.json      manifest: the merge counts, its files are no output any more
+    rename                  to the place where readers find it: their only step
+    files                   are deleted, and then the manifest
+
+Without a manifest a merge never happened. With it the next driver goes on where this one stopped. A file that is alone
+is renamed, and needs no manifest.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from penstock.connectors.files.file_compaction import FileCompaction, FileCompactStrategy
+from penstock.connectors.files.file_merges import merge_files
+from penstock.connectors.files.hidden_files import HiddenFile, HiddenFiles
+from penstock.connectors.files.staged_files import Layout
+from penstock.failpoint import failpoint
+from penstock.wire.atomic_file import (
+    create_directory,
+    read_verified,
+    sync_directory,
+    write_verified,
+)
+
+
+class _StoppedError(Exception):
+    """The merger was stopped in the middle of a merge; nothing was decided."""
+
+
+@dataclass(slots=True)
+class _HiddenBucket:
+    """The hidden files of one bucket and format, in order."""
+
+    files: list[HiddenFile] = field(default_factory=list)
+    byte_count: int = 0
+
+    def add(self, file: HiddenFile) -> None:
+        self.files.append(file)
+        self.byte_count += file.byte_count
+
+    def put_back(self, files: Sequence[HiddenFile]) -> None:
+        self.files[:0] = files
+        self.byte_count += sum(file.byte_count for file in files)
+
+    def take(self, most_bytes: int) -> list[HiddenFile]:
+        """Remove and return the first files, up to the one with which they have so many bytes."""
+        taken, count = 0, 0
+        while taken < len(self.files) and count < most_bytes:
+            count += self.files[taken].byte_count
+            taken += 1
+        files, self.files = self.files[:taken], self.files[taken:]
+        self.byte_count -= count
+        return files
+
+    def is_due(self, strategy: FileCompactStrategy, sequence: int, target_bytes: int) -> bool:
+        """Whether a condition of the strategy holds; files of the target size are due by any strategy."""
+        if not self.files:
+            return False
+        age = sequence - self.files[0].sequence + 1
+        if strategy.checkpoints is not None and age >= strategy.checkpoints:
+            return True
+        return self.byte_count >= target_bytes or self.due_in_seconds(strategy) <= 0
+
+    def due_in_seconds(self, strategy: FileCompactStrategy) -> float:
+        """Return the time until the oldest file is too old."""
+        if strategy.max_delay_ms is None or not self.files:
+            return float("inf")
+        return self.files[0].written_seconds + strategy.max_delay_ms / 1000 - time.time()
+
+
+class FileMerger:
+    """The threads that merge the hidden files of one sink.
+
+    `start` is the first call; `stop` may be followed by another `start`. The other calls come from one thread.
+
+    Args:
+        layout: Paths of the sink.
+        hidden: Its hidden files.
+        compaction: When and how they are merged.
+        may_commit: Raises if another driver has taken the job over.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        hidden: HiddenFiles,
+        compaction: FileCompaction,
+        may_commit: Callable[[], None],
+    ) -> None:
+        self._layout = layout
+        self._hidden = hidden
+        self._compaction = compaction
+        self._may_commit = may_commit
+        self._changed = threading.Condition()
+        self._waiting: dict[tuple[str, str], _HiddenBucket] = {}
+        self._sequence = 0
+        self._running = 0
+        self._publishes = False
+        self._stops = False
+        self._failure: BaseException | None = None
+        self._threads: list[threading.Thread] = []
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What ended a thread, None if nothing did."""
+        return self._failure
+
+    def start(self, files: Iterable[HiddenFile], sequence: int) -> None:
+        """Begin to merge.
+
+        Args:
+            files: What is hidden.
+            sequence: Number of the last epoch.
+        """
+        self._failure, self._stops, self._waiting, self._running = None, False, {}, 0
+        self.add(files, sequence)
+        self._threads = [
+            threading.Thread(
+                target=self._main, name=f"penstock-merge-{self._layout.sink_id}-{n}", daemon=True
+            )
+            for n in range(self._compaction.strategy.threads)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def add(self, files: Iterable[HiddenFile], sequence: int) -> None:
+        """Take note of an epoch and of the files that its commit has hidden."""
+        with self._changed:
+            self._sequence = max(self._sequence, sequence)
+            for file in files:
+                self._waiting.setdefault((file.bucket, file.extension), _HiddenBucket()).add(file)
+            self._changed.notify_all()
+
+    def publish(self) -> bool:
+        """Show all that is hidden; return whether that is done. It is not if a thread has failed, or none runs."""
+        if not self._threads:
+            return False
+        with self._changed:
+            self._publishes = True
+            self._changed.notify_all()
+            self._changed.wait_for(self._is_idle)
+            self._publishes = False
+            return self._failure is None
+
+    def stop(self) -> None:
+        """End the threads, and forget their failure; a merge that is not decided is given up."""
+        with self._changed:
+            self._stops = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads, self._failure = [], None
+
+    def finish(self, manifest: Path) -> None:
+        """Carry out a merge that was decided.
+
+        Args:
+            manifest: Its manifest.
+
+        Raises:
+            OSError: The file system refused.
+            DecodeError: The manifest is damaged.
+        """
+        self._carry_out(manifest, read_verified(manifest))
+
+    def show(self, files: Iterable[HiddenFile]) -> None:
+        """Show files as they are.
+
+        Raises:
+            OSError: The file system refused.
+        """
+        self._keep_marks()
+        for file in files:
+            self._rename(self._hidden.files / file.place, self._visible(file))
+
+    def _is_idle(self) -> bool:
+        return self._failure is not None or not (self._running or self._waiting)
+
+    def _main(self) -> None:
+        while (files := self._next()) is not None:
+            left: Sequence[HiddenFile] = ()
+            failure: BaseException | None = None
+            try:
+                left = self._merge(files)
+            except _StoppedError:
+                pass  # nobody waits for it: the next start finds the files
+            except BaseException as error:  # noqa: BLE001 - raised by the next call of the committer
+                failure = error
+            with self._changed:
+                self._running -= 1
+                self._failure = self._failure or failure
+                if left:
+                    key = left[0].bucket, left[0].extension
+                    self._waiting.setdefault(key, _HiddenBucket()).put_back(left)
+                self._changed.notify_all()
+
+    def _next(self) -> list[HiddenFile] | None:
+        """Wait for files that are due, and return them; None ends the thread."""
+        strategy, target = self._compaction.strategy, self._compaction.target_bytes
+        with self._changed:
+            while not self._stops and self._failure is None:
+                for key, waiting in self._waiting.items():
+                    if self._publishes or waiting.is_due(strategy, self._sequence, target):
+                        files = waiting.take(target)
+                        if not waiting.files:
+                            del self._waiting[key]
+                        self._running += 1
+                        return files
+                delays = [each.due_in_seconds(strategy) for each in self._waiting.values()]
+                seconds = min(delays, default=float("inf"))
+                self._changed.wait(None if seconds == float("inf") else max(seconds, 0.001))
+        return None
+
+    def _check(self) -> None:
+        if self._stops:
+            raise _StoppedError
+
+    def _merge(self, files: list[HiddenFile]) -> Sequence[HiddenFile]:
+        """Merge files and show the result; return those that have other columns than the first."""
+        failpoint("compaction.begun")
+        if self._compaction.compactor.delimiter is None:
+            self.show(files)
+            return ()
+        count = 1 if len(files) == 1 else self._merge_several(files)
+        if count == 1:
+            self.show(files[:1])
+        return files[count:]
+
+    def _merge_several(self, files: list[HiddenFile]) -> int:
+        """Merge the first files that have the same columns; return their number, 1 if there was nothing to do."""
+        self._keep_marks()
+        hidden, name = self._hidden, uuid.uuid4().hex
+        merged = hidden.merged / f"{name}{files[0].extension}"
+        paths = [hidden.files / file.place for file in files]
+        with merged.open("xb") as target:
+            delimiter = self._compaction.compactor.delimiter or b""
+            count = merge_files(paths, target, delimiter, self._check)
+            target.flush()
+            os.fsync(target.fileno())
+        if count == 1:
+            merged.unlink()
+            return 1
+        sync_directory(hidden.merged)
+        failpoint("compaction.merged")
+        manifest = hidden.merges / f"{name}.json"
+        decided = {
+            "merged": merged.name,
+            "visible": str(self._visible(files[0])),
+            "files": [str(file.place) for file in files[:count]],
+        }
+        write_verified(manifest, decided, may_replace=self._may_commit)
+        failpoint("compaction.decided")
+        self._carry_out(manifest, decided)
+        return count
+
+    def _keep_marks(self) -> None:
+        """Make durable that epochs are executed: a mark that is lost would ask for files that are gone then."""
+        sync_directory(self._layout.commits)
+
+    def _carry_out(self, manifest: Path, decided: dict[str, Any]) -> None:
+        merged = self._hidden.merged / decided["merged"]
+        if merged.exists():  # otherwise it is where readers may take it away
+            self._rename(merged, Path(decided["visible"]))
+        failpoint("compaction.shown")
+        files = [self._hidden.files / place for place in decided["files"]]
+        for number, file in enumerate(files):
+            file.unlink(missing_ok=True)
+            if number == 0:
+                failpoint("compaction.one-deleted")
+        # A file that comes back without the manifest would be shown once more.
+        sync_directory(files[0].parent)
+        failpoint("compaction.deleted")
+        manifest.unlink()
+
+    def _rename(self, source: Path, visible: Path) -> None:
+        target = self._layout.directory / visible
+        create_directory(target.parent)
+        source.replace(target)
+        sync_directory(target.parent)
+
+    def _visible(self, file: HiddenFile) -> Path:
+        return Path(self._layout.visible_name(file.epoch, file.index, file.staged_name))

@@ -1,0 +1,168 @@
+"""Files of an object store that nobody sees before their epoch is committed.
+
+A task sends a file as an upload in parts, to the name that it will have. The driver completes the upload when the
+epoch is committed; then the file is there, whole. Nothing is renamed or copied. Below the directory of a sink:
+
+    part-1f08b4d9-s3-<uuid>.parquet                      a file; before its commit there is only the upload
+    2026-01-31--23/part-1f08b4d9-s3-<uuid>               the same in a bucket, if there are some
+    _penstock/<job_id>/<sink_id>/drivers/<number>.json   the driver that has this number has begun
+    _penstock/<job_id>/<sink_id>/drivers/<number>.taken  which manifests of earlier drivers count
+    _penstock/<job_id>/<sink_id>/commits/<epoch>.<number>.json   manifest of an epoch
+    _penstock/<job_id>/<sink_id>/commits/<epoch>.<number>.done   mark: its uploads are completed
+
+See `object_commits` for what the drivers do with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO, cast
+
+from penstock.connectors.files.file_formats import FileFormat
+from penstock.connectors.files.file_naming import FileNaming
+from penstock.connectors.files.part_files import OpenRecords, PartFile, PartFileWriter
+from penstock.filesystem.object_path import ObjectPath
+from penstock.filesystem.object_store import ObjectStore, Upload, UploadPart
+from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.upload_file import UploadFile
+from penstock.graph.endpoints import SinkContext
+
+_MOST_OPEN = 16
+"""Buckets of one task that have an open file: each has a part of an upload in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedFile:
+    """A file whose parts the store has: the committable of a task.
+
+    Attributes:
+        name: Name below the directory of the sink, with its bucket.
+        upload_id: Its upload.
+        parts: Parts of the upload.
+        record_count: Records in the file.
+        byte_count: Size of the file.
+    """
+
+    name: str
+    upload_id: str
+    parts: tuple[UploadPart, ...]
+    record_count: int
+    byte_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLayout:
+    """The names of the objects of one sink of one job."""
+
+    directory: ObjectPath
+    job_id: str
+    sink_id: str
+    naming: FileNaming = FileNaming()  # noqa: RUF009 - a frozen value
+
+    @property
+    def private(self) -> ObjectPath:
+        """What all objects of the sink that are not output are below."""
+        return self.directory / f"_penstock/{self.job_id}/{self.sink_id}"
+
+    @property
+    def commits(self) -> ObjectPath:
+        """What manifests and marks are below."""
+        return self.private / "commits"
+
+    @property
+    def drivers(self) -> ObjectPath:
+        """What the numbers of drivers are below."""
+        return self.private / "drivers"
+
+    def file_name(self, staged_name: str) -> str:
+        """Return the name of a file, with its bucket; see `FileNaming.visible_name`."""
+        unique = staged_name.rpartition("@")[2].partition(".")[0]
+        return self.naming.visible_name(f"{self._begin}{unique}", staged_name)
+
+    def is_ours(self, path: ObjectPath) -> bool:
+        """Return whether this sink began the upload of an object."""
+        if path.key.startswith(self.private.prefix):
+            return True
+        pattern = re.escape(f"{self.naming.prefix}-{self._begin}") + "[0-9a-f]{32}"
+        return re.match(pattern, path.name) is not None
+
+    def upload_of(self, file: UploadedFile) -> Upload:
+        """Return the upload of a file."""
+        return Upload(self.directory / file.name, file.upload_id)
+
+    @property
+    def _begin(self) -> str:
+        return f"{self.job_id[:8]}-{self.sink_id}-"
+
+
+def store_of(settings: S3Settings | None) -> ObjectStore:
+    """Return the store of the objects of a sink."""
+    return S3Store(settings or S3Settings())
+
+
+class _ObjectPartFile(PartFile[UploadedFile]):
+    """A file that goes to an object store."""
+
+    def __init__(
+        self, name: str, sent: UploadFile, open_records: OpenRecords, context: SinkContext
+    ) -> None:
+        self._name = name
+        self._sent = sent
+        super().__init__(cast("BinaryIO", sent), open_records, context)
+
+    def settle(self) -> UploadedFile:
+        parts, size = self._sent.finish(), self._sent.tell()
+        return UploadedFile(self._name, self._sent.upload.upload_id, parts, self.record_count, size)
+
+    def drop(self) -> None:
+        self._sent.abort()
+
+
+class UploadedFileWriter(PartFileWriter[UploadedFile]):
+    """Sends the records of one task to an object store.
+
+    Args:
+        directory: Directory of the sink.
+        file_format: Format of the files.
+        context: Context of the writer.
+        naming: What files are called.
+        part_size_bytes: Size from which on the next file begins; None is without limit.
+        sequence_column: Name of the column with the numbers of rows; None is without one.
+    """
+
+    def __init__(
+        self,
+        directory: ObjectPath,
+        file_format: FileFormat,
+        context: SinkContext,
+        naming: FileNaming,
+        part_size_bytes: int | None,
+        sequence_column: str | None,
+    ) -> None:
+        super().__init__(directory, file_format, context, naming, part_size_bytes, sequence_column)
+        self._layout = ObjectLayout(directory, context.job_id, context.sink_id, naming)
+        self._store = store_of(context.object_settings)
+
+    @property
+    def most_open(self) -> int:
+        """How many buckets have an open file at the same time."""
+        return _MOST_OPEN
+
+    def begin(
+        self, staged_name: str, open_records: OpenRecords, context: SinkContext
+    ) -> PartFile[UploadedFile]:
+        """Begin an upload."""
+        name = self._layout.file_name(staged_name)
+        upload = self._store.begin_upload(self._layout.directory / name)
+        return _ObjectPartFile(name, UploadFile(self._store, upload), open_records, context)
+
+    def make_durable(self) -> None:
+        """Do nothing: the store has answered that it has every part."""
+
+    def drop(self, finished: Sequence[UploadedFile]) -> None:
+        """Abort uploads."""
+        for file in finished:
+            self._store.abort_upload(self._layout.upload_of(file))

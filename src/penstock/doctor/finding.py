@@ -1,0 +1,70 @@
+"""What a check finds, and what it looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+
+class Verdict(Enum):
+    """How a check ends."""
+
+    OK = "ok"
+    """Jobs have what they need."""
+
+    WARN = "warn"
+    """Jobs run, with a risk that the finding names."""
+
+    FAIL = "fail"
+    """Jobs fail, or may lose what they stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check.
+
+    Attributes:
+        name: The check.
+        verdict: How it ended.
+        text: What was found, with values.
+        fix: What to do, in the imperative. None if nothing is to be done, and only then.
+    """
+
+    name: str
+    verdict: Verdict
+    text: str
+    fix: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.fix is None) != (self.verdict is Verdict.OK):
+            raise ValueError(f"{self.name}: a fix belongs to what is not ok, and only to that")
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What checks look at beside the machine itself.
+
+    Attributes:
+        directory: Where the checkpoint directory of a job is to be. It is there.
+        environ: Environment variables of the driver.
+    """
+
+    directory: Path
+    environ: Mapping[str, str]
+
+
+def ok(name: str, text: str) -> Finding:
+    """Return the finding that nothing is to be done."""
+    return Finding(name, Verdict.OK, text)
+
+
+def warn(name: str, text: str, fix: str) -> Finding:
+    """Return the finding of a risk."""
+    return Finding(name, Verdict.WARN, text, fix)
+
+
+def fail(name: str, text: str, fix: str) -> Finding:
+    """Return the finding of what jobs cannot do without."""
+    return Finding(name, Verdict.FAIL, text, fix)

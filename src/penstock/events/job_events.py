@@ -1,0 +1,393 @@
+"""The events of a job: everything that it says of itself.
+
+Each is a frozen value with the id of its job. They are published to listeners (`listeners`), written to
+the checkpoint directory as JSON (`event_json`, `event_log`), and folded to what is known of the job
+now (`job_view`). `EVENTS` is the table of them. Fields that are added have a default: files of earlier
+versions lack them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.metrics.values import MetricValue
+
+
+@dataclass(frozen=True, slots=True)
+class JobEventBase:
+    """Base of all events.
+
+    Attributes:
+        job_id: The id that `JobClient.get_job_id` returns.
+        job_name: Name of the job; it need not be unique.
+        pipeline: Number of the pipeline whose run it is about; empty if the job has one, or if the event
+            is about the whole job.
+        at_ms: When it happened, by the clock of the driver; 0 if it was not published.
+    """
+
+    job_id: str = field(default="", kw_only=True, compare=False)
+    job_name: str = field(default="", kw_only=True, compare=False)
+    pipeline: str = field(default="", kw_only=True, compare=False)
+    at_ms: int = field(default=0, kw_only=True, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarted(JobEventBase):
+    """A driver has begun to execute a job, or goes on with it.
+
+    Attributes:
+        version: Of Penstock.
+        mode: `BATCH` or `STREAMING`, the mode in force.
+        parallelism: Number of subtasks of a level.
+        settings: Options that were set, without the values of secret ones.
+        nodes: Sources, operators and sinks, as `plan.explain.outline` describes them.
+        edges: What is between them.
+        plan: The text of the plan.
+    """
+
+    version: str
+    mode: str
+    parallelism: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    nodes: Sequence[Mapping[str, Any]] = ()
+    edges: Sequence[Mapping[str, Any]] = ()
+    plan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(JobEventBase):
+    """A run has begun.
+
+    Attributes:
+        name: `history`, `live` or `batch`.
+        kind: `batch` or `live`.
+        reads: Its sources, in words.
+        bounded: Whether all its sources are bounded.
+    """
+
+    name: str
+    kind: str
+    reads: str
+    bounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress(JobEventBase):
+    """A batch run has made progress. The progress may decrease when a stage adds tasks.
+
+    Attributes:
+        done_tasks: Tasks completed.
+        total_tasks: Tasks known so far.
+        seconds: Since the run began.
+    """
+
+    done_tasks: int
+    total_tasks: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class MicroBatch(JobEventBase):
+    """A micro-batch was committed.
+
+    Attributes:
+        number: From 0, over the life of the checkpoint.
+        records: Records read.
+        total_records: Records read by this run in this process.
+        seconds: Wall clock of the micro-batch.
+        lag_ms: Wall clock minus the greatest watermark of the sources; None without
+            watermarks.
+        records_behind: Pending records of bounded sources that number their records, and of logs, of
+            which it is an estimate; None if there is no such source.
+        files_behind: Pending files, of the last listing of the directory, some seconds ago; None
+            without a file source.
+        catch_up_seconds: Estimated time until no input is pending, or event time is close to the
+            clock; None if it is unknown, or the pending input does not shrink.
+        durations: Seconds of its parts, which add up to `seconds`: `job` is the Spark job, `commit` are the
+            commits of sinks, `driver` is all else.
+        watermarks: Name of a source to the least watermark of its splits that had records, in epoch
+            milliseconds.
+        split_watermarks: Name of a source to the id of a split and its watermark, of the splits that had records; at most
+            the 16 that are most behind.
+    """
+
+    number: int
+    records: int
+    total_records: int
+    seconds: float
+    lag_ms: int | None
+    records_behind: int | None = None
+    files_behind: int | None = None
+    catch_up_seconds: float | None = None
+    durations: Mapping[str, float] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    split_watermarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingInputMeasured(JobEventBase):
+    """The pending input of a live run was measured and differs from that of the last event.
+
+    Attributes:
+        records_behind: As in `MicroBatch`.
+        files_behind: As in `MicroBatch`.
+        catch_up_seconds: As in `MicroBatch`.
+    """
+
+    records_behind: int | None
+    files_behind: int | None
+    catch_up_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSummary:
+    """A metric as it stands in JSON.
+
+    Attributes:
+        kind: `counter`, `gauge`, `meter`, `histogram` or `distribution`.
+        values: What it has: `count`, `value`, `rate`, `sum`, `min`, `max`, and quantiles of a histogram: `p50`,
+            `p95`, `p99`.
+    """
+
+    kind: str
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsReported(JobEventBase):
+    """A batch run or micro-batch was committed and has changed the metrics of the job.
+
+    Attributes:
+        metrics: Full name (`uid.group.….name`) to value, over all that this process committed; to a summary if
+            the event was read from a log.
+        state: Metrics of state access, over the same: `copy_hits`, `copy_catch_ups` and
+            `copy_rebuilds` count uses of local copies, `log_bytes` and `compaction_bytes` the
+            bytes written.
+        seconds: `<place>.<section>` to seconds, over the same.
+        operators: uid to records received, over the same.
+        sources: Name of a source to records read, over the same.
+        subtasks: uid to records received by each subtask, in the run that reported last; of operators before the
+            first exchange in live runs only.
+        state_keys: uid to keys with state, as far as the state backend counts them.
+        state_bytes: uid to what its state takes in the checkpoint, changes that are not compacted included; of
+            operators of one level it is divided by what they wrote.
+        sinks: uid of a sink to `records`, `commits`, `seconds` of its commits, and `files` and `bytes` if it has
+            files, over all that this process committed.
+    """
+
+    metrics: Mapping[str, MetricValue | MetricSummary]
+    state: Mapping[str, int]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    operators: Mapping[str, int] = field(default_factory=dict)
+    sources: Mapping[str, int] = field(default_factory=dict)
+    subtasks: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    state_keys: Mapping[str, int] = field(default_factory=dict)
+    state_bytes: Mapping[str, int] = field(default_factory=dict)
+    sinks: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished(JobEventBase):
+    """A run has ended or was stopped.
+
+    Attributes:
+        name: As in `RunStarted`.
+        kind: As in `RunStarted`.
+        records: Records read in this process.
+        seconds: Wall clock.
+    """
+
+    name: str
+    kind: str
+    records: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Switched(JobEventBase):
+    """The next run has taken over the state of a run.
+
+    Attributes:
+        seconds: From the last record of the earlier run to the start of the next query.
+        watermark_ms: Greatest watermark taken over, None if there is none.
+    """
+
+    seconds: float
+    watermark_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionChanged(JobEventBase):
+    """The limit of files per micro-batch of a live run has changed.
+
+    Attributes:
+        source: Name of the source.
+        files: Largest number of files of the source in a micro-batch.
+        files_behind: Pending files.
+    """
+
+    source: str
+    files: int
+    files_behind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed(JobEventBase):
+    """A job continues from its checkpoint directory.
+
+    Attributes:
+        step: The last step that was recorded, in words.
+    """
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repeating(JobEventBase):
+    """The job repeats the work since its last commit: Spark lost output that is not deterministic.
+
+    Attributes:
+        number: Number of repetitions in a row, from 1.
+        limit: Number of repetitions after which the job fails.
+    """
+
+    number: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Restarting(JobEventBase):
+    """The job failed and will be started again in this process.
+
+    Attributes:
+        number: Number of the restart, from 1.
+        limit: Greatest number of restarts, None for any number.
+        delay_seconds: Time until the restart.
+        reason: The failure, in one line.
+        error: The failure: `code`, `problem`, `hint` and, if it has one, `origin`.
+    """
+
+    number: int
+    limit: int | None
+    delay_seconds: float
+    reason: str
+    error: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointTaken(JobEventBase):
+    """A savepoint is complete.
+
+    Attributes:
+        path: Its directory.
+        seconds: Wall clock of writing it, during which no records were processed.
+        stops: The job stops with it.
+        unnamed: Operators without a uid whose state is in it; empty after the first savepoint of a
+            run. Only an operator at the same place restores such state.
+        size_bytes: Size of its files together; None if it is unknown.
+    """
+
+    path: str
+    seconds: float
+    stops: bool
+    unnamed: tuple[str, ...] = ()
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointFailed(JobEventBase):
+    """A savepoint could not be taken; the job goes on.
+
+    Attributes:
+        problem: Why.
+    """
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmFailed(JobEventBase):
+    """A log could not be told what the job has read; the job goes on and tells it again.
+
+    Attributes:
+        source: Name of the source.
+        problem: Why.
+    """
+
+    source: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobEnded(JobEventBase):
+    """A job has ended in this process; it publishes no further events.
+
+    Attributes:
+        status: `FINISHED`, `CANCELED` or `FAILED`.
+        error: Why it failed, as in `Restarting`; empty if it did not.
+    """
+
+    status: str
+    error: Mapping[str, str] = field(default_factory=dict)
+
+
+JobEvent = (
+    JobStarted
+    | RunStarted
+    | BatchProgress
+    | MicroBatch
+    | PendingInputMeasured
+    | MetricsReported
+    | RunFinished
+    | Switched
+    | AdmissionChanged
+    | Resumed
+    | Repeating
+    | Restarting
+    | SavepointTaken
+    | SavepointFailed
+    | ConfirmFailed
+    | JobEnded
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """How views treat the events of a class.
+
+    Attributes:
+        log_level: Level of its log lines.
+        is_detail: It supersedes the last one of its class and pipeline, and there may be many of them: a log
+            of events may leave it out.
+    """
+
+    log_level: int
+    is_detail: bool = False
+
+
+_MILESTONE = EventKind(logging.INFO)
+_TROUBLE = EventKind(logging.WARNING)
+_DETAIL = EventKind(logging.DEBUG, is_detail=True)
+
+EVENTS: Mapping[type[JobEvent], EventKind] = {
+    JobStarted: EventKind(logging.DEBUG),
+    RunStarted: _MILESTONE,
+    BatchProgress: _DETAIL,
+    MicroBatch: EventKind(logging.INFO, is_detail=True),
+    PendingInputMeasured: _DETAIL,
+    MetricsReported: _DETAIL,
+    RunFinished: _MILESTONE,
+    Switched: _MILESTONE,
+    AdmissionChanged: _MILESTONE,
+    Resumed: _MILESTONE,
+    Repeating: _MILESTONE,
+    Restarting: _MILESTONE,
+    SavepointTaken: _MILESTONE,
+    SavepointFailed: _MILESTONE,
+    ConfirmFailed: _TROUBLE,
+    JobEnded: _MILESTONE,
+}
+"""Every class of events."""

@@ -1,0 +1,165 @@
+"""One run of a job, as far as its events tell."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from penstock.events.behind import Behind
+from penstock.events.job_events import MicroBatch
+
+_RECENT_MS = 15_000
+"""The speed is that of the last seconds, this many."""
+
+_MOST_MICRO_BATCHES = 120
+_MOST_SPLITS = 64
+
+
+@dataclass(slots=True)
+class RunView:
+    """One run of a job, as far as it is known. An attempt that the job restarts in takes the place of the one before.
+
+    Attributes:
+        name: `history`, `live` or `batch`.
+        kind: `batch` or `live`.
+        reads: Its sources, in words.
+        pipeline: As in events.
+        started_ms: When it began, in epoch milliseconds.
+        attempts: How often it began in this driver.
+        finished_ms: When it ended, None if it has not.
+        outcome: `running`, `done`, `failed`, or `stopped` with the job.
+        attempt_records: Records read and committed in the last attempt; of a batch run known at its end.
+        earlier_records: Those of the attempts before.
+        done_tasks: Tasks completed, of a batch run.
+        total_tasks: Tasks known so far.
+        number: Of the last micro-batch, None if there was none.
+        lag_ms: As in `MicroBatch`.
+        records_behind: As in `MicroBatch`.
+        files_behind: As in `MicroBatch`.
+        catch_up_seconds: As in `MicroBatch`.
+        watermarks: As in `MicroBatch`.
+        split_watermarks: As in `MicroBatch`, of all splits that were named since; those most behind.
+        switch_seconds: Time from the run before to this one, None if there was none.
+        micro_batches: The last ones.
+    """
+
+    name: str
+    kind: str
+    reads: str
+    pipeline: str
+    started_ms: int
+    attempts: int = 1
+    finished_ms: int | None = None
+    outcome: str = "running"
+    attempt_records: int = 0
+    earlier_records: int = 0
+    done_tasks: int = 0
+    total_tasks: int = 0
+    number: int | None = None
+    lag_ms: int | None = None
+    records_behind: int | None = None
+    files_behind: int | None = None
+    catch_up_seconds: float | None = None
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    split_watermarks: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    switch_seconds: float | None = None
+    micro_batches: deque[MicroBatch] = field(
+        default_factory=lambda: deque(maxlen=_MOST_MICRO_BATCHES)
+    )
+    _behind: Behind = field(default_factory=Behind)
+    _seconds: float = 0.0
+
+    @property
+    def records(self) -> int:
+        """Records read and committed in this driver."""
+        return self.attempt_records + self.earlier_records
+
+    def begin_again(self, started_ms: int) -> None:
+        """Forget the attempt that has failed, and count on."""
+        self.started_ms, self.attempts = started_ms, self.attempts + 1
+        self.earlier_records, self.attempt_records = self.records, 0
+        self.done_tasks = self.total_tasks = 0
+        self.micro_batches.clear()
+
+    def note_micro_batch(self, event: MicroBatch) -> None:
+        """Add a micro-batch, without the pending input."""
+        if event.total_records < self.attempt_records:
+            self.begin_again(event.at_ms)  # a log of events need not have every attempt
+        self.number, self.lag_ms = event.number, event.lag_ms
+        self.attempt_records = event.total_records
+        # A source without records in the micro-batch has the watermark it had.
+        self.watermarks = {**self.watermarks, **event.watermarks}
+        if event.split_watermarks:
+            self.split_watermarks = _with_splits(self.split_watermarks, event.split_watermarks)
+        self.micro_batches.append(event)
+
+    def note_pending(
+        self, at_ms: int, records: int | None, files: int | None, catch_up_seconds: float | None
+    ) -> None:
+        """Note the pending input, as in `MicroBatch`."""
+        self.records_behind, self.files_behind = records, files
+        self.catch_up_seconds = catch_up_seconds
+        self._behind.note(at_ms, self.records, records, files, self.lag_ms)
+
+    def end(self, at_ms: int, records: int, seconds: float) -> None:
+        """Note that the run has ended by itself, with the records of its last attempt."""
+        self.finished_ms, self.attempt_records, self.outcome = at_ms, records, "done"
+        self._seconds = seconds
+
+    def shift(self, ms: int) -> None:
+        """Move all times, after the clock was set."""
+        self.started_ms += ms
+        self.finished_ms = None if self.finished_ms is None else self.finished_ms + ms
+        moved = [replace(each, at_ms=each.at_ms + ms) for each in self.micro_batches]
+        self.micro_batches = deque(moved, maxlen=_MOST_MICRO_BATCHES)
+        self._behind.shift(ms)
+
+    def speed(self, now_ms: int) -> float | None:
+        """Return records per second: of the last seconds, or of the whole run if it has ended.
+
+        Args:
+            now_ms: Now, in epoch milliseconds.
+
+        Returns:
+            None if it is unknown: of a batch run until its end. 0 if the run waits for records.
+        """
+        if self.finished_ms is not None:
+            return self.attempt_records / self._seconds if self._seconds > 0 else None
+        if not self.micro_batches:
+            return None
+        since = max(now_ms - _RECENT_MS, self.started_ms)
+        # Totals, because a log of events need not have every micro-batch.
+        before = [each for each in self.micro_batches if each.at_ms <= since]
+        begin = before[-1].total_records if before else 0
+        if not before and self.started_ms < since:
+            begin = self.micro_batches[0].total_records - self.micro_batches[0].records
+        elapsed = (now_ms - since) / 1000
+        return (self.attempt_records - begin) / elapsed if elapsed > 0 else None
+
+    def progress(self) -> float | None:
+        """Return the share of its input that is read, from 0 to 1; None if it is unknown."""
+        if self.outcome == "done":
+            return 1.0
+        if self.kind == "batch":
+            return self.done_tasks / self.total_tasks if self.total_tasks else None
+        if self.records_behind is None or not self.records + self.records_behind:
+            return None
+        return self.records / (self.records + self.records_behind)
+
+    def behind_seconds(self, now_ms: int) -> float | None:
+        """Return how long input waits; see `Behind`. None for a run that has ended, and for a batch run."""
+        if self.finished_ms is not None or self.kind == "batch":
+            return None
+        return self._behind.seconds(now_ms)
+
+
+def _with_splits(
+    known: Mapping[str, Mapping[str, int]], new: Mapping[str, Mapping[str, int]]
+) -> dict[str, Mapping[str, int]]:
+    """Return the watermarks of splits, of each source those that are most behind."""
+    merged = dict(known)
+    for source, marks in new.items():
+        now = {**known.get(source, {}), **marks}
+        merged[source] = dict(sorted(now.items(), key=lambda each: each[1])[:_MOST_SPLITS])
+    return merged

@@ -1,0 +1,1 @@
+"""Evaluates typed expressions with the kernels of pyarrow, in a worker."""

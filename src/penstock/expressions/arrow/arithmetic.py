@@ -1,0 +1,89 @@
+"""Kernels of numbers: they fail with `pyarrow.ArrowInvalid` where a value has no result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.expressions.kinds import DECIMAL, FLOATS, name_of
+from penstock.expressions.tree import Call
+
+_SUMMAND = pa.decimal128(37, 18)
+"""Decimals of which two make a sum of 38 digits, which is what a column holds."""
+
+
+def add(call: Call, left: Any, right: Any) -> Any:
+    """Return sums."""
+    if name_of(call) == DECIMAL:
+        return pc.add(pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND))
+    return pc.add_checked(left, right)
+
+
+def subtract(call: Call, left: Any, right: Any) -> Any:
+    """Return differences."""
+    if name_of(call) == DECIMAL:
+        return pc.subtract(pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND))
+    return pc.subtract_checked(left, right)
+
+
+def multiply(_: Call, left: Any, right: Any) -> Any:
+    """Return products."""
+    return pc.multiply_checked(left, right)
+
+
+def divide(_: Call, left: Any, right: Any) -> Any:
+    """Return quotients of floats."""
+    return pc.divide_checked(left, right)
+
+
+def modulo(call: Call, left: Any, right: Any) -> Any:
+    """Return remainders with the sign of the divisor, as Python's `%`; pyarrow has no such kernel."""
+    if name_of(call) in FLOATS:
+        return _float_modulo(left, right)
+    kind = left.type
+    zero, one, minus_one = (pa.scalar(n, kind) for n in (0, 1, -1))
+    # the remainder of -1 is 0 as well, and the least number divided by -1 overflows
+    divisor = pc.if_else(pc.equal(right, minus_one), one, right)
+    rest = pc.subtract(left, pc.multiply(pc.divide(left, divisor), divisor))
+    differs = pc.not_equal(pc.less(rest, zero), pc.less(divisor, zero))
+    wrong = pc.and_(pc.not_equal(rest, zero), differs)
+    return pc.if_else(wrong, pc.add(rest, divisor), rest)
+
+
+def _float_modulo(left: Any, right: Any) -> Any:
+    length = len(left) if isinstance(left, pa.Array) else len(right)
+    left, right = (x if isinstance(x, pa.Array) else pa.repeat(x, length) for x in (left, right))
+    known = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
+    dividend, divisor = (x.to_numpy(zero_copy_only=False) for x in (left, right))
+    if np.any(known & (divisor == 0)):
+        msg = "divide by zero"
+        raise pa.ArrowInvalid(msg)
+    with np.errstate(invalid="ignore"):
+        rest = np.fmod(dividend, divisor)
+        wrong = (rest != 0) & ((rest < 0) != (divisor < 0))
+        rest = np.where(wrong, rest + divisor, rest)
+    return pa.array(rest, left.type, mask=~known)
+
+
+def negate(call: Call, value: Any) -> Any:
+    """Return numbers with the other sign."""
+    return pc.negate(value) if name_of(call) == DECIMAL else pc.negate_checked(value)
+
+
+def absolute(call: Call, value: Any) -> Any:
+    """Return numbers without their sign."""
+    return pc.abs(value) if name_of(call) == DECIMAL else pc.abs_checked(value)
+
+
+def round_half_even(_: Call, value: Any) -> Any:
+    """Return the nearest whole numbers, as floats."""
+    return pc.round(value, ndigits=0, round_mode="half_to_even")
+
+
+def is_member(call: Call, value: Any) -> Any:
+    """Return whether values are among constants; NULL for NULL, which pyarrow calls False."""
+    found = pc.is_in(value, value_set=pa.array(call.parameters, value.type))
+    return pc.if_else(value.is_valid(), found, pa.scalar(None, pa.bool_()))

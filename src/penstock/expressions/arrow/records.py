@@ -1,0 +1,261 @@
+"""Evaluates a chain of steps for batches of records, or of columns that a source has read.
+
+    records ──▶ columns that conditions and functions read ──▶ kernels ──▶ records
+
+Only fields that an expression computes with become Arrow columns. A `where` passes on the records themselves,
+and a field that is only selected is never converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.errors import CallSite, ExpressionError
+from penstock.expressions.arrow.evaluation import Batch, Evaluate, evaluation
+from penstock.expressions.steps import ExpressionChain, SelectStep, WhereStep
+from penstock.expressions.tree import Expression, Field
+from penstock.types.arrow import arrow_array, arrow_type, columns_to_lists, field_lists
+from penstock.types.base import TypeInformation
+from penstock.types.row import Row, RowKind, row_factory
+from penstock.user_failure import short
+
+_HINT = (
+    "Choose such records out before with where, compute only for others with when(…).otherwise(…), or "
+    "cast to a wider type."
+)
+
+
+class _Column:
+    """The values of one field, as Python values, as an array, or both."""
+
+    __slots__ = ("array", "name", "type_info", "values")
+
+    def __init__(
+        self,
+        name: str,
+        type_info: TypeInformation,
+        values: Sequence[Any] | None = None,
+        array: pa.Array | None = None,
+    ) -> None:
+        self.name = name
+        self.type_info = type_info
+        self.values = values
+        self.array = array
+
+    def as_array(self) -> pa.Array:
+        wanted = arrow_type(self.type_info)
+        if self.array is None:
+            assert self.values is not None, "a column has one of them"
+            self.array = arrow_array(self.name, self.type_info, self.values)
+        elif self.array.type != wanted:  # text of another width, a timestamp of another zone
+            return self.array.cast(wanted)
+        return self.array
+
+    def as_values(self) -> Sequence[Any]:
+        if self.values is None:
+            batch = pa.RecordBatch.from_arrays([self.array], names=[self.name])
+            (self.values,) = columns_to_lists(batch)
+        return self.values
+
+    def chosen(self, mask: pa.Array, flags: list[bool]) -> _Column:
+        values = None if self.values is None else list(compress(self.values, flags))
+        array = self.array if self.array is None or values is not None else self.array.filter(mask)
+        return _Column(self.name, self.type_info, values, None if values is not None else array)
+
+
+class _Table:
+    """Records between two steps."""
+
+    __slots__ = ("columns", "length", "lists", "records", "stamps")
+
+    def __init__(
+        self,
+        length: int,
+        columns: dict[str, _Column],
+        records: list[Any] | None = None,
+        lists: Sequence[Sequence[Any]] | None = None,
+        stamps: list[list[Any]] | None = None,
+    ) -> None:
+        self.length = length
+        self.columns = columns
+        self.records = records
+        self.lists = lists
+        self.stamps = stamps or []
+
+    def chosen(self, mask: pa.Array) -> _Table:
+        flags = mask.to_pylist()
+        return _Table(
+            sum(flags),
+            {name: column.chosen(mask, flags) for name, column in self.columns.items()},
+            None if self.records is None else list(compress(self.records, flags)),
+            None if self.lists is None else list(compress(self.lists, flags)),
+            [list(compress(each, flags)) for each in self.stamps],
+        )
+
+
+_Apply = Callable[[_Table], _Table]
+
+
+class ChainEvaluation:
+    """A chain of steps, ready to be evaluated."""
+
+    def __init__(self, chain: ExpressionChain, name: str, origin: CallSite | None) -> None:
+        """Prepare the steps.
+
+        Args:
+            chain: The steps.
+            name: Name of the operator, for messages.
+            origin: The user's line that made it.
+        """
+        needed = chain.needed()
+        self._name, self._origin = name, origin
+        self._records = chain.records
+        self._makes_rows = any(isinstance(step, SelectStep) for step in chain.steps)
+        self._make = row_factory(tuple(chain.type_info.field_names))
+        self._fields = dict(zip(chain.records.field_names, chain.records.field_types, strict=True))
+        self._positions = {name: at for at, name in enumerate(chain.records.field_names)}
+        self._steps = [self._step(step) for step in needed.steps]
+
+    def of_records(
+        self, values: list[Any], timestamps: list[int] | None
+    ) -> tuple[list[Any], list[int] | None]:
+        """Return the results of a batch of records, with their timestamps.
+
+        Raises:
+            ExpressionError: A record has no value; names it.
+            TypeMismatchError: A record does not have the declared type.
+        """
+        kinds = _kinds_of(values) if self._makes_rows else None
+        stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
+        lists = field_lists(self._records, values)
+        found = self._run(_Table(len(values), {}, values, lists, stamps), values)
+        made = self._rows(found)
+        if kinds is not None:
+            self._keep_kinds(made, found.stamps[-1])
+        return made, None if timestamps is None else found.stamps[0]
+
+    def of_columns(self, batch: pa.RecordBatch) -> list[Any]:
+        """Return the results of a batch of columns that have the names of the fields.
+
+        Raises:
+            ExpressionError: A record has no value; names it.
+        """
+        columns = {
+            name: _Column(name, self._fields[name], None, array)
+            for name, array in zip(batch.schema.names, batch.columns, strict=True)
+        }
+        return self._rows(self._run(_Table(batch.num_rows, columns), batch))
+
+    def _rows(self, table: _Table) -> list[Any]:
+        if table.length == 0:
+            return []
+        if table.records is not None:
+            return table.records
+        lists = [column.as_values() for column in table.columns.values()]
+        return self._make(map(list, zip(*lists, strict=True)))
+
+    @staticmethod
+    def _keep_kinds(rows: list[Any], kinds: list[RowKind]) -> None:
+        for row, kind in zip(rows, kinds, strict=True):
+            row.set_row_kind(kind)
+
+    def _run(self, table: _Table, whole: Any) -> _Table:
+        try:
+            return self._applied(table)
+        except pa.ArrowException as refused:
+            if table.length == 1:
+                raise self._failure(table, refused) from refused
+            self._find_record(whole)
+            raise  # every record alone has a value
+
+    def _applied(self, table: _Table) -> _Table:
+        for step in self._steps:
+            if table.length:
+                table = step(table)
+        return table
+
+    def _find_record(self, whole: Any) -> None:
+        """Evaluate the records one by one, up to the one that has no value."""
+        for at in range(len(whole)):
+            if isinstance(whole, pa.RecordBatch):
+                self.of_columns(whole.slice(at, 1))
+            else:
+                self.of_records(whole[at : at + 1], None)
+
+    def _failure(self, table: _Table, refused: Exception) -> ExpressionError:
+        record = (
+            {name: column.as_values()[0] for name, column in table.columns.items()}
+            if table.records is None
+            else table.records[0]
+        )
+        return ExpressionError(
+            f"operator {self._name!r} failed on record {short(record)}: {refused}",
+            hint=_HINT,
+            origin=self._origin,
+        )
+
+    def _step(self, step: WhereStep | SelectStep) -> _Apply:
+        return self._where(step) if isinstance(step, WhereStep) else self._select(step)
+
+    def _where(self, step: WhereStep) -> _Apply:
+        condition = evaluation(step.condition)
+
+        def apply(table: _Table) -> _Table:
+            mask = condition(self._batch(table)).fill_null(False)  # noqa: FBT003
+            return table if mask.true_count == table.length else table.chosen(mask)
+
+        return apply
+
+    def _select(self, step: SelectStep) -> _Apply:
+        made = [(name, each, _unless_field(each)) for name, each in step.outputs]
+
+        def apply(table: _Table) -> _Table:
+            batch = self._batch(table)
+            columns = {
+                name: self._output(table, batch, name, each, evaluate)
+                for name, each, evaluate in made
+            }
+            return _Table(table.length, columns, stamps=table.stamps)
+
+        return apply
+
+    def _output(
+        self,
+        table: _Table,
+        batch: Batch,
+        name: str,
+        expression: Expression,
+        evaluate: Evaluate | None,
+    ) -> _Column:
+        assert expression.type_info is not None, "the tree has types"
+        if evaluate is not None:
+            return _Column(name, expression.type_info, None, evaluate(batch))
+        assert isinstance(expression, Field)
+        found = self._column(table, expression.name)
+        return _Column(name, found.type_info, found.values, found.array)
+
+    def _batch(self, table: _Table) -> Batch:
+        return Batch(table.length, lambda name: self._column(table, name).as_array())
+
+    def _column(self, table: _Table, name: str) -> _Column:
+        found = table.columns.get(name)
+        if found is None:
+            assert table.lists is not None, "a selection has all columns"
+            at = self._positions[name]
+            values = [each[at] for each in table.lists]
+            found = table.columns[name] = _Column(name, self._fields[name], values)
+        return found
+
+
+def _unless_field(expression: Expression) -> Evaluate | None:
+    return None if isinstance(expression, Field) else evaluation(expression)
+
+
+def _kinds_of(records: list[Any]) -> list[RowKind] | None:
+    """Return the kinds of rows, None if all are INSERT or the records are tuples."""
+    kinds = [each.get_row_kind() for each in records if isinstance(each, Row)]
+    return None if kinds.count(RowKind.INSERT) == len(kinds) else kinds

@@ -1,0 +1,377 @@
+"""`col`, `lit` and `when`: how a program writes expressions of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from penstock.errors import ArgumentError
+from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.types.base import TypeInformation
+
+
+class ColumnExpression:
+    """A value that is computed of the columns of a record, with Python's operators.
+
+    It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
+    methods return for NULL (None), NaN and values out of range is the same in every mode of execution:
+    see the page on columns.
+
+    Attributes:
+        tree: The expression, without types.
+        name: Name of the result; None if it has none.
+
+    Example:
+        >>> priced = env.from_collection(
+        ...     [("ann", 5), ("bob", None)],
+        ...     Types.ROW_NAMED(["customer", "amount"], [Types.STRING(), Types.INT()]),
+        ... )
+        >>> collect(priced.select(col.customer, twice=col.amount.fill_null(0) * 2))
+        [Row(customer='ann', twice=10), Row(customer='bob', twice=0)]
+    """
+
+    __slots__ = ("name", "tree")
+
+    def __init__(self, tree: Expression, name: str | None = None) -> None:
+        """Wrap a tree.
+
+        Args:
+            tree: The expression, without types.
+            name: Name of the result.
+        """
+        self.tree = tree
+        self.name = name
+
+    def __add__(self, other: Any) -> ColumnExpression:
+        return self._shifted("add", other, 1)
+
+    def __radd__(self, other: Any) -> ColumnExpression:
+        if isinstance(other, timedelta):
+            return self + other
+        return _call("add", other, self)
+
+    def __sub__(self, other: Any) -> ColumnExpression:
+        return self._shifted("subtract", other, -1)
+
+    def __rsub__(self, other: Any) -> ColumnExpression:
+        return _call("subtract", other, self)
+
+    def __mul__(self, other: Any) -> ColumnExpression:
+        return _call("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> ColumnExpression:
+        return _call("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> ColumnExpression:
+        return _call("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> ColumnExpression:
+        return _call("divide", other, self)
+
+    def __mod__(self, other: Any) -> ColumnExpression:
+        return _call("modulo", self, other)
+
+    def __rmod__(self, other: Any) -> ColumnExpression:
+        return _call("modulo", other, self)
+
+    def __neg__(self) -> ColumnExpression:
+        return _call("negate", self)
+
+    def __abs__(self) -> ColumnExpression:
+        return _call("abs", self)
+
+    def __eq__(self, other: object) -> ColumnExpression:  # type: ignore[override]
+        return _call("equal", self, other)
+
+    def __ne__(self, other: object) -> ColumnExpression:  # type: ignore[override]
+        return _call("not_equal", self, other)
+
+    def __lt__(self, other: Any) -> ColumnExpression:
+        return _call("less", self, other)
+
+    def __le__(self, other: Any) -> ColumnExpression:
+        return _call("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> ColumnExpression:
+        return _call("greater", self, other)
+
+    def __ge__(self, other: Any) -> ColumnExpression:
+        return _call("greater_equal", self, other)
+
+    def __and__(self, other: Any) -> ColumnExpression:
+        return _call("and", self, other)
+
+    def __rand__(self, other: Any) -> ColumnExpression:
+        return _call("and", other, self)
+
+    def __or__(self, other: Any) -> ColumnExpression:
+        return _call("or", self, other)
+
+    def __ror__(self, other: Any) -> ColumnExpression:
+        return _call("or", other, self)
+
+    def __invert__(self) -> ColumnExpression:
+        return _call("not", self)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> NoReturn:
+        raise ArgumentError.here(
+            f"the expression {self.tree} was tested for truth, which only a record decides",
+            hint="Write & for and, | for or, ~ for not, and between or isin for chains and `in`.",
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise ArgumentError.here(
+            f"the expression {self.tree} was iterated, and it is no sequence",
+            hint="Use get for an element of a list, and field for a field of a row.",
+        )
+
+    def __repr__(self) -> str:
+        return f"<column {self.tree}>"
+
+    def alias(self, name: str) -> ColumnExpression:
+        """Return the same value under another name, for `select` and `with_columns`."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentError.here(f"alias got {name!r}", hint="Pass a name that is not empty.")
+        return ColumnExpression(self.tree, name)
+
+    def is_null(self) -> ColumnExpression:
+        """Return whether the value is NULL; never NULL itself."""
+        return _call("is_null", self)
+
+    def is_not_null(self) -> ColumnExpression:
+        """Return whether the value is not NULL; never NULL itself."""
+        return _call("not", self.is_null())
+
+    def is_nan(self) -> ColumnExpression:
+        """Return whether a float is NaN; NULL for NULL."""
+        return _call("is_nan", self)
+
+    def fill_null(self, *values: Any) -> ColumnExpression:
+        """Return the value, or the first of `values` that is not NULL."""
+        return _call("coalesce", self, *values)
+
+    def cast(self, type_info: TypeInformation) -> ColumnExpression:
+        """Return the value as another type; a value that the type does not have is an error."""
+        return _call("cast", self, parameters=(type_info,))
+
+    def isin(self, values: Iterable[Any]) -> ColumnExpression:
+        """Return whether the value is one of some constants; NULL for NULL.
+
+        Args:
+            values: The constants; None is not allowed among them.
+        """
+        return _call("isin", self, parameters=tuple(values))
+
+    def between(self, low: Any, high: Any) -> ColumnExpression:
+        """Return whether `low <= value <= high`."""
+        return _call("and", self >= low, self <= high)
+
+    def floor(self) -> ColumnExpression:
+        """Return the greatest whole number that is not greater, as a float."""
+        return _call("floor", self)
+
+    def ceil(self) -> ColumnExpression:
+        """Return the least whole number that is not less, as a float."""
+        return _call("ceil", self)
+
+    def round(self) -> ColumnExpression:
+        """Return the nearest whole number as a float; of two the even one, as Python's `round`."""
+        return _call("round", self)
+
+    def sqrt(self) -> ColumnExpression:
+        """Return the square root; NaN for negative numbers."""
+        return _call("sqrt", self)
+
+    def length(self) -> ColumnExpression:
+        """Return the number of code points of a text, or of elements of a list."""
+        return _call("length", self)
+
+    def ascii_lower(self) -> ColumnExpression:
+        """Return a text with a to z in place of A to Z; other letters stay."""
+        return _call("ascii_lower", self)
+
+    def ascii_upper(self) -> ColumnExpression:
+        """Return a text with A to Z in place of a to z; other letters stay."""
+        return _call("ascii_upper", self)
+
+    def strip(self, characters: str = " ") -> ColumnExpression:
+        """Return a text without some characters at both ends."""
+        return _call("strip", self, parameters=(characters,))
+
+    def slice(self, start: int, stop: int) -> ColumnExpression:
+        """Return the code points from `start` up to, without, `stop`, both from 0."""
+        return _call("slice", self, parameters=(start, stop))
+
+    def starts_with(self, prefix: str) -> ColumnExpression:
+        """Return whether a text starts with another."""
+        return _call("starts_with", self, parameters=(prefix,))
+
+    def ends_with(self, suffix: str) -> ColumnExpression:
+        """Return whether a text ends with another."""
+        return _call("ends_with", self, parameters=(suffix,))
+
+    def contains(self, part: str) -> ColumnExpression:
+        """Return whether a text contains another."""
+        return _call("contains", self, parameters=(part,))
+
+    def replace(self, old: str, new: str) -> ColumnExpression:
+        """Return a text with `new` in place of every `old`, from left to right."""
+        return _call("replace", self, parameters=(old, new))
+
+    def split(self, separator: str) -> ColumnExpression:
+        """Return the list of texts between the separators."""
+        return _call("split", self, parameters=(separator,))
+
+    def year(self) -> ColumnExpression:
+        """Return the year of a date or timestamp; of a TIMESTAMP_LTZ that in UTC."""
+        return _call("year", self)
+
+    def month(self) -> ColumnExpression:
+        """Return the month, 1 to 12."""
+        return _call("month", self)
+
+    def day(self) -> ColumnExpression:
+        """Return the day of the month, from 1."""
+        return _call("day", self)
+
+    def weekday(self) -> ColumnExpression:
+        """Return the day of the week; Monday is 0."""
+        return _call("weekday", self)
+
+    def hour(self) -> ColumnExpression:
+        """Return the hour of a timestamp."""
+        return _call("hour", self)
+
+    def minute(self) -> ColumnExpression:
+        """Return the minute of a timestamp."""
+        return _call("minute", self)
+
+    def second(self) -> ColumnExpression:
+        """Return the second of a timestamp, without its fraction."""
+        return _call("second", self)
+
+    def epoch_millis(self) -> ColumnExpression:
+        """Return the milliseconds since 1970, rounded down; without zone, as if it were UTC."""
+        return _call("epoch_millis", self)
+
+    def truncate(self, unit: str) -> ColumnExpression:
+        """Return a timestamp at the begin of its `second`, `minute`, `hour` or `day`."""
+        return _call("truncate", self, parameters=(unit,))
+
+    def get(self, index: int) -> ColumnExpression:
+        """Return the element of a list at a position from 0; NULL if there is none."""
+        return _call("get", self, parameters=(index,))
+
+    def field(self, name: str) -> ColumnExpression:
+        """Return a field of a row inside the record; NULL of NULL."""
+        return ColumnExpression(Call("field", (self.tree,), (name,)), name)
+
+    def _shifted(self, function: str, other: Any, sign: int) -> ColumnExpression:
+        """Return a sum or difference; of a timestamp and a `timedelta` a shifted timestamp."""
+        if isinstance(other, timedelta):
+            micros = sign * (other // timedelta(microseconds=1))
+            return _call("shift", self, parameters=(micros,))
+        return _call(function, self, other)
+
+
+class When:
+    """Conditions with values, see `when`.
+
+    Attributes:
+        branches: Conditions and values in turns.
+    """
+
+    __slots__ = ("branches",)
+
+    def __init__(self, branches: tuple[Expression, ...]) -> None:
+        """Hold the branches so far.
+
+        Args:
+            branches: Conditions and values in turns.
+        """
+        self.branches = branches
+
+    def when(self, condition: ColumnExpression, value: Any) -> When:
+        """Return the same with a further condition, tested behind those before."""
+        return When((*self.branches, tree_of(condition), tree_of(value)))
+
+    def otherwise(self, value: Any) -> ColumnExpression:
+        """Return the value of the first condition that is true, else `value`."""
+        return ColumnExpression(Call("case", (*self.branches, tree_of(value))))
+
+
+def when(condition: ColumnExpression, value: Any) -> When:
+    """Begin a choice: the value of the first condition that is true. NULL is not true.
+
+    Args:
+        condition: An expression of type BOOLEAN.
+        value: An expression or a constant; it is computed only for records it is chosen for.
+
+    Returns:
+        What to call `when` for further conditions on, and `otherwise` in the end.
+
+    Example:
+        >>> small = when(col.f0 < 2, "small").otherwise("large")
+        >>> pairs = env.from_collection([(1,), (2,)], Types.TUPLE([Types.INT()]))
+        >>> collect(pairs.select(size=small))
+        [Row(size='small'), Row(size='large')]
+    """
+    return When(()).when(condition, value)
+
+
+def lit(value: Any, type_info: TypeInformation | None = None) -> ColumnExpression:
+    """Return a constant as an expression. Operators and methods take plain constants as well.
+
+    Args:
+        value: A bool, int, float, str, Decimal, date, datetime or None.
+        type_info: Its type; None takes that of the value.
+
+    Example:
+        >>> pairs = env.from_collection([(1,)], Types.TUPLE([Types.INT()]))
+        >>> collect(pairs.select(none=lit(None, Types.STRING())))
+        [Row(none=None)]
+    """
+    made = ColumnExpression(Literal(value))
+    return made if type_info is None else made.cast(type_info)
+
+
+class Columns:
+    """`col`: the columns of the records of a stream, by name.
+
+    `col.carrier`, `col["a name with blanks"]`. The fields of tuples are `col.f0`, `col.f1`, …
+
+    Example:
+        >>> col.dep_delay > 15
+        <column greater(dep_delay, 15)>
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> ColumnExpression:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)  # asked for by `copy`, `inspect` and others
+        return self[name]
+
+    def __getitem__(self, name: str) -> ColumnExpression:
+        if not isinstance(name, str):
+            raise ArgumentError.here(f"col got {name!r}", hint="Pass the name of a column.")
+        return ColumnExpression(Field(name), name)
+
+    def __repr__(self) -> str:
+        return "col"
+
+
+col = Columns()
+"""The columns of a stream's records: `col.name`."""
+
+
+def tree_of(value: Any) -> Expression:
+    """Return the tree of an expression, or a constant."""
+    return value.tree if isinstance(value, ColumnExpression) else Literal(value)
+
+
+def _call(function: str, *arguments: Any, parameters: tuple[Any, ...] = ()) -> ColumnExpression:
+    return ColumnExpression(Call(function, tuple(map(tree_of, arguments)), parameters))

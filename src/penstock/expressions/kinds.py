@@ -1,0 +1,158 @@
+"""The types that functions of columns know, and the common type of two of them.
+
+    Byte < Short < Integer < Long       the wider one
+    a whole number with BigDecimal      BigDecimal
+    a whole number with a float         Double
+    Float with Double                   Double
+    BigDecimal with a float             none: cast one of them
+
+A constant takes the type of the other operand if that has its value exactly, so `col.small + 1` stays a Byte.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from penstock.expressions.tree import Expression, Literal
+from penstock.types.base import TypeInformation
+from penstock.types.containers import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+)
+from penstock.types.scalars import BasicTypeInfo
+from penstock.types.types import Types
+
+WHOLE = ("Byte", "Short", "Integer", "Long")
+"""Names of the types of whole numbers, narrow ones first."""
+
+FLOATS = ("Float", "Double")
+"""Names of the binary floating-point types."""
+
+DECIMAL = "BigDecimal"
+"""Name of the decimal type: 20 digits and 18 more."""
+
+NUMBERS = frozenset({*WHOLE, *FLOATS, DECIMAL})
+TIMESTAMPS = frozenset({"SqlTimestamp", "TimestampLtz"})
+ORDERED = NUMBERS | TIMESTAMPS | {"String", "SqlDate"}
+COMPUTED = ORDERED | {"Boolean"}
+"""Names of the types whose values functions compute with; others are only passed on."""
+
+LISTS = (ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)
+
+BOOLEAN, INT, LONG = Types.BOOLEAN(), Types.INT(), Types.LONG()
+DOUBLE, STRING, DATE = Types.DOUBLE(), Types.STRING(), Types.SQL_DATE()
+DATETIME, INSTANT = Types.SQL_TIMESTAMP(), Types.TIMESTAMP_LTZ()
+
+_BITS = dict(zip(WHOLE, (8, 16, 32, 64), strict=True))
+_EXACT = {name: 1 << bits - 1 for name, bits in _BITS.items()} | {
+    "Float": 1 << 24,
+    "Double": 1 << 53,
+    DECIMAL: 10**19,
+}
+"""Name of a type to the whole numbers below it that all are values of the type."""
+
+
+class TypingError(Exception):
+    """An expression has no type; the text says why."""
+
+
+def name_of(expression: Expression) -> str:
+    """Return the name of the basic type of a typed expression, empty for any other type."""
+    found = expression.type_info
+    return found.name if isinstance(found, BasicTypeInfo) else ""
+
+
+def is_list(type_info: TypeInformation | None) -> bool:
+    """Return whether values are lists; arrays of bytes are none."""
+    is_bytes = isinstance(type_info, PrimitiveArrayTypeInfo) and type_info.is_bytes
+    return isinstance(type_info, LISTS) and not is_bytes
+
+
+def is_null_constant(expression: Expression) -> bool:
+    """Return whether an expression is a None that has no type yet."""
+    return isinstance(expression, Literal) and expression.type_info is None
+
+
+def literal(value: Any) -> Literal:
+    """Return a typed constant; None has no type yet.
+
+    Raises:
+        TypingError: No type of columns has the value.
+    """
+    kind = _kind_of(value)
+    if kind is None:
+        return Literal(value)
+    return Literal(kind.coerce(value), kind)
+
+
+def _kind_of(value: Any) -> TypeInformation | None:
+    if value is None:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool):
+        for whole in (INT, LONG):
+            if fits(value, whole):
+                return whole
+        msg = f"{value} has more than 64 bits"
+        raise TypingError(msg)
+    if isinstance(value, datetime):
+        return DATETIME if value.tzinfo is None else INSTANT
+    for python_class, kind in _KINDS.items():
+        if isinstance(value, python_class):
+            return kind
+    msg = f"{value!r} of class {type(value).__name__} is no value of a column"
+    raise TypingError(msg)
+
+
+_KINDS: dict[type, TypeInformation] = {
+    bool: BOOLEAN,
+    float: DOUBLE,
+    str: STRING,
+    Decimal: Types.BIG_DEC(),
+    date: DATE,
+}
+
+
+def fits(value: int, kind: TypeInformation) -> bool:
+    """Return whether a whole number is in the range of a type."""
+    bits = _BITS.get(getattr(kind, "name", ""))
+    return bits is not None and -(1 << bits - 1) <= value < 1 << bits - 1
+
+
+def adapted(constant: Literal, wanted: TypeInformation | None) -> Literal | None:
+    """Return a constant as a value of another type, None if it is not exactly that value."""
+    value = constant.value
+    if wanted is None or constant.type_info == wanted:
+        return constant if wanted is not None else None
+    if value is None:
+        return Literal(None, wanted)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return None
+    name = getattr(wanted, "name", "")
+    limit = _EXACT.get(name)
+    if limit is None or not -limit <= value < limit:
+        return None
+    return Literal(wanted.coerce(value), wanted)
+
+
+def common_type(left: TypeInformation, right: TypeInformation) -> TypeInformation:
+    """Return the type in which two values are compared and computed with.
+
+    Raises:
+        TypingError: There is none.
+    """
+    if left == right:
+        return left
+    names = {getattr(left, "name", ""), getattr(right, "name", "")}
+    if names <= set(WHOLE):
+        return BasicTypeInfo(max(names, key=WHOLE.index))
+    if names <= {*WHOLE, DECIMAL}:
+        return Types.BIG_DEC()
+    if names <= {*WHOLE, *FLOATS}:
+        return DOUBLE
+    hint = "; cast one of them" if names <= NUMBERS else ""
+    msg = f"{left!r} and {right!r} have no type in common{hint}"
+    raise TypingError(msg)

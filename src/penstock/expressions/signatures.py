@@ -1,0 +1,318 @@
+"""Typing rules: each takes a call whose arguments have types, and returns it with the type of its result.
+
+A rule inserts the casts that make operands one type, so evaluators compute with equal types only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from functools import reduce
+from math import isnan
+
+from penstock.errors import did_you_mean
+from penstock.expressions.kinds import (
+    BOOLEAN,
+    COMPUTED,
+    DECIMAL,
+    DOUBLE,
+    FLOATS,
+    INT,
+    NUMBERS,
+    STRING,
+    TIMESTAMPS,
+    WHOLE,
+    TypingError,
+    adapted,
+    common_type,
+    is_list,
+    is_null_constant,
+    literal,
+    name_of,
+)
+from penstock.expressions.tree import Call, Expression, Literal
+from penstock.types.base import TypeInformation
+from penstock.types.records import RowTypeInfo
+from penstock.types.scalars import BasicTypeInfo
+from penstock.types.types import Types
+
+Rule = Callable[[Call], Call]
+
+TRUNCATED = ("second", "minute", "hour", "day")
+"""Units of `truncate`."""
+
+
+def converted(expression: Expression, wanted: TypeInformation) -> Expression:
+    """Return an expression with another type, as a cast if it is no constant that has it."""
+    if isinstance(expression, Literal):
+        found = adapted(expression, wanted)
+        if found is not None:
+            return found
+    if expression.type_info == wanted:
+        return expression
+    return Call("cast", (expression,), (wanted,), wanted)
+
+
+def together(expressions: Sequence[Expression], allowed: Collection[str]) -> list[Expression]:
+    """Return expressions with one type in common.
+
+    Args:
+        expressions: At least one; typed, apart from None.
+        allowed: Names of the types that it may be.
+
+    Raises:
+        TypingError: There is none, or it is not allowed.
+    """
+    known = [each for each in expressions if not is_null_constant(each)]
+    if not known:
+        msg = "it has no type: every operand is None; write lit(None, type)"
+        raise TypingError(msg)
+    free = [each.type_info for each in known if not isinstance(each, Literal)]
+    types = [t for t in free or [each.type_info for each in known] if t is not None]
+    wanted = reduce(common_type, types)
+    for each in known:
+        if isinstance(each, Literal) and adapted(each, wanted) is None:
+            assert each.type_info is not None, "it is no None"
+            wanted = common_type(wanted, each.type_info)
+    _check_name(getattr(wanted, "name", ""), allowed, repr(wanted))
+    return [converted(each, wanted) for each in expressions]
+
+
+def arithmetic(allowed: Collection[str]) -> Rule:
+    """Return the rule of operators on numbers, whose result has the type of both."""
+
+    def rule(call: Call) -> Call:
+        left, right = together(call.arguments, allowed)
+        return replace(call, arguments=(left, right), type_info=left.type_info)
+
+    return rule
+
+
+def plus(call: Call) -> Call:
+    """Type `+`: a sum of numbers, or two texts one behind the other."""
+    left, right = together(call.arguments, {*NUMBERS, "String"})
+    name = "concat" if name_of(left) == "String" else "add"
+    return replace(call, function=name, arguments=(left, right), type_info=left.type_info)
+
+
+def division(call: Call) -> Call:
+    """Type `/`: of whole numbers and floats as Double."""
+    left, right = together(call.arguments, {*WHOLE, *FLOATS})
+    pair = (converted(left, DOUBLE), converted(right, DOUBLE))
+    return replace(call, arguments=pair, type_info=DOUBLE)
+
+
+def comparison(allowed: Collection[str]) -> Rule:
+    """Return the rule of comparisons."""
+
+    def rule(call: Call) -> Call:
+        return replace(call, arguments=tuple(together(call.arguments, allowed)), type_info=BOOLEAN)
+
+    return rule
+
+
+def logic(call: Call) -> Call:
+    """Type operators on booleans."""
+    operands = tuple(
+        converted(each, BOOLEAN) if is_null_constant(each) else each for each in call.arguments
+    )
+    for each in operands:
+        _check(each, {"Boolean"})
+    return replace(call, arguments=operands, type_info=BOOLEAN)
+
+
+def unary(allowed: Collection[str], result: TypeInformation | None = None) -> Rule:
+    """Return the rule of functions of one value; without a result its type is that of the value."""
+
+    def rule(call: Call) -> Call:
+        (value,) = call.arguments
+        _check(value, allowed)
+        return replace(call, type_info=result or value.type_info)
+
+    return rule
+
+
+def of_float(call: Call) -> Call:
+    """Type functions of one number that is computed as a float."""
+    (value,) = call.arguments
+    _check(value, {*WHOLE, *FLOATS})
+    value = value if name_of(value) in FLOATS else converted(value, DOUBLE)
+    return replace(call, arguments=(value,), type_info=value.type_info)
+
+
+def null_test(call: Call) -> Call:
+    """Type `is_null`."""
+    (value,) = call.arguments
+    if not is_list(value.type_info) and not isinstance(value.type_info, RowTypeInfo):
+        _check(value, COMPUTED)
+    return replace(call, type_info=BOOLEAN)
+
+
+def first_known(call: Call) -> Call:
+    """Type `fill_null`."""
+    values = tuple(together(call.arguments, COMPUTED))
+    return replace(call, arguments=values, type_info=values[0].type_info)
+
+
+def choice(call: Call) -> Call:
+    """Type `when … otherwise`: conditions and values in turns, and the value of no condition."""
+    *pairs, other = call.arguments
+    conditions = [converted(e, BOOLEAN) if is_null_constant(e) else e for e in pairs[::2]]
+    for each in conditions:
+        _check(each, {"Boolean"})
+    *values, other = together([*pairs[1::2], other], COMPUTED)
+    turns = [each for pair in zip(conditions, values, strict=True) for each in pair]
+    return replace(call, arguments=(*turns, other), type_info=other.type_info)
+
+
+def membership(call: Call) -> Call:
+    """Type `isin`. Floats are compared one by one, because engines look them up in their own ways."""
+    (value,) = call.arguments
+    _check(value, COMPUTED)
+    if not call.parameters:
+        msg = "isin got no values"
+        raise TypingError(msg)
+    constants = [literal(each) for each in call.parameters]
+    if any(map(is_null_constant, constants)):
+        msg = "isin got None, which equals nothing; use is_null"
+        raise TypingError(msg)
+    assert value.type_info is not None
+    known = [adapted(each, value.type_info) for each in constants]
+    if name_of(value) not in FLOATS and None not in known:
+        members = tuple(each.value for each in known if each is not None)
+        return replace(call, parameters=members, type_info=BOOLEAN)
+    if any(isinstance(c.value, float) and isnan(c.value) for c in constants):
+        msg = "isin got NaN, which equals nothing; use is_nan"
+        raise TypingError(msg)
+    rule = comparison(COMPUTED)
+    tests = [rule(Call("equal", (value, each))) for each in constants]
+    return reduce(lambda a, b: Call("or", (a, b), (), BOOLEAN), tests)
+
+
+def text(*parameters: type, result: TypeInformation = STRING, filled: bool = False) -> Rule:
+    """Return the rule of a function of one text and constants.
+
+    Args:
+        parameters: Classes of the constants; numbers must not be negative.
+        result: Type of the result.
+        filled: Whether the first constant must not be empty.
+    """
+
+    def rule(call: Call) -> Call:
+        _check(call.arguments[0], {"String"})
+        for wanted, given in zip(parameters, call.parameters, strict=True):
+            is_right = type(given) is wanted
+            if not is_right or (isinstance(given, int) and not 0 <= given < 1 << 31):
+                msg = f"{call.function} got {given!r}; pass a constant {_WANTED[wanted]}"
+                raise TypingError(msg)
+        if filled and not call.parameters[0]:
+            msg = f"{call.function} got an empty text"
+            raise TypingError(msg)
+        return replace(call, type_info=result)
+
+    return rule
+
+
+_WANTED: dict[type, str] = {str: "text", int: "position from 0"}
+
+
+def count(call: Call) -> Call:
+    """Type `length`, of texts and lists."""
+    (value,) = call.arguments
+    if is_list(value.type_info):
+        return replace(call, function="list_length", type_info=INT)
+    _check(value, {"String"})
+    return replace(call, type_info=INT)
+
+
+def element(call: Call) -> Call:
+    """Type `get`."""
+    (value,), (index,) = call.arguments, call.parameters
+    if not is_list(value.type_info):
+        msg = f"get takes a list, not {value.type_info!r}"
+        raise TypingError(msg)
+    if type(index) is not int or not 0 <= index < 1 << 31:
+        msg = f"get got {index!r}; pass a constant position from 0"
+        raise TypingError(msg)
+    inside: TypeInformation = getattr(value.type_info, "element_type")  # noqa: B009 - of four classes
+    return replace(call, type_info=inside)
+
+
+def member(call: Call) -> Call:
+    """Type `field`."""
+    (value,), (name,) = call.arguments, call.parameters
+    inside = value.type_info
+    if not isinstance(inside, RowTypeInfo):
+        msg = f"field takes a row, not {inside!r}"
+        raise TypingError(msg)
+    if name not in inside.field_names:
+        near = did_you_mean(str(name), inside.field_names)
+        msg = f"the row has no field {name!r}{near}"
+        raise TypingError(msg)
+    return replace(call, type_info=inside.field_types[inside.field_names.index(name)])
+
+
+def shifted(call: Call) -> Call:
+    """Type a timestamp with a `timedelta` added."""
+    _check(call.arguments[0], TIMESTAMPS)
+    return replace(call, type_info=call.arguments[0].type_info)
+
+
+def truncated(call: Call) -> Call:
+    """Type `truncate`."""
+    if call.parameters[0] not in TRUNCATED:
+        msg = f"truncate got {call.parameters[0]!r}; it takes one of {', '.join(TRUNCATED)}"
+        raise TypingError(msg)
+    return shifted(call)
+
+
+def cast(call: Call) -> Call:
+    """Type `cast`."""
+    (value,), (wanted,) = call.arguments, call.parameters
+    if not isinstance(wanted, TypeInformation):
+        msg = f"cast got {wanted!r}; call a factory of Types, with its parentheses: Types.INT()"
+        raise TypingError(msg)
+    if is_null_constant(value):
+        _check_name(getattr(wanted, "name", ""), COMPUTED, repr(wanted))
+        return replace(call, arguments=(Literal(None, wanted),), type_info=wanted)
+    if value.type_info != wanted and not is_castable(name_of(value), wanted):
+        msg = f"{value.type_info!r} cannot be cast to {wanted!r}"
+        raise TypingError(msg)
+    return replace(call, type_info=wanted)
+
+
+def is_castable(name: str, wanted: TypeInformation) -> bool:
+    """Return whether values of a basic type can be cast to another type."""
+    return isinstance(wanted, BasicTypeInfo) and wanted.name in CASTS.get(name, frozenset())
+
+
+_FROM_WHOLE = frozenset({*WHOLE, *FLOATS, DECIMAL, "String"})
+CASTS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(WHOLE, _FROM_WHOLE),
+    **dict.fromkeys(FLOATS, frozenset({*WHOLE, *FLOATS})),
+    "Boolean": frozenset({*WHOLE, "String"}),
+    "String": frozenset({*WHOLE, "Double"}),
+    "SqlDate": frozenset({"String", "SqlTimestamp"}),
+    "SqlTimestamp": frozenset({"TimestampLtz", "SqlDate"}),
+    "TimestampLtz": frozenset({"SqlTimestamp", "SqlDate"}),
+}
+"""Name of a basic type to those it can be cast to. A pair is absent if engines write or round the values
+in different ways: floats as text, decimals as floats, timestamps as text."""
+
+
+def _check(expression: Expression, allowed: Collection[str]) -> None:
+    if is_null_constant(expression):
+        msg = "None has no type here; write lit(None, type)"
+        raise TypingError(msg)
+    _check_name(name_of(expression), allowed, repr(expression.type_info))
+
+
+def _check_name(name: str, allowed: Collection[str], shown: str) -> None:
+    if name not in allowed:
+        names = ", ".join(sorted(allowed))
+        msg = f"it takes {names}, not {shown}"
+        raise TypingError(msg)
+
+
+LIST_OF_TEXTS = Types.LIST(STRING)
+"""Type of `split`."""

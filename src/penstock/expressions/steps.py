@@ -1,0 +1,138 @@
+"""What streams do with expressions, record by record: a chain of conditions and selections.
+
+Operations on columns that follow each other are one chain, which is evaluated at once: no record is made
+between them. A chain is a frozen value that the program of a level holds, and that says the same to every
+evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from penstock.expressions.kinds import DECIMAL, name_of
+from penstock.expressions.tree import Call, Expression, Field, fields_of, parts_of
+from penstock.expressions.typing import RecordType
+from penstock.types.base import TypeInformation
+from penstock.types.records import RowTypeInfo
+
+
+@dataclass(frozen=True, slots=True)
+class WhereStep:
+    """Keeps the records for which a condition is true. NULL is not true.
+
+    Attributes:
+        condition: A typed expression of type BOOLEAN.
+    """
+
+    condition: Expression
+
+    def __str__(self) -> str:
+        return f"where {self.condition}"
+
+
+@dataclass(frozen=True, slots=True)
+class SelectStep:
+    """Makes a record of expressions.
+
+    Attributes:
+        outputs: Names of the fields, each with a typed expression.
+    """
+
+    outputs: tuple[tuple[str, Expression], ...]
+
+    @property
+    def type_info(self) -> RowTypeInfo:
+        """Type of the records that it makes."""
+        names = [name for name, _ in self.outputs]
+        return RowTypeInfo([_type_of(made) for _, made in self.outputs], names)
+
+    def __str__(self) -> str:
+        def shown(name: str, made: Expression) -> str:
+            is_same = isinstance(made, Field) and made.name == name
+            return name if is_same else f"{name}={made}"
+
+        return f"select {', '.join(shown(*output) for output in self.outputs)}"
+
+
+Step = WhereStep | SelectStep
+
+_SUMS = frozenset({"add", "subtract"})
+
+
+@dataclass(frozen=True, slots=True)
+class ExpressionChain:
+    """Steps that are evaluated at once.
+
+    Attributes:
+        records: Type of the records it reads.
+        steps: The steps, at least one.
+    """
+
+    records: RecordType
+    steps: tuple[Step, ...]
+
+    @property
+    def type_info(self) -> RecordType:
+        """Type of the records it emits."""
+        made = [step.type_info for step in self.steps if isinstance(step, SelectStep)]
+        return made[-1] if made else self.records
+
+    @property
+    def unprojected_because(self) -> str | None:
+        """Why Spark SQL has not the same answer for every record; None if it has."""
+        made = (expression for step in self.steps for expression in _expressions_of(step))
+        return (
+            "Spark SQL adds decimals with a digit less" if any(map(adds_decimals, made)) else None
+        )
+
+    def then(self, step: Step) -> ExpressionChain:
+        """Return the chain with one more step."""
+        return replace(self, steps=(*self.steps, step))
+
+    def needed(self) -> ExpressionChain:
+        """Return the chain without the columns that no later step and no result has.
+
+        So what nothing reads is not computed, wherever the chain is evaluated.
+        """
+        needed: set[str] | None = None  # None: all fields of what the step emits
+        steps: list[Step] = []
+        for step in reversed(self.steps):
+            if isinstance(step, WhereStep):
+                if needed is not None:
+                    needed |= set(fields_of(step.condition))
+                steps.append(step)
+                continue
+            kept = [each for each in step.outputs if needed is None or each[0] in needed]
+            kept = kept or list(step.outputs[:1])  # a row has at least one field
+            steps.append(SelectStep(tuple(kept)))
+            needed = set(_read(made for _, made in kept))
+        return replace(self, steps=tuple(reversed(steps)))
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.steps))
+
+
+def adds_decimals(expression: Expression) -> bool:
+    """Return whether an expression has a sum or difference of decimals.
+
+    That of two with 38 digits has 39 in Spark SQL, which keeps 38 of them: one less behind the point. A cast to
+    fewer digits would refuse large numbers.
+    """
+    return any(
+        isinstance(part, Call) and part.function in _SUMS and name_of(part) == DECIMAL
+        for part in parts_of(expression)
+    )
+
+
+def _expressions_of(step: Step) -> Iterable[Expression]:
+    return (step.condition,) if isinstance(step, WhereStep) else (made for _, made in step.outputs)
+
+
+def _read(expressions: Iterable[Expression]) -> Iterable[str]:
+    return (name for each in expressions for name in fields_of(each))
+
+
+def _type_of(expression: Expression) -> TypeInformation:
+    assert expression.type_info is not None, "a step holds typed expressions"
+    return expression.type_info

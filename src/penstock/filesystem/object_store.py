@@ -1,0 +1,139 @@
+"""What a store of objects must be able to do, so that jobs can write to it.
+
+An object is whole or not there, and a reader sees it at once: `list_below`, `size_of` and `read` give what was there when
+they were asked, or later. There is no rename. Two things take its place:
+
+    create          writes an object only if there is none of that name: one of several drivers succeeds
+    uploads         a task sends the parts of an object, and whoever knows the upload and its parts
+                    completes it later: then, and not before, the object is there
+
+An upload that was aborted can never be completed. All failures are `OSError`, as those of files.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from penstock.filesystem.object_path import ObjectPath
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An object that is being sent; picklable, and not bound to a process.
+
+    Attributes:
+        path: The object.
+        upload_id: The store's name of the upload.
+    """
+
+    path: ObjectPath
+    upload_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UploadPart:
+    """A part that the store has.
+
+    Attributes:
+        number: Its number, from 1.
+        etag: The store's tag of its bytes.
+        crc32: Its checksum, as the store has it: big-endian, in base64.
+    """
+
+    number: int
+    etag: str
+    crc32: str
+
+
+class ObjectStore(ABC):
+    """A store. What it is told to do may be repeated; calls come from several threads at once."""
+
+    @abstractmethod
+    def read(self, path: ObjectPath) -> bytes:
+        """Return an object; raises FileNotFoundError if there is none."""
+
+    @abstractmethod
+    def chunks(self, path: ObjectPath) -> Iterator[bytes]:
+        """Yield the bytes of a large object; raises FileNotFoundError if there is none."""
+
+    @abstractmethod
+    def read_range(self, path: ObjectPath, offset: int, size: int) -> bytes:
+        """Return some bytes of an object, fewer at its end; raises FileNotFoundError if there is none.
+
+        Args:
+            path: The object.
+            offset: Where they begin; before the end of the object.
+            size: How many, at least one.
+        """
+
+    @abstractmethod
+    def age_seconds(self, path: ObjectPath) -> float | None:
+        """Return the time since an object was written by the clock of the store, None if there is none."""
+
+    @abstractmethod
+    def size_of(self, path: ObjectPath) -> int | None:
+        """Return the size of an object in bytes, None if there is none."""
+
+    @abstractmethod
+    def list_below(self, directory: ObjectPath) -> list[ObjectPath]:
+        """Return all objects below a path, in order of their keys."""
+
+    @abstractmethod
+    def names_in(self, directory: ObjectPath) -> Iterator[str]:
+        """Yield the names directly below a path, of objects and of what other objects are below; sorted."""
+
+    @abstractmethod
+    def write(self, path: ObjectPath, data: bytes) -> None:
+        """Write an object; one of that name is replaced."""
+
+    @abstractmethod
+    def create(self, path: ObjectPath, data: bytes) -> None:
+        """Write an object unless there is one of that name.
+
+        A call whose answer was lost finds out whether it was the one that succeeded.
+
+        Raises:
+            FileExistsError: Another call made such an object; it is unchanged.
+            OSError: The store refused, or cannot be reached.
+        """
+
+    @abstractmethod
+    def delete(self, paths: Iterable[ObjectPath]) -> None:
+        """Delete objects, in no order; those that are not there are fine."""
+
+    @abstractmethod
+    def begin_upload(self, path: ObjectPath) -> Upload:
+        """Begin to send an object, of which nothing is to be seen."""
+
+    @abstractmethod
+    def upload_part(self, upload: Upload, number: int, data: bytes) -> UploadPart:
+        """Send a part; it raises FileNotFoundError if the upload was aborted or completed.
+
+        Args:
+            upload: The upload.
+            number: Number of the part, from 1 to 10,000.
+            data: Its bytes: 5 MiB or more, but for the last part.
+        """
+
+    @abstractmethod
+    def complete_upload(self, upload: Upload, parts: Sequence[UploadPart]) -> None:
+        """Make an object of its parts.
+
+        Raises:
+            FileNotFoundError: The upload was aborted, or it was completed before.
+            OSError: The store refused, or cannot be reached.
+        """
+
+    @abstractmethod
+    def abort_upload(self, upload: Upload) -> None:
+        """Drop an upload; one that is not there is fine."""
+
+    @abstractmethod
+    def uploads(self, directory: ObjectPath) -> list[Upload]:
+        """Return the uploads below a path that are neither completed nor aborted.
+
+        Some stores that speak S3's protocol do not list them; what is left then takes room until a rule of
+        the store removes it.
+        """

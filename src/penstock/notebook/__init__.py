@@ -1,0 +1,1 @@
+"""How objects are shown in a notebook."""

@@ -1,0 +1,121 @@
+"""The outline of a plan: its sources, operators and sinks, and what is between them, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from penstock.plan.physical import PhysicalPlan
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.operator_spec import OperatorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineNode:
+    """A source, an operator or a sink.
+
+    Attributes:
+        id: Unique in the outline.
+        kind: `source` or `sink`, or the kind of the operator.
+        uid: Of an operator or a sink: metrics carry it; of a source its name.
+        name: For people.
+        level: Of the operator; that of a source is 0, that of a sink the last one.
+        parallelism: Number of subtasks; None if it is that of the job.
+        origin: The line of the program that made it, empty if it is unknown.
+    """
+
+    id: str
+    kind: str
+    uid: str
+    name: str
+    level: int
+    parallelism: int | None = None
+    origin: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its fields."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEdge:
+    """Records go from one node to another.
+
+    Attributes:
+        source: Id of the node they leave.
+        target: Id of the node they reach.
+        ship: How they travel: `CHAINED`, or the partitioner of the channel.
+        tag: Of a side output, empty for the main one.
+    """
+
+    source: str
+    target: str
+    ship: str
+    tag: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return its fields."""
+        return asdict(self)
+
+
+def nodes_of(plan: PhysicalPlan) -> tuple[OutlineNode, ...]:
+    """Return the nodes of a plan: sources, then operators level by level, then sinks."""
+    sources = (
+        OutlineNode(f"n{s.id}", "source", s.name, s.name, 0, origin=str(s.origin or ""))
+        for s in plan.sources
+    )
+    operators = (
+        OutlineNode(
+            f"n{op.id}",
+            op.kind.name.lower(),
+            op.uid,
+            op.name,
+            level.level,
+            op.parallelism,
+            str(op.origin or ""),
+        )
+        for level in plan.levels
+        for op in level.operators
+    )
+    last = max((level.level for level in plan.levels), default=0)
+    sinks = (
+        OutlineNode(f"s{s.index}", "sink", s.uid, s.name, last, origin=str(s.origin or ""))
+        for s in plan.sinks
+    )
+    return (*sources, *operators, *sinks)
+
+
+def edges_of(plan: PhysicalPlan) -> tuple[OutlineEdge, ...]:
+    """Return what is between the nodes of a plan."""
+    return tuple(_edges(plan))
+
+
+def _edges(plan: PhysicalPlan) -> Iterator[OutlineEdge]:
+    for producer, targets in plan.source_operators:
+        yield from (OutlineEdge(f"n{producer}", f"n{target}", _CHAINED) for target in targets)
+    for producer, numbers in plan.source_channels:
+        yield from (_channel(plan, f"n{producer}", number) for number in numbers)
+    for level in plan.levels:
+        for op in level.operators:
+            yield from _edges_of_operator(plan, op)
+
+
+_CHAINED = "CHAINED"
+
+
+def _edges_of_operator(plan: PhysicalPlan, op: OperatorSpec) -> Iterator[OutlineEdge]:
+    at = f"n{op.id}"
+    yield from (OutlineEdge(at, f"n{target}", _CHAINED) for target in op.chained_to)
+    yield from (_channel(plan, at, number) for number in op.channels)
+    for side in op.side_outputs:
+        tag = str(side.tag)
+        yield from (OutlineEdge(at, f"n{target}", _CHAINED, tag) for target in side.chained_to)
+        yield from (_channel(plan, at, number, tag) for number in side.channels)
+
+
+def _channel(plan: PhysicalPlan, producer: str, number: int, tag: str = "") -> OutlineEdge:
+    channel = plan.channels[number]
+    is_sink = channel.target_level == SINK_LEVEL
+    target = f"{'s' if is_sink else 'n'}{channel.target_operator}"
+    return OutlineEdge(producer, target, channel.partitioner.name, tag)

@@ -1,0 +1,120 @@
+"""Phase: decides where expressions of columns are evaluated, run by run. After `choose_folds`.
+
+    columns ──▶ Spark SQL: where, select ──▶ records of what is left ──▶ the plan without the operator
+    records ──▶ worker: Arrow kernels ──▶ records
+
+Spark SQL evaluates an operator of expressions in a batch run if nothing but this operator reads the
+source, and the source is columns of the declared types. Python then never sees the other columns and records.
+Everywhere else a worker evaluates it, with the same answer; tests force both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from penstock.plan.phases.regions import region_of
+from penstock.plan.physical import (
+    Decision,
+    LevelPlan,
+    PhysicalPlan,
+    PlannedProjection,
+    RunPlan,
+    SourcePlan,
+)
+from penstock.program.channel import SINK_LEVEL
+from penstock.program.level import LevelProgram
+from penstock.program.operator_spec import NO_COPIES, OperatorSpec
+from penstock.program.operators import EXPRESSIONS
+from penstock.program.run_settings import RunKind
+
+_SQL = "one projection of Spark SQL"
+_WORKER = "Arrow kernels in the worker"
+
+
+def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
+    """Choose the place of every operator of expressions in every run."""
+    projections: list[PlannedProjection] = []
+    decisions = list(plan.decisions)
+    for run in plan.runs:
+        for op in _expressions(region_of(plan, run).levels):
+            source, reason = _source_of(plan, op)
+            if source is not None:
+                reason = _refused(plan, run, source) or op.function.unprojected_because
+            subject = f"{op.name!r} in run {run.index} ({run.name})"
+            if source is not None and reason is None:
+                projections.append(PlannedProjection(run.index, source.id, op.id))
+                why = f"it directly follows {source.name!r}, whose rows are columns"
+                decisions.append(Decision(subject, _SQL, why))
+            else:
+                decisions.append(Decision(subject, _WORKER, reason or ""))
+    return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
+
+
+def _expressions(levels: tuple[LevelPlan, ...]) -> Iterator[OperatorSpec]:
+    for level in levels:
+        for op in level.operators:
+            if op.kind == EXPRESSIONS:
+                yield op
+
+
+def _source_of(plan: PhysicalPlan, op: OperatorSpec) -> tuple[SourcePlan | None, str | None]:
+    """Return the only source that feeds an operator and nothing else, or the reason why there is none."""
+    feeding = [key for key, targets in plan.source_operators if op.id in targets]
+    others = [
+        other.name
+        for level in plan.levels
+        for other in level.operators
+        if op.id in other.fed_operators
+    ]
+    if others:
+        return None, f"{others[0]!r} comes before it"
+    if len(feeding) != 1 or _is_fed_by_channel(plan, op):
+        return None, "it reads several streams, or behind an exchange"
+    (key,) = feeding
+    source = plan.source(key)
+    readers = dict(plan.source_operators)[key]
+    if readers != (op.id,) or dict(plan.source_channels).get(key):
+        return None, f"{source.name!r} has other readers"
+    return source, None
+
+
+def _is_fed_by_channel(plan: PhysicalPlan, op: OperatorSpec) -> bool:
+    """Return whether records reach an operator in frames. The numbers of sinks are not those of operators."""
+    return any(c.target_operator == op.id and c.target_level != SINK_LEVEL for c in plan.channels)
+
+
+def _refused(plan: PhysicalPlan, run: RunPlan, source: SourcePlan) -> str | None:
+    if run.kind is not RunKind.BATCH:
+        return "the run is live"
+    if not plan.options.projects:
+        return "execution.batch.expressions is false"
+    read = next(reading.parts for reading in run.readings if reading.source == source.id)
+    for part in (source.parts[index] for index in read):
+        if part.unprojected_because is not None:
+            return f"{part.describe()} is its source, and {part.unprojected_because}"
+        if part.get_produced_type() != source.type_info:
+            return f"{part.describe()} has other types than {source.name!r} declares"
+    return None
+
+
+def with_projections(plan: PhysicalPlan, run: RunPlan, program: LevelProgram) -> LevelProgram:
+    """Return the program of level 0 without the operators that Spark SQL evaluates."""
+    operators = {op.id: op for op in program.operators}
+    for projection in plan.projections:
+        op = operators.get(projection.operator)
+        if projection.run != run.index or op is None or program.level != 0:
+            continue
+        source = projection.source
+        copies = {key: each for key, each in program.source_copies.items() if key != source}
+        if op.copies != NO_COPIES:
+            copies[source] = op.copies
+        program = replace(
+            program,
+            operators=tuple(each for each in program.operators if each.id != op.id),
+            source_operators=program.source_operators | {source: op.chained_to},
+            source_channels=program.source_channels | {source: op.channels},
+            source_types={k: each for k, each in program.source_types.items() if k != source},
+            source_copies=copies,
+        )
+    return program

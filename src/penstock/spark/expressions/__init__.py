@@ -1,0 +1,1 @@
+"""Expressions of columns as Spark SQL computes them."""

@@ -1,0 +1,107 @@
+"""Numbers in Spark SQL, with the semantics of expressions.
+
+Spark raises errors of arithmetic in ANSI mode only (`projection` checks it). It orders NaN above all
+numbers and calls it equal to itself; expressions compare as IEEE 754 and Python do. Its remainder has the
+sign of the dividend; that of expressions has the sign of the divisor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from penstock.expressions.kinds import FLOATS, name_of
+from penstock.expressions.tree import Call
+
+Builder = Callable[..., Column]
+"""Takes the call and the columns of its arguments."""
+
+
+def modulo(_: Call, left: Column, right: Column) -> Column:
+    """Build a remainder."""
+    rest = left % right
+    differs = (rest < sf.lit(0)) != (right < sf.lit(0))
+    # Spark's `+` of two small integers has their type, so the sum needs no cast
+    return sf.when((rest != sf.lit(0)) & differs, rest + right).otherwise(rest)
+
+
+def _is_float(call: Call) -> bool:
+    return name_of(call.arguments[0]) in FLOATS
+
+
+def equal(call: Call, left: Column, right: Column) -> Column:
+    """Build a test whether values are equal."""
+    found = left == right
+    return found & ~_both_nan(left, right) if _is_float(call) else found
+
+
+def not_equal(call: Call, left: Column, right: Column) -> Column:
+    """Build a test whether values are not equal."""
+    found = left != right
+    return found | _both_nan(left, right) if _is_float(call) else found
+
+
+def _both_nan(left: Column, right: Column) -> Column:
+    return sf.isnan(left) & sf.isnan(right)
+
+
+def below(operation: Callable[[Any, Any], Column]) -> Builder:
+    """Return the builder of `<` or `<=`: for NaN on the right it is false, not true."""
+
+    def build(call: Call, left: Column, right: Column) -> Column:
+        found = operation(left, right)
+        return found & ~(sf.isnan(right) & left.isNotNull()) if _is_float(call) else found
+
+    return build
+
+
+def above(operation: Callable[[Any, Any], Column]) -> Builder:
+    """Return the builder of `>` or `>=`: for NaN on the left it is false, not true."""
+
+    def build(call: Call, left: Column, right: Column) -> Column:
+        found = operation(left, right)
+        return found & ~(sf.isnan(left) & right.isNotNull()) if _is_float(call) else found
+
+    return build
+
+
+def is_nan(_: Call, value: Column) -> Column:
+    """Build a test for NaN, which is NULL for NULL."""
+    return sf.when(value.isNotNull(), sf.isnan(value))
+
+
+def floor(call: Call, value: Column) -> Column:
+    """Build the next whole number below, as a float: Spark's `floor` has 64 bits."""
+    near = _round(call, value)
+    return sf.when(near > value, near - _one(call)).otherwise(near)
+
+
+def ceil(call: Call, value: Column) -> Column:
+    """Build the next whole number above, as a float."""
+    near = _round(call, value)
+    return sf.when(near < value, near + _one(call)).otherwise(near)
+
+
+def _round(call: Call, value: Column) -> Column:
+    return sf.rint(value).cast(_width(call))
+
+
+def _one(call: Call) -> Column:
+    return sf.lit(1).cast(_width(call))
+
+
+def _width(call: Call) -> str:
+    return "float" if name_of(call) == "Float" else "double"
+
+
+def round_half_even(call: Call, value: Column) -> Column:
+    """Build the nearest whole number."""
+    return _round(call, value)
+
+
+def sqrt(call: Call, value: Column) -> Column:
+    """Build a square root."""
+    return sf.sqrt(value).cast(_width(call))

@@ -1,0 +1,96 @@
+"""Dates and timestamps in Spark SQL, whatever time zone its session has.
+
+Spark computes the parts of a TIMESTAMP in the zone of the session, those of a TIMESTAMP_NTZ in none. So a
+timestamp with zone is first changed to one without, which has the date and time of UTC, by its microseconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+
+from penstock.expressions.kinds import name_of
+from penstock.expressions.tree import Call, Expression
+from penstock.spark.expressions.numbers import Builder
+
+_MICROS = {
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+}
+_MICROS_PER_MILLI = 1_000
+_ZONED = "TimestampLtz"
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - of timestamps without zone
+
+
+def _epoch() -> Column:
+    return sf.lit("1970-01-01 00:00:00").cast("timestamp_ntz")
+
+
+def _micros(expression: Expression, value: Column) -> Column:
+    if name_of(expression) == _ZONED:
+        return sf.unix_micros(value)
+    return sf.timestamp_diff("MICROSECOND", _epoch(), value)
+
+
+def _of_micros(name: str, micros: Column) -> Column:
+    if name == _ZONED:
+        return sf.timestamp_micros(micros)
+    return sf.timestamp_add("MICROSECOND", micros, _epoch())
+
+
+def zone_changed(call: Call, value: Column) -> Column:
+    """Build a timestamp with zone of one without, or the other way round, in UTC."""
+    return _of_micros(name_of(call), _micros(call.arguments[0], value))
+
+
+def without_zone(expression: Expression, value: Column) -> Column:
+    """Build the timestamp of UTC without zone; dates stay."""
+    if name_of(expression) != _ZONED:
+        return value
+    return _of_micros("SqlTimestamp", sf.unix_micros(value))
+
+
+def part(function: Callable[[Column], Column]) -> Builder:
+    """Return the builder of a part, such as the year."""
+
+    def build(call: Call, value: Column) -> Column:
+        return function(without_zone(call.arguments[0], value))
+
+    return build
+
+
+def _floored(micros: Column, unit: int) -> Column:
+    return micros - sf.pmod(micros, sf.lit(unit).cast("bigint"))
+
+
+def epoch_millis(call: Call, value: Column) -> Column:
+    """Build milliseconds since 1970."""
+    whole = _floored(_micros(call.arguments[0], value), _MICROS_PER_MILLI)
+    return sf.call_function("div", whole, sf.lit(_MICROS_PER_MILLI).cast("bigint"))
+
+
+def truncate(call: Call, value: Column) -> Column:
+    """Build the begin of a unit."""
+    micros = _micros(call.arguments[0], value)
+    return _of_micros(name_of(call), _floored(micros, _MICROS[call.parameters[0]]))
+
+
+def shift(call: Call, value: Column) -> Column:
+    """Build a timestamp some microseconds later."""
+    moved = _micros(call.arguments[0], value) + sf.lit(call.parameters[0]).cast("bigint")
+    return _of_micros(name_of(call), moved)
+
+
+def constant(name: str, value: Any) -> Column:
+    """Build a constant date or timestamp."""
+    if name == "SqlDate":
+        assert isinstance(value, date)
+        return sf.lit(value.isoformat()).cast("date")
+    past = value - (_EPOCH.replace(tzinfo=UTC) if name == _ZONED else _EPOCH)
+    return _of_micros(name, sf.lit(past // timedelta(microseconds=1)).cast("bigint"))

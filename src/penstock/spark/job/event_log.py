@@ -1,0 +1,47 @@
+"""What a driver says of a job at its begin and end, and where its events are written."""
+
+from __future__ import annotations
+
+from penstock.config.configuration import Configuration
+from penstock.errors import PenstockError
+from penstock.events.event_log import EventLog
+from penstock.events.event_objects import events_in
+from penstock.events.job_events import JobStarted
+from penstock.events.listeners import Registration
+from penstock.plan.explain.outline import edges_of, nodes_of
+from penstock.plan.explain.render import render_text
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.job.job_directory import JobDirectory
+from penstock.version import __version__
+
+_MOST_PLAN_CHARS = 50_000
+
+_MOST_ERROR_CHARS = 10_000
+"""A problem may name a record, of any size."""
+
+
+def event_log_of(directory: JobDirectory) -> tuple[Registration, ...]:
+    """Return the log of events of a job; none in a temporary directory, where nobody could read it."""
+    if directory.is_temporary:
+        return ()
+    return (Registration(EventLog(events_in(directory.path), fence=directory.fence)),)
+
+
+def job_started(plan: PhysicalPlan, configuration: Configuration) -> JobStarted:
+    """Return the event with which a driver begins."""
+    return JobStarted(
+        version=__version__,
+        mode="" if plan.mode is None else plan.mode.name,
+        parallelism=plan.options.parallelism,
+        settings=configuration.shown(),
+        nodes=[node.to_json() for node in nodes_of(plan)],
+        edges=[edge.to_json() for edge in edges_of(plan)],
+        plan=render_text(plan)[:_MOST_PLAN_CHARS],
+    )
+
+
+def error_of(error: PenstockError) -> dict[str, str]:
+    """Return an error as events have it; see `Restarting.error`."""
+    origin = {} if error.origin is None else {"origin": str(error.origin)}
+    found = {"code": error.code, "problem": str(error.problem), "hint": str(error.hint), **origin}
+    return {name: text[:_MOST_ERROR_CHARS] for name, text in found.items()}

@@ -1,0 +1,85 @@
+"""Paths of directories that the job itself reads and writes: on a mounted file system, or in S3."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from penstock.config.options import CHECKPOINT_DIR
+from penstock.errors import JobDirectoryError, PenstockError, SavepointError
+from penstock.filesystem.object_path import ObjectPath, object_path
+from penstock.filesystem.s3_client import check_installed
+from penstock.filesystem.s3_settings import S3Settings
+from penstock.filesystem.s3_store import S3Store
+from penstock.filesystem.stored_path import JobPath, StoredPath
+
+SAVEPOINTS = "the directory for savepoints"
+
+# `Path` makes one slash of two. Two letters or more: `C:/data` is a path.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+_STORED = re.compile(r"^(s3[an]?):/+", re.IGNORECASE)
+_FILE = re.compile(r"^file:(//)?(?=/)", re.IGNORECASE)
+_LOGIN = re.compile(r"//[^/]*@")
+
+
+def mounted_path(configured: str | os.PathLike[str], what: str, error: type[PenstockError]) -> Path:
+    """Return a path, or a `file:` URI, as an absolute path.
+
+    Args:
+        configured: The user's path.
+        what: What it is for, e.g. `the savepoint directory`.
+        error: Class of the error.
+
+    Raises:
+        PenstockError: It names another kind of storage. Taken for a path, it would become a directory
+            called `s3:` on one machine.
+    """
+    text = _FILE.sub("", os.fspath(configured))
+    if (scheme := _SCHEME.match(text)) is not None:
+        shown = f"a URI of {scheme[1]} with a login in it" if _LOGIN.search(text) else repr(text)
+        raise error(
+            f"{what} is {shown}, which is not on a mounted file system",
+            hint="Use a path that the driver and all executors see, such as a network mount.",
+        )
+    return Path(text).absolute()
+
+
+def checkpoint_path(
+    configured: str | os.PathLike[str], settings: S3Settings | None = None
+) -> JobPath:
+    """Return the path of a checkpoint directory.
+
+    Args:
+        configured: The user's path, or a URI of S3.
+        settings: Address and login of S3; None is what the environment says.
+
+    Raises:
+        JobDirectoryError: It names another kind of storage.
+        ArgumentError: It is no path of S3, but begins like one.
+        MissingConnectorError: It names S3, and its client library is not installed.
+    """
+    text = _STORED.sub(r"\1://", os.fspath(configured))
+    found = object_path(text, "use as a checkpoint directory")
+    if found is None:
+        return mounted_path(configured, CHECKPOINT_DIR.key, JobDirectoryError)
+    check_installed(f"the checkpoint directory {found}")
+    return StoredPath(S3Store(settings or S3Settings()), found)
+
+
+def savepoint_place(configured: str | os.PathLike[str]) -> Path | ObjectPath:
+    """Return the path of a savepoint, or of the directory of savepoints.
+
+    Args:
+        configured: The user's path, or a URI of S3.
+
+    Raises:
+        SavepointError: It names another kind of storage.
+        ArgumentError: It is no path of S3, but begins like one.
+        MissingConnectorError: It names S3, and its client library is not installed.
+    """
+    found = object_path(os.fspath(configured), "use as a savepoint")
+    if found is None:
+        return mounted_path(configured, SAVEPOINTS, SavepointError)
+    check_installed(f"the savepoint {found}")
+    return found

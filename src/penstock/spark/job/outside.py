@@ -1,0 +1,102 @@
+"""Finds what a job keeps in other systems: by its program, which has the logins, and its checkpoint directory.
+
+The directory alone does not say it: it has no passwords. The program alone does not either: names in other systems
+have the id of the job, and only the directory says what was begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from penstock.errors import JobDirectoryError, SinkError, SourceError
+from penstock.filesystem.stored_path import JobPath
+from penstock.graph.endpoints import SinkContext
+from penstock.graph.kept_outside import KeptOutside
+from penstock.plan.phases.backlog import snapshot_parts
+from penstock.plan.physical import PhysicalPlan
+from penstock.spark.job.job_directory import JobDirectory, snapshot_step
+from penstock.spark.job.observed_job import RESTORED, ObservedJob
+from penstock.user_failure import failing_as
+
+_DROP_HINT = "Correct what removes it, or remove it by hand."
+_HINT = "Correct its kept_outside(), which returns what is there now."
+
+STOPPED = "stopped"
+"""The step of a job that was stopped with a savepoint."""
+
+
+@contextmanager
+def opened(path: JobPath, plan: PhysicalPlan) -> Iterator[JobDirectory]:
+    """Open and lock the checkpoint directory of a job that does not run.
+
+    Args:
+        path: The directory.
+        plan: The plan of the program.
+
+    Raises:
+        JobDirectoryError: There is no job.
+        JobMismatchError: It is the one of another program.
+        JobLockedError: It runs.
+    """
+    job = ObservedJob.at(path)
+    directory = JobDirectory.open(job.path, plan, job.name)
+    try:
+        yield directory
+    finally:
+        directory.release()
+
+
+def kept_outside(directory: JobDirectory) -> list[KeptOutside]:
+    """Return what the job keeps in other systems and is there now.
+
+    Raises:
+        PenstockError: A system does not answer.
+    """
+    plan, found = directory.plan, list[KeptOutside]()
+    is_restored = directory.step(RESTORED) is not None
+    for source, part in snapshot_parts(plan).items():
+        if is_restored or _has_begun(directory, source):
+            planned = plan.source(source)
+            failed = f"source {planned.name!r} does not say what it keeps"
+            with failing_as(SourceError, failed, planned.origin, hint=_HINT):
+                found += part.source.kept_outside()
+    for sink in plan.sinks:
+        context = SinkContext(
+            directory.job_id,
+            sink.uid,
+            -1,
+            sink.type_info,
+            sink.name,
+            sink.origin,
+            directory.path,
+            may_commit=directory.fence,
+        )
+        failed = f"sink {sink.name!r} does not say what it keeps"
+        with failing_as(SinkError, failed, sink.origin, hint=_HINT):
+            found += sink.sink.kept_outside(context)
+    return found
+
+
+def dropped(kept: KeptOutside) -> None:
+    """Drop something.
+
+    Raises:
+        PenstockError: It cannot be dropped.
+    """
+    with failing_as(SinkError, f"{kept.what} cannot be dropped", None, hint=_DROP_HINT):
+        kept.drop()
+
+
+def _has_begun(directory: JobDirectory, source: int) -> bool:
+    """Return whether the job has asked a source for its snapshot, so that what has its name is its own."""
+    if directory.step(snapshot_step(source)) is not None:
+        return True
+    files = directory.path / "snapshots" / str(source)
+    try:
+        return files.is_dir() and any(files.iterdir())
+    except OSError as cause:
+        raise JobDirectoryError(
+            f"{files} cannot be read: {cause}",
+            hint="Run this as a user who may read the checkpoint directory.",
+        ) from cause

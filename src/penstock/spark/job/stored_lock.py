@@ -1,0 +1,173 @@
+"""The numbers of the drivers of a job whose directory is in a store, and who of them is alive.
+
+    drivers/000000000007.json    driver 7 has begun: whoever creates this object has the number; it stays
+    drivers/000000000007.alive   its processes, written again every `BEAT_SECONDS` while it runs
+
+The number is the epoch of the fence, and decides alone who may commit. The second object only keeps a job from being started
+twice by mistake: a driver that starts refuses while the newest one is alive. Of a process of this machine it knows that; of
+others it knows the age of the object by the store's clock, and waits until that is `LOST_SECONDS`. A user who removes it
+declares its driver dead.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from penstock.errors import DecodeError, JobLockedError
+from penstock.failpoint import failpoint
+from penstock.filesystem.stored_path import StoredPath
+from penstock.spark.job.old_jvm import wait_for_jvm
+from penstock.spark.session.process_identity import ProcessIdentity
+from penstock.wire.atomic_file import decode_verified, encode_verified
+from penstock.wire.fence import Fence, driver_name
+
+DRIVERS = "drivers"
+"""The directory."""
+
+BEAT_SECONDS = 5.0
+LOST_SECONDS = 15.0
+"""Age from which on the driver of another machine is taken for lost."""
+
+_LOOK_SECONDS = 1.0
+
+
+class StoredLock:
+    """A checkpoint directory in a store that this driver has taken over.
+
+    Attributes:
+        fence: The fence, which lets this driver commit until another one takes over.
+    """
+
+    def __init__(self, fence: Fence, alive: StoredPath) -> None:
+        """Use `take`."""
+        self.fence = fence
+        self._alive = alive
+        self._jvm: ProcessIdentity | None = None
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="penstock-alive", daemon=True)
+
+    @classmethod
+    def take(cls, directory: StoredPath) -> StoredLock:
+        """Take the next number.
+
+        Raises:
+            JobLockedError: Another driver is alive, or was faster.
+            OSError: The store refused, or cannot be reached.
+        """
+        drivers = directory / DRIVERS
+        newest = newest_driver(directory)
+        if newest:
+            _wait_until_lost(directory, newest)
+        epoch, token = newest + 1, secrets.token_hex(8)
+        own = drivers / driver_name(epoch)
+        failpoint("lock.number")
+        try:
+            own.store.create(own.at, encode_verified({"epoch": epoch, "token": token}))
+        except FileExistsError:
+            raise _refused(directory, None) from None
+        failpoint("lock.taken")
+        made = cls(Fence(own, epoch, token), drivers / _alive_name(epoch))
+        made._write(ProcessIdentity.own())
+        made._thread.start()
+        return made
+
+    def note_jvm(self, pid: int) -> None:
+        """Record the JVM of this driver; it may outlive the driver.
+
+        Raises:
+            JobFencedError: Another driver has taken over.
+            OSError: It cannot be written.
+        """
+        self.fence()
+        self._jvm = ProcessIdentity.of(pid)
+        self._write(ProcessIdentity.own())
+
+    def release(self) -> None:
+        """Let other drivers have the directory."""
+        self._ended.set()
+        self._thread.join()
+        with suppress(OSError):  # then the next driver waits
+            self._write(None)
+
+    def _beat(self) -> None:
+        while not self._ended.wait(BEAT_SECONDS):
+            with suppress(OSError):  # nobody but the fence decides
+                self._write(ProcessIdentity.own())
+
+    def _write(self, driver: ProcessIdentity | None) -> None:
+        with self._lock:
+            jvm = None if driver is None or self._jvm is None else self._jvm.to_json()
+            payload = {"driver": None if driver is None else driver.to_json(), "jvm": jvm}
+            self._alive.store.write(self._alive.at, encode_verified(payload))
+
+
+def newest_driver(directory: StoredPath) -> int:
+    """Return the greatest number of a driver, 0 if there is none."""
+    names = [path.name for path in (directory / DRIVERS).iterdir()]
+    return max((int(name.partition(".")[0]) for name in names if name.endswith(".json")), default=0)
+
+
+def is_alive(directory: StoredPath) -> bool:
+    """Return whether a driver seems to run the job.
+
+    Raises:
+        OSError: The store refused, or cannot be reached.
+    """
+    newest = newest_driver(directory)
+    alive = directory / DRIVERS / _alive_name(newest)
+    driver = ProcessIdentity.from_json(_processes(alive).get("driver"))
+    if driver is None or driver.has_ended():
+        return False
+    age = alive.store.age_seconds(alive.at)
+    return driver.runs_here() or (age is not None and age < LOST_SECONDS)
+
+
+def _wait_until_lost(directory: StoredPath, newest: int) -> None:
+    """Return when a driver is not alive.
+
+    Raises:
+        JobLockedError: It is, or its JVM still runs on this machine.
+    """
+    alive = directory / DRIVERS / _alive_name(newest)
+    known = _processes(alive)
+    driver = ProcessIdentity.from_json(known.get("driver"))
+    if driver is None:
+        return
+    if driver.runs_here():
+        raise _refused(directory, driver)
+    last = None
+    while not driver.has_ended():
+        age = alive.store.age_seconds(alive.at)
+        if age is None or age >= LOST_SECONDS:
+            break
+        if last is not None and age < last:
+            raise _refused(directory, driver)
+        last = age
+        time.sleep(_LOOK_SECONDS)
+    wait_for_jvm(known, directory)
+
+
+def _processes(alive: StoredPath) -> dict[str, Any]:
+    try:
+        return decode_verified(alive.read_bytes(), alive)
+    except (FileNotFoundError, DecodeError):
+        return {}
+
+
+def _alive_name(epoch: int) -> str:
+    return driver_name(epoch).removesuffix("json") + "alive"
+
+
+def _refused(directory: StoredPath, driver: ProcessIdentity | None) -> JobLockedError:
+    who = "" if driver is None else f" ({driver})"
+    return JobLockedError(
+        f"another driver{who} is running the job in {directory}",
+        hint="Stop it first, or give this job a checkpoint directory of its own. If it hangs and "
+        f"cannot be ended, remove the newest object .alive in {directory / DRIVERS}: whatever it commits later is "
+        "refused.",
+    )

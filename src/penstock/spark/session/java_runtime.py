@@ -1,0 +1,58 @@
+"""The Java runtime that Spark would start: that of JAVA_HOME, otherwise the one on the PATH."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from penstock.errors import EnvironmentSetupError
+
+MIN_JAVA = 17
+"""The oldest version that Spark 4 runs with."""
+
+_HINT = "Install one, on Debian with `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME to one."
+_VERSION = re.compile(r'version "(\d+)[^"]*"')
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """A Java runtime that can be used.
+
+    Attributes:
+        path: Its executable.
+        version: What it says of its version.
+    """
+
+    path: Path
+    version: str
+
+
+def find_java(environ: Mapping[str, str]) -> JavaRuntime:
+    """Return the Java runtime that Spark would start.
+
+    Args:
+        environ: Environment variables.
+
+    Raises:
+        EnvironmentSetupError: There is none, or it is too old.
+    """
+    java_home = environ.get("JAVA_HOME")
+    named = shutil.which("java", path=environ.get("PATH"))
+    java = str(Path(java_home) / "bin" / "java") if java_home else named
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME={java_home}" if java_home else "PATH"
+        raise EnvironmentSetupError(f"there is no Java runtime in {where}", hint=_HINT)
+    ran = subprocess.run(  # noqa: S603 - the path of a Java, no shell
+        [java, "-version"], capture_output=True, text=True, check=False
+    )
+    found = _VERSION.search(ran.stderr + ran.stdout)
+    if found is None or int(found[1]) < MIN_JAVA:
+        version = found[1] if found else "unknown"
+        raise EnvironmentSetupError(
+            f"Java at {java} has version {version}; Spark needs {MIN_JAVA} or later", hint=_HINT
+        )
+    return JavaRuntime(Path(java), found[0].removeprefix("version ").strip('"'))

@@ -1,0 +1,96 @@
+"""The forms in which a function takes and returns a batch of records: the columns of four libraries.
+
+pyarrow.RecordBatch       the batch itself
+pandas.DataFrame          NULL as pandas has it: NaN in numbers
+polars.DataFrame          what the class of the annotation makes of Arrow data
+dict[str, numpy.ndarray]  an array per column; of columns with NULL or of other values an array of objects
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.types.arrow import arrow_schema
+from penstock.types.records import RowTypeInfo
+
+Form = Callable[[pa.RecordBatch], Any]
+
+
+def arrow_form(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the batch."""
+    return batch
+
+
+def pandas_form(batch: pa.RecordBatch) -> Any:
+    """Return a DataFrame of pandas."""
+    return batch.to_pandas()
+
+
+def numpy_form(batch: pa.RecordBatch) -> dict[str, Any]:
+    """Return an array of NumPy per column."""
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return {name: column.to_numpy(zero_copy_only=False) for name, column in columns}
+
+
+def polars_form(batch: pa.RecordBatch) -> Any:
+    """Return a DataFrame of Polars, which a program that asks for it has."""
+    return import_module("polars").from_arrow(batch)  # no dependency of ours
+
+
+FORMS: dict[str, Form] = {
+    "pyarrow.RecordBatch": arrow_form,
+    "pandas.DataFrame": pandas_form,
+    "polars.DataFrame": polars_form,
+    "builtins.dict": numpy_form,
+}
+"""Top module and name of an annotated class to the form."""
+
+
+def record_batch(made: Any, results: RowTypeInfo) -> pa.RecordBatch:
+    """Return the columns of `results` of what a function returned; other columns are left out.
+
+    Args:
+        made: In any of the four forms.
+        results: Type of the results.
+
+    Raises:
+        ValueError: It has another form, or lacks a column; a value does not fit its type.
+    """
+    schema = arrow_schema(results)
+    columns = _columns(made)
+    missing = [name for name in schema.names if name not in columns]
+    if missing:
+        has = ", ".join(map(str, columns)) or "none"
+        msg = f"the columns {', '.join(missing)} are missing; it has {has}"
+        raise ValueError(msg)
+    arrays = [_array(columns[field.name], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _columns(made: Any) -> Mapping[str, Any]:
+    if isinstance(made, Mapping):
+        return made
+    if not isinstance(made, pa.RecordBatch | pa.Table):
+        made = _arrow(made)
+    return dict(zip(made.schema.names, made.columns, strict=True))
+
+
+def _arrow(made: Any) -> pa.Table:
+    if hasattr(made, "to_arrow"):  # Polars
+        return made.to_arrow()
+    if type(made).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(made, preserve_index=False)
+    msg = f"it returned {type(made).__name__}, which is no batch of columns"
+    raise ValueError(msg)
+
+
+def _array(column: Any, kind: pa.DataType) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.Array):
+        return column if column.type == kind else column.cast(kind)
+    return pa.array(column, kind, from_pandas=True)

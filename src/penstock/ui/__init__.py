@@ -1,0 +1,1 @@
+"""The server in the driver: the page of jobs, and metrics for monitoring systems."""

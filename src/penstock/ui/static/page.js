@@ -1,0 +1,467 @@
+"use strict";
+// Everything from outside becomes text nodes and attributes that are numbers: nothing is parsed as HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+const byId = (id) => document.getElementById(id);
+let plan = null; // of the job that is shown
+let before = null; // the status before this one, for speeds
+let speeds = new Map(); // uid, or "source " and a name -> records per second
+let stream = null;
+let shownJob = ""; // the job that was chosen; without one it is the one that began last
+let again = 0; // the timer of the next attempt
+
+function element(name, text, className) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function drawn(name, attributes, text) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+const whole = (count) => Math.round(count).toLocaleString("en-US");
+
+function records(count) {
+  return whole(count) + (count === 1 ? " record" : " records");
+}
+
+function speed(perSecond) {
+  if (perSecond === null || perSecond === undefined) return "";
+  if (perSecond === 0) return "idle";
+  return (perSecond < 10 ? perSecond.toFixed(1) : whole(perSecond)) + "/s";
+}
+
+function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 0.0995) return Math.round(seconds * 1000) + " ms";
+  if (seconds < 59.95) return seconds.toFixed(1) + " s";
+  const all = Math.round(seconds);
+  if (all < 3600) return Math.floor(all / 60) + " min " + (all % 60) + " s";
+  if (all < 172800) return Math.floor(all / 3600) + " h " + Math.floor((all % 3600) / 60) + " min";
+  return Math.floor(all / 86400).toLocaleString("en-US") + " days";
+}
+
+function behind(seconds) {
+  if (seconds === null) return "unknown";
+  return seconds === 0 ? "not behind" : duration(seconds) + " behind";
+}
+
+function bytes(count) {
+  if (count < 1000) return whole(count) + " bytes";
+  const power = Math.min(Math.floor(Math.log10(count) / 3), 4);
+  const units = ["kB", "MB", "GB", "TB"];
+  return (count / 1000 ** power).toFixed(1) + " " + units[power - 1];
+}
+
+function instant(ms) {
+  const at = new Date(ms);
+  return Number.isNaN(at.getTime()) ? "" : at.toISOString().replace(".000Z", "Z");
+}
+
+function show(id, isShown) {
+  byId(id).hidden = !isShown;
+}
+
+function fill(id, children) {
+  byId(id).replaceChildren(...children);
+}
+
+function row(...cells) {
+  const made = element("tr");
+  made.append(...cells);
+  return made;
+}
+
+const number = (text) => element("td", text, "number");
+
+const restarts = (count) => whole(count) + (count === 1 ? " restart" : " restarts");
+
+// ---- head and failure
+
+function showHead(status) {
+  document.title = status.name + " · " + status.status.toLowerCase();
+  byId("name").textContent = status.name;
+  byId("status").textContent = status.status.toLowerCase();
+  byId("status").className = "status " + status.status;
+  const facts = [records(status.records) + " read"];
+  if (status.behind_seconds !== null) facts.push(behind(status.behind_seconds));
+  if (status.restarts) facts.push(restarts(status.restarts));
+  if (status.mode) facts.push(status.mode);
+  if (plan && plan.parallelism) facts.push("parallelism " + plan.parallelism);
+  if (status.started_ms) facts.push("since " + instant(status.started_ms));
+  byId("facts").textContent = facts.join(" · ");
+}
+
+function showFailure(status) {
+  const error = status.error;
+  show("failure", Boolean(error));
+  if (!error) return;
+  const restarted = status.status === "FAILED" ? "The job has failed" : "The job was restarted after a failure";
+  byId("failure-title").textContent = restarted + (error.code ? " · " + error.code : "");
+  byId("failure-problem").textContent = error.problem || "";
+  byId("failure-hint").textContent = error.hint || "";
+  byId("failure-origin").textContent = error.origin ? "at " + error.origin : "";
+  byId("failure-restarts").textContent = status.restarts ? restarts(status.restarts) + " so far" : "";
+}
+
+// ---- time line
+
+function runItem(run, now) {
+  const item = element("li", undefined, run.outcome === "running" ? "now" : run.outcome);
+  const name = (run.pipeline ? "pipeline " + run.pipeline + " " : "") + run.name;
+  item.append(element("span", name, "run-name"));
+  const took = ((run.finished_ms === null ? now : run.finished_ms) - run.started_ms) / 1000;
+  if (run.finished_ms !== null) {
+    item.append(element("span", records(run.records), "big"));
+    const how = { done: "in ", failed: "failed after ", stopped: "stopped after " }[run.outcome];
+    item.append(element("span", [how + duration(took), speed(run.records_per_second)].filter(Boolean).join(" · "), "small"));
+  } else if (run.kind === "batch") {
+    item.append(element("span", run.progress === null ? "starting" : Math.floor(run.progress * 100) + " %", "big"));
+    const left = run.progress ? " · about " + duration((took / run.progress) * (1 - run.progress)) + " left" : "";
+    item.append(element("span", "since " + duration(took) + left, "small"));
+  } else {
+    item.append(element("span", records(run.records), "big"));
+    const facts = [speed(run.records_per_second)];
+    if (run.behind_seconds !== null) facts.push(behind(run.behind_seconds));
+    if (run.catch_up_seconds) facts.push("caught up in about " + duration(run.catch_up_seconds));
+    if (run.micro_batch !== null) facts.push("micro-batch " + whole(run.micro_batch));
+    item.append(element("span", facts.filter(Boolean).join(" · "), "small"));
+  }
+  if (run.finished_ms === null && run.progress !== null && (run.kind === "batch" || run.progress < 1)) {
+    const bar = element("progress");
+    bar.max = 1;
+    bar.value = run.progress;
+    bar.setAttribute("aria-label", name);
+    item.append(bar);
+  }
+  item.append(element("span", "reads " + run.reads, "small"));
+  return item;
+}
+
+function showRuns(status) {
+  const items = [];
+  for (const run of status.runs.slice(-12)) {
+    if (run.switch_seconds !== null) {
+      const item = element("li", undefined, "switch done");
+      item.append(element("span", "switch", "run-name"), element("span", duration(run.switch_seconds), "big"));
+      items.push(item);
+    }
+    items.push(runItem(run, status.now_ms));
+  }
+  fill("runs", items);
+  show("no-runs", items.length === 0);
+}
+
+// ---- graph
+
+function heat(share) {
+  return [0.02, 0.1, 0.3, 0.6].filter((limit) => share >= limit).length;
+}
+
+function showGraph(status) {
+  const layout = plan && plan.layout;
+  if (!layout || !layout.nodes.length) return fill("graph", [element("p", "The plan is not known.", "empty")]);
+  const shares = shareOf(status);
+  const hot = new Set(status.operators.filter(isHot).map((each) => each.uid));
+  const made = drawn("svg", { viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height, role: "img" });
+  made.append(drawn("title", {}, "Graph of the job"));
+  for (const edge of layout.edges) {
+    const points = edge.points.map(([x, y]) => x + "," + y).join(" ");
+    made.append(drawn("polyline", { points, class: edge.is_exchange ? "edge exchange" : "edge" }));
+    const [x, y] = edge.points[edge.points.length - 1];
+    made.append(drawn("polygon", { points: `${x},${y} ${x - 4},${y - 8} ${x + 4},${y - 8}`, class: "tip" }));
+    // What a source has read is what leaves it; elsewhere it is known if there is one way in.
+    const rate = edge.source_name !== null ? speeds.get("source " + edge.source_name) : edge.is_only_input ? speeds.get(edge.target_uid) : 0;
+    const label = [edge.label, rate ? speed(rate) : ""].filter(Boolean).join(" · ");
+    if (label) made.append(drawn("text", { x: edge.label_at[0] + 6, y: edge.label_at[1], class: "rate" }, label));
+  }
+  for (const node of layout.nodes) {
+    const share = shares.get(node.uid) || 0;
+    const group = drawn("g", { class: `node ${node.kind === "source" || node.kind === "sink" ? node.kind : "operator"} heat-${heat(share)}${hot.has(node.uid) ? " hot" : ""}` });
+    group.append(drawn("rect", { x: node.x, y: node.y, width: node.width, height: node.height, rx: node.kind === "source" || node.kind === "sink" ? 15 : 5, class: "box" }));
+    const middle = node.x + node.width / 2;
+    group.append(drawn("text", { x: middle, y: node.y + 18 }, node.label));
+    const details = [node.kind];
+    if (share >= 0.005) details.push(Math.round(share * 100) + " %");
+    if (hot.has(node.uid)) details.push("hot");
+    group.append(drawn("text", { x: middle, y: node.y + 34, class: "detail" }, details.join(" · ")));
+    group.append(drawn("title", {}, [node.name, node.uid, node.origin].filter(Boolean).join("\n")));
+    made.append(group);
+  }
+  const isFirst = !byId("graph").querySelector("svg");
+  fill("graph", [made]);
+  if (isFirst) performance.mark("drawn"); // for measuring
+  if (isFirst) byId("graph").scrollLeft = (byId("graph").scrollWidth - byId("graph").clientWidth) / 2;
+}
+
+function shareOf(status) {
+  const all = status.operators.reduce((sum, each) => sum + each.busy_seconds, 0);
+  return new Map(status.operators.map((each) => [each.uid, all ? each.busy_seconds / all : 0]));
+}
+
+// ---- tables
+
+function counts(status) {
+  const sources = Object.entries(status.sources).map(([name, count]) => ["source " + name, count]);
+  return new Map([...status.operators.map((each) => [each.uid, each.records]), ...sources]);
+}
+
+function noteSpeeds(status) {
+  if (before === null || status.last_event_ms <= before.last_event_ms) {
+    if (status.now_ms - status.last_event_ms > 15000) speeds = new Map(); // idle
+    if (before === null) before = status;
+    return;
+  }
+  const elapsed = (status.last_event_ms - before.last_event_ms) / 1000;
+  if (elapsed < 0.9) return;
+  const known = counts(before);
+  const found = new Map();
+  for (const [key, count] of counts(status)) {
+    const had = known.get(key);
+    if (had !== undefined && count >= had) found.set(key, (count - had) / elapsed);
+  }
+  speeds = found;
+  before = status;
+}
+
+const isKnown = (value) => value !== null && value !== undefined;
+const isHot = (operator) => isKnown(operator.hot_subtask);
+
+function showOperators(status) {
+  const shares = shareOf(status);
+  const rows = status.operators.map((each) => {
+    const name = element("td", undefined, "depth-" + Math.min(each.level, 3));
+    name.append(element("div", each.name), element("div", each.kind + (each.uid === each.name ? "" : " · " + each.uid), "uid"));
+    if (isHot(each)) name.append(element("div", `subtask ${each.hot_subtask} is hot: ${each.skew.toFixed(1)} times its share`, "hot"));
+    const state = [];
+    if (isKnown(each.state_keys)) state.push(whole(each.state_keys) + (each.state_keys === 1 ? " key" : " keys"));
+    if (isKnown(each.state_bytes)) state.push(bytes(each.state_bytes));
+    return row(name, number(whole(each.records)), number(speed(speeds.get(each.uid))), number(duration(each.busy_seconds)), number(Math.round((shares.get(each.uid) || 0) * 100) + " %"), number(state.join(" · ")));
+  });
+  fill("operators", rows);
+  show("no-operators", rows.length === 0);
+}
+
+function showInputs(status) {
+  const rows = status.runs.filter((run) => run.finished_ms === null && run.kind === "live").map((run) => {
+    const marks = Object.entries(run.watermarks).map(([source, ms]) => source + " " + instant(ms));
+    const known = (count) => (count === null ? "not counted" : whole(count));
+    return row(element("td", (run.pipeline ? run.pipeline + " " : "") + run.name), number(known(run.records_behind)), number(known(run.files_behind)), number(behind(run.behind_seconds)), number(run.lag_ms === null ? "" : duration(run.lag_ms / 1000)), element("td", marks.join(", ")));
+  });
+  if (!rows.length) {
+    const cell = element("td", "No live run reads now.", "empty");
+    cell.colSpan = 6;
+    rows.push(row(cell));
+  }
+  fill("inputs", rows);
+  const read = Object.entries(status.sources).map(([name, count]) => {
+    const rate = speeds.get("source " + name);
+    return `${name}: ${records(count)} read${rate ? ", " + speed(rate) : ""}`;
+  });
+  byId("sources").textContent = read.join(" · ");
+}
+
+function showState(status) {
+  const state = status.state;
+  const uses = ["copy_hits", "copy_catch_ups", "copy_rebuilds"].map((key) => state[key] || 0);
+  const facts = [];
+  if (state.log_bytes) facts.push(bytes(state.log_bytes) + " of changes were logged");
+  if (state.compaction_bytes) facts.push(bytes(state.compaction_bytes) + " were written to keep logs short");
+  if (uses.some(Boolean)) facts.push(`local copies were used ${whole(uses[0])} times as they are, ${whole(uses[1])} times with later changes, and rebuilt ${whole(uses[2])} times`);
+  show("state-section", facts.length > 0);
+  byId("state").textContent = facts.join(" · ");
+}
+
+const PARTS = ["job", "commit", "driver"];
+
+function showBatches(status) {
+  const batches = status.micro_batches;
+  show("batches-section", batches.length > 0);
+  if (!batches.length) return;
+  const width = 600, height = 100, most = Math.max(...batches.map((each) => each.seconds), 0.001);
+  const step = width / Math.max(batches.length, 30);
+  const made = drawn("svg", { viewBox: `0 0 ${width} ${height + 14}`, preserveAspectRatio: "none", role: "img" });
+  made.append(drawn("title", {}, "Durations of the last micro-batches; the longest took " + duration(most)));
+  made.append(drawn("line", { x1: 0, x2: width, y1: height, y2: height, class: "line" }));
+  batches.forEach((each, index) => {
+    let top = height;
+    const group = drawn("g", {});
+    const told = PARTS.map((part) => part + " " + duration(each.durations[part] || 0)).join(", ");
+    group.append(drawn("title", {}, `micro-batch ${each.number}: ${records(each.records)} in ${duration(each.seconds)} (${told})`));
+    for (const part of PARTS) {
+      const tall = ((each.durations[part] || 0) / most) * (height - 4);
+      top -= tall;
+      group.append(drawn("rect", { x: index * step + step * 0.1, y: top, width: step * 0.8, height: Math.max(tall, 0), class: "part-" + part }));
+    }
+    made.append(group);
+  });
+  const caption = element("p", `the last ${batches.length}, up to ${duration(most)}`, "empty");
+  fill("batches", [made, caption]);
+}
+
+function showSavepoints(status) {
+  show("savepoints-section", status.savepoints.length > 0);
+  fill("savepoints", status.savepoints.map((each) => {
+    if (each.problem) return element("li", "failed: " + each.problem);
+    const size = each.size_bytes === null ? [] : [bytes(each.size_bytes)];
+    return element("li", [each.path, ...size, instant(each.at_ms), "took " + duration(each.seconds)].join(" · "));
+  }));
+}
+
+function showPlan() {
+  fill("settings", Object.entries(plan.settings).map(([key, value]) => row(element("td", key), element("td", value))));
+  byId("plan").textContent = plan.plan;
+}
+
+// ---- changing the job
+
+const ACTIONS = {
+  "savepoint": { asked: "savepoint asked: it comes with the next micro-batch" },
+  "stop-with-savepoint": {
+    asked: "stop asked: it comes with the next micro-batch, with a savepoint",
+    confirm: "Stop the job with a savepoint? A new job goes on from it; this one does not.",
+  },
+  "stop": { asked: "stop asked", confirm: "Stop the job? The same command goes on where it stopped." },
+};
+const KEPT = "penstock-token";
+let token = "";
+let jobId = "";
+let refusal = "";
+
+function takeToken() {
+  const found = /^#token=([\w.~-]+)$/.exec(location.hash);
+  try {
+    if (found) sessionStorage.setItem(KEPT, found[1]);
+    token = sessionStorage.getItem(KEPT) || "";
+  } catch {
+    token = found ? found[1] : token; // the browser keeps nothing for this page
+  }
+  // Who looks over a shoulder, or at a picture of the page, does not see it.
+  if (found) history.replaceState(null, "", location.pathname + location.search);
+}
+
+async function ask(action) {
+  const { confirm: question } = ACTIONS[action];
+  if (question && !window.confirm(question)) return;
+  byId(action).disabled = true;
+  refusal = "";
+  try {
+    const headers = { Authorization: "Bearer " + token };
+    const answer = await fetch(`jobs/${encodeURIComponent(jobId)}/${action}`, { method: "POST", headers });
+    if (answer.status === 401) sessionStorage.removeItem(KEPT);
+    if (!answer.ok) refusal = (await answer.json()).problem;
+  } catch {
+    refusal = "The server could not be asked.";
+  }
+  byId("told").textContent = refusal || ACTIONS[action].asked;
+}
+
+function showControl(status) {
+  const actions = status.actions || [];
+  jobId = status.job_id;
+  show("control", actions.length > 0);
+  const told = [];
+  for (const action of Object.keys(ACTIONS)) {
+    const asked = (status.asked || {})[action];
+    const isOpen = Boolean(asked && asked.is_open);
+    show(action, actions.includes(action) && token !== "");
+    byId(action).disabled = isOpen;
+    if (isOpen) told.push(ACTIONS[action].asked);
+    else if (asked && asked.problem) told.push(asked.problem);
+  }
+  if (refusal) told.push(refusal);
+  if (!token) told.push("Open the address that the server has printed to change the job.");
+  const text = told.join(" · ");
+  if (byId("told").textContent !== text) byId("told").textContent = text; // a screen reader speaks what changes
+}
+
+takeToken();
+window.addEventListener("hashchange", takeToken);
+for (const action of Object.keys(ACTIONS)) byId(action).addEventListener("click", () => ask(action));
+
+// ---- the stream of the server
+
+function showJobs(jobs, shown) {
+  show("chooser", jobs.length > 1);
+  const chooser = byId("jobs");
+  const wanted = jobs.map((job) => job.id + " " + job.name).join("\n");
+  if (chooser.dataset.jobs === wanted) return;
+  chooser.dataset.jobs = wanted;
+  chooser.replaceChildren(...jobs.map((job) => {
+    const option = element("option", job.name);
+    option.value = job.id;
+    option.selected = job.id === shown;
+    return option;
+  }));
+}
+
+function tell(text, isBad) {
+  byId("status").textContent = text;
+  byId("status").className = isBad ? "status LOST" : "status";
+}
+
+function close() {
+  clearTimeout(again);
+  if (stream) stream.close();
+  stream = null;
+}
+
+function listen(job) {
+  close();
+  shownJob = job;
+  plan = before = null;
+  speeds = new Map();
+  stream = new EventSource("events" + (job ? "?job=" + encodeURIComponent(job) : ""));
+  stream.addEventListener("plan", (message) => {
+    plan = JSON.parse(message.data);
+    before = null;
+    showPlan();
+  });
+  stream.addEventListener("status", (message) => {
+    const status = JSON.parse(message.data);
+    noteSpeeds(status);
+    showJobs(status.jobs, status.job_id);
+    showHead(status);
+    showControl(status);
+    showFailure(status);
+    showRuns(status);
+    showGraph(status);
+    showOperators(status);
+    showBatches(status);
+    showInputs(status);
+    showState(status);
+    showSavepoints(status);
+  });
+  stream.addEventListener("problem", (message) => {
+    const told = JSON.parse(message.data);
+    tell("cannot be read", true);
+    show("failure", true);
+    byId("failure-title").textContent = "The job cannot be read";
+    byId("failure-problem").textContent = told.problem;
+    byId("failure-hint").textContent = told.hint;
+    byId("failure-origin").textContent = "";
+  });
+  stream.addEventListener("end", () => {
+    close();
+    byId("facts").textContent += " · the server of this page has ended";
+  });
+  stream.onerror = () => {
+    tell("not connected", true);
+    // A refusal ends the stream for good, a lost connection does not.
+    if (stream && stream.readyState === EventSource.CLOSED) again = setTimeout(() => listen(job), 5000);
+  };
+}
+
+// A browser has few connections per server, and nothing is to be computed for a page that is covered.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) close();
+  else listen(shownJob);
+});
+
+byId("jobs").addEventListener("change", (event) => listen(event.target.value));
+if (!document.hidden) listen("");

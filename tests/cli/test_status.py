@@ -1,0 +1,310 @@
+"""`penstock status`, `penstock top` and JSON logs against checkpoint directories without a job behind them."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import re
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from penstock.events.event_files import EventFiles
+from penstock.events.event_json import to_line
+from penstock.events.job_events import (
+    BatchProgress,
+    JobEnded,
+    JobStarted,
+    MetricsReported,
+    MicroBatch,
+    PendingInputMeasured,
+    Restarting,
+    RunFinished,
+    RunStarted,
+    Switched,
+)
+from penstock.wire.atomic_file import write_verified
+
+ERROR = {"code": "USER_FUNCTION", "problem": "it raised", "hint": "correct it", "origin": "j.py:3"}
+NODES = [
+    {"id": "n0", "kind": "source", "uid": "flights", "name": "flights", "level": 0},
+    {"id": "n1", "kind": "keyed_reduce", "uid": "totals", "name": "totals", "level": 1},
+    {"id": "s0", "kind": "sink", "uid": "out", "name": "out", "level": 1},
+]
+BEGUN = [
+    JobStarted("0.1.0", "STREAMING", 2, nodes=NODES),
+    RunStarted("history", "batch", "flights", bounded=True),
+    RunFinished("history", "batch", 4_000_000, 3.2),
+    RunStarted("live", "live", "flights", bounded=False),
+    Switched(0.8, None),
+    MetricsReported(
+        {},
+        {},
+        {"level-0.read": 9.0, "level-1.operator.totals": 1.25},
+        {"totals": 4_000_500},
+        subtasks={"totals": [100, 900, 100, 100]},
+        state_keys={"totals": 1_234},
+        state_bytes={"totals": 4_200_000},
+        sinks={"out": {"records": 7, "commits": 3, "seconds": 0.25, "files": 2, "bytes": 5_000}},
+    ),
+]
+
+
+@pytest.fixture
+def job(tmp_path):
+    """Return a maker of checkpoint directories with a log of events."""
+
+    def make(*events, **steps):
+        payload = {"name": "visits", "shape": {"runs": [["live", "LIVE"]]}}
+        for name, record in {"job": payload, **steps}.items():
+            write_verified(tmp_path / f"{name}.json", record)
+        (tmp_path / "lock").touch()
+        if events:
+            now = time.time_ns() // 1_000_000
+            told = [replace(each, job_id="9f", job_name="visits") for each in events]
+            told = [each if each.at_ms else replace(each, at_ms=now) for each in told]
+            EventFiles(tmp_path).append("".join(map(to_line, told)))
+        return str(tmp_path)
+
+    return make
+
+
+@contextmanager
+def driver(directory):
+    with Path(directory, "lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def live(*, records_behind=0, ago_ms=0):
+    at = time.time_ns() // 1_000_000 - ago_ms
+    return MicroBatch(3, 500, 500, 0.1, None, records_behind, at_ms=at)
+
+
+def status_of(penstock, directory, *arguments):
+    result = penstock("status", directory, "--json", *arguments)
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_a_running_job(penstock, job):
+    directory = job(*BEGUN, live())
+    with driver(directory):
+        code, found = status_of(penstock, directory)
+        shown = penstock("status", directory)
+    assert code == shown.exit_code == 0
+    assert (found["job_id"], found["name"], found["status"]) == ("9f", "visits", "RUNNING")
+    assert (found["records"], found["behind_seconds"]) == (4_000_500, 0)
+    history, now = found["runs"]
+    assert (history["progress"], history["records_per_second"]) == (1.0, 1_250_000)
+    assert (now["micro_batch"], now["switch_seconds"], now["finished_ms"]) == (3, 0.8, None)
+    assert found["operators"] == [
+        {
+            "uid": "totals",
+            "name": "totals",
+            "kind": "keyed_reduce",
+            "level": 1,
+            "records": 4_000_500,
+            "busy_seconds": 1.25,
+            "state_keys": 1_234,
+            "state_bytes": 4_200_000,
+            "subtask_records": [100, 900, 100, 100],
+            "skew": 3.0,
+            "hot_subtask": 1,
+        }
+    ]
+    assert found["sinks"] == [
+        {
+            "uid": "out",
+            "name": "out",
+            "records": 7,
+            "commits": 3,
+            "commit_seconds": 0.25,
+            "files": 2,
+            "bytes": 5_000,
+        }
+    ]
+    assert "visits RUNNING  4,000,500 records, not behind" in shown.stdout
+    assert "switched in 0.8 s" in shown.stdout
+    assert "1,234 keys, 4.2 MB" in shown.stdout
+    assert "1 of 4 gets 75%" in shown.stdout
+    assert re.search(r"^out +out +7 +3 +0.2 s +2 +5.0 kB", shown.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("received", "hot"),
+    [
+        ([5, 5], None),
+        ([1, 9], None),
+        ([0, 900], None),
+        ([100, 1_900], None),
+        ([0, 5_000], 1),
+        ([], None),
+    ],
+)
+def test_a_subtask_is_hot_that_gets_far_more_than_its_share(penstock, job, received, hot):
+    told = MetricsReported({}, {}, {}, {"totals": sum(received)}, subtasks={"totals": received})
+    directory = job(*BEGUN[:-1], told)
+    with driver(directory):
+        _, found = status_of(penstock, directory)
+    assert found["operators"][0]["hot_subtask"] == hot
+
+
+def test_history_shows_its_progress(penstock, job):
+    directory = job(*BEGUN[:2], BatchProgress(3, 4, 1.0))
+    with driver(directory):
+        code, found = status_of(penstock, directory, "--max-behind", "1s")
+        assert "75%" in penstock("status", directory).stdout
+    assert code == 0, "history is no backlog that somebody waits for"
+    assert found["runs"][0]["progress"] == 0.75
+
+
+@pytest.mark.parametrize(("limit", "expected"), [("1min", 2), ("1h", 0)])
+def test_a_job_that_is_behind(penstock, job, limit, expected):
+    directory = job(*BEGUN, live(records_behind=9_000, ago_ms=600_000))
+    with driver(directory):
+        code, found = status_of(penstock, directory, "--max-behind", limit)
+        shown = penstock("status", directory)
+    assert code == expected
+    assert 600 <= found["behind_seconds"] < 660
+    assert "10 min" in shown.stdout
+    assert "9,000 records" in shown.stdout
+
+
+def test_an_idle_job_is_not_behind_however_long_it_waits(penstock, job):
+    hour = 3_600_000
+    directory = job(
+        *BEGUN,
+        live(records_behind=9_000, ago_ms=2 * hour),
+        PendingInputMeasured(0, None, 0.0, at_ms=time.time_ns() // 1_000_000 - hour),
+    )
+    with driver(directory):
+        code, found = status_of(penstock, directory, "--max-behind", "1s")
+    assert (code, found["behind_seconds"]) == (0, 0)
+    assert found["runs"][1]["records_per_second"] == 0
+
+
+def test_a_job_whose_pending_input_nobody_counts_says_so(penstock, job):
+    directory = job(*BEGUN, MicroBatch(0, 1, 1, 0.1, None))
+    with driver(directory):
+        result = penstock("status", directory, "--max-behind", "1s")
+    assert result.exit_code == 0
+    assert "--max-behind has no effect" in result.stderr
+
+
+def test_a_failed_job(penstock, job):
+    directory = job(*BEGUN, JobEnded("FAILED", ERROR))
+    code, found = status_of(penstock, directory)
+    assert (code, found["status"], found["error"]) == (1, "FAILED", ERROR)
+    shown = penstock("status", directory).stdout
+    assert "[USER_FUNCTION] it raised" in shown
+    assert "fix: correct it" in shown
+
+
+def test_a_job_that_restarts_tells_why(penstock, job):
+    directory = job(*BEGUN, Restarting(2, 3, 60.0, "it raised", ERROR))
+    with driver(directory):
+        code, found = status_of(penstock, directory)
+    assert (code, found["status"], found["restarts"]) == (0, "RESTARTING", 2)
+    assert found["error"] == ERROR
+
+
+def test_a_job_whose_driver_was_killed(penstock, job):
+    directory = job(*BEGUN, live())
+    code, found = status_of(penstock, directory)
+    assert (code, found["status"], found["behind_seconds"]) == (1, "LOST", None)
+    assert "start the same command again" in penstock("status", directory).stdout
+
+
+def test_a_driver_that_takes_over_has_not_failed(penstock, job):
+    """It has the lock, and has not told anything yet."""
+    directory = job(*BEGUN, JobEnded("FAILED", ERROR))
+    with driver(directory):
+        code, found = status_of(penstock, directory)
+    assert (code, found["status"]) == (0, "CREATED")
+
+
+@pytest.mark.parametrize(
+    ("events", "steps", "status"),
+    [
+        ([*BEGUN, JobEnded("FINISHED")], {}, "FINISHED"),
+        ([*BEGUN, JobEnded("CANCELED")], {}, "CANCELED"),
+        (BEGUN, {"finished": {"runs": 2}}, "FINISHED"),
+        ([], {"stopped": {"savepoint": "/sp"}}, "FINISHED"),
+    ],
+)
+def test_a_job_that_is_over(penstock, job, events, steps, status):
+    code, found = status_of(penstock, job(*events, **steps))
+    assert (code, found["status"], found["name"]) == (0, status, "visits")
+
+
+def test_a_directory_that_is_none(penstock, tmp_path):
+    result = penstock("status", str(tmp_path))
+    assert result.exit_code == 1
+    assert "JOB_DIRECTORY" in result.stderr
+
+
+@pytest.mark.parametrize("limit", ["5", "soon"])
+def test_a_limit_that_is_none(penstock, job, limit):
+    result = penstock("status", job(*BEGUN), "--max-behind", limit)
+    assert result.exit_code == 1
+    assert f"--max-behind {limit}" in result.stderr
+
+
+def test_top_without_a_terminal_prints_once(penstock, job):
+    directory = job(*BEGUN, live())
+    with driver(directory):
+        result = penstock("top", directory)
+    assert result.exit_code == 0
+    assert result.stdout.count("visits RUNNING") == 1
+
+
+def test_top_ends_with_the_job(penstock, job, monkeypatch):
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    result = penstock("top", job(*BEGUN, JobEnded("FINISHED")), "--interval", "10ms")
+    assert result.exit_code == 0
+    assert "visits" in result.stdout
+
+
+@pytest.fixture
+def _no_handlers():
+    logger = logging.getLogger("penstock")
+    before = logger.handlers[:], logger.propagate, logger.level
+    yield
+    logger.handlers[:], logger.propagate = before[0], before[1]
+    logger.setLevel(before[2])
+
+
+@pytest.mark.usefixtures("_no_handlers")
+def test_log_lines_as_json(penstock, program):
+    path = program("""
+        import logging
+        from penstock.events.job_events import RunStarted
+        from penstock.events.listeners import JobEvents
+
+        JobEvents("9f", "visits").publish(RunStarted("live", "live", "numbers", False))
+        logging.getLogger("penstock.other").warning("look %s", "here")
+        try:
+            raise ValueError("mine")
+        except ValueError:
+            logging.getLogger("penstock").exception("failed")
+    """)
+    result = penstock("run", path, "-D", "logging.format=json")
+    assert result.exit_code == 0, result.output
+    lines = [json.loads(line) for line in result.stderr.splitlines()]
+    assert [line["message"] for line in lines] == [
+        "visits: live: started, reads numbers",
+        "look here",
+        "failed",
+    ]
+    assert [line["level"] for line in lines] == ["INFO", "WARNING", "ERROR"]
+    about = lines[0]
+    assert (about["job_id"], about["job_name"], about["logger"]) == ("9f", "visits", "penstock")
+    assert about["event"]["event"] == "RunStarted"
+    assert about["event"]["name"] == "live"
+    assert about["time"].endswith("Z")
+    assert "ValueError: mine" in lines[2]["error"]

@@ -1,0 +1,168 @@
+"""Who touches files by himself. What is in the directory of a job is reached by `JobPath` alone.
+
+A module that opens, lists or removes files through `pathlib`, `os`, `shutil` or `tempfile` is in the table, with what these
+files are. They are never those of a job, which may be in a store, but for the rows `OWN`, which ask what kind of path it is, and `MOUNTED`: what uses these is refused
+for a job in a store (`penstock/spark/job/stored_job.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import penstock
+
+ROOT = Path(penstock.__file__).parent
+PACKAGES = ("connectors", "events", "graph", "runtime", "spark", "state", "testing", "wire")
+CALLS = frozenset(
+    {
+        "open",
+        "os.fdopen",
+        "os.link",
+        "os.listdir",
+        "os.makedirs",
+        "os.mkdir",
+        "os.open",
+        "os.remove",
+        "os.rename",
+        "os.replace",
+        "os.scandir",
+        "os.stat",
+        "os.statvfs",
+        "os.unlink",
+        "os.walk",
+        "pathlib",
+        "shutil",
+        "tempfile",
+    }
+)
+
+LAYER = "what makes mounted files and objects of a store alike"
+SCRATCH = "files of this machine that nobody else sees"
+MOUNTED = "mounted only: jobs in a store are refused"
+USERS = "files of the user's: sources, sinks, programs, savepoints"
+SYSTEM = "the machine: processes, installed packages, sockets"
+OWN = "the arm for mounted files; the other one is in the same function, or beside it"
+
+TOUCHING: dict[str, str] = {
+    "events/event_files.py": OWN,
+    "graph/endpoints.py": OWN,
+    "spark/driver/snapshots.py": OWN,
+    "spark/job/job_directory.py": OWN,
+    "spark/job/job_lock.py": OWN,
+    "spark/job/job_steps.py": OWN,
+    "spark/job/mounted_path.py": OWN,
+    "spark/job/observed_job.py": OWN,
+    "spark/worker/state_sources.py": OWN,
+    "state/log/extent.py": OWN,
+    "state/log/segment.py": OWN,
+    "state/log/settled_epoch.py": OWN,
+    "wire/fence.py": OWN,
+    "state/savepoint.py": LAYER,
+    "wire/atomic_file.py": LAYER,
+    "wire/job_files.py": LAYER,
+    "connectors/cache.py": SCRATCH,
+    "runtime/spill/spill_space.py": SCRATCH,
+    "runtime/spill/spill_store.py": SCRATCH,
+    "runtime/task/batch_level.py": SCRATCH,
+    "runtime/task/live_level.py": SCRATCH,
+    "runtime/task/live_subtask.py": SCRATCH,
+    "spark/failures/final_failures.py": SCRATCH,
+    "spark/live/epochs/epoch_job.py": SCRATCH,
+    "spark/worker/local_state.py": SCRATCH,
+    "state/backends/lmdb/backend.py": SCRATCH,
+    "state/backends/lmdb/directory.py": SCRATCH,
+    "state/backends/lmdb/file.py": SCRATCH,
+    "testing/harness_run.py": SCRATCH,
+    "testing/in_process.py": SCRATCH,
+    "testing/live_run.py": SCRATCH,
+    "testing/log_kit.py": SCRATCH,
+    "connectors/delta/delta_committer.py": MOUNTED,
+    "connectors/delta/staged_tables.py": MOUNTED,
+    "connectors/epoch_marks.py": MOUNTED,
+    "connectors/files/batch_function_sink.py": MOUNTED,
+    "connectors/kafka/kafka_committer.py": MOUNTED,
+    "connectors/kafka/staged_records.py": MOUNTED,
+    "connectors/postgres/capture.py": MOUNTED,
+    "connectors/postgres/postgres_source.py": MOUNTED,
+    "connectors/redis/staged_writes.py": MOUNTED,
+    "graph/log_source.py": MOUNTED,
+    "graph/log_values.py": MOUNTED,
+    "graph/snapshot_part.py": MOUNTED,
+    "spark/job/checkpoint_files.py": MOUNTED,
+    "spark/sources/frame_reads.py": MOUNTED,
+    "spark/sources/listing/frame_writer.py": MOUNTED,
+    "spark/sources/positions.py": MOUNTED,
+    "spark/sources/stream_positions.py": MOUNTED,
+    "connectors/delta/action_files.py": USERS,
+    "connectors/delta/commit_file.py": USERS,
+    "connectors/delta/delta_source.py": USERS,
+    "connectors/delta/file_rows.py": USERS,
+    "connectors/delta/library.py": USERS,
+    "connectors/delta/table_log.py": USERS,
+    "connectors/files/file_commits.py": USERS,
+    "connectors/files/file_compaction.py": USERS,
+    "connectors/files/file_merges.py": USERS,
+    "connectors/files/hidden_output.py": USERS,
+    "connectors/files/file_merger.py": USERS,
+    "connectors/files/hidden_files.py": USERS,
+    "connectors/files/file_naming.py": USERS,
+    "connectors/files/file_sink.py": USERS,
+    "connectors/files/file_source.py": USERS,
+    "connectors/files/part_files.py": USERS,
+    "connectors/files/staged_files.py": USERS,
+    "connectors/local_path.py": USERS,
+    "connectors/python/print_sink.py": USERS,
+    "spark/driver/dependencies.py": USERS,
+    "spark/driver/recovery.py": USERS,
+    "spark/driver/requirements.py": USERS,
+    "spark/inspect/state_diff.py": USERS,
+    "spark/inspect/state_reader.py": USERS,
+    "spark/savepoints/offline_savepoint.py": USERS,
+    "spark/savepoints/savepoint_requests.py": USERS,
+    "spark/sources/dataframes.py": USERS,
+    "spark/sources/file_paths.py": USERS,
+    "spark/sources/listing/local_globs.py": USERS,
+    "spark/sources/listing/local_listing.py": USERS,
+    "runtime/task/garbage_collection.py": SYSTEM,
+    "spark/failures/known_failures.py": SYSTEM,
+    "spark/session/exit_files.py": SYSTEM,
+    "spark/session/factory.py": SYSTEM,
+    "spark/session/java_runtime.py": SYSTEM,
+    "spark/session/process_identity.py": SYSTEM,
+    "spark/session/secret_settings.py": SYSTEM,
+    "spark/session/temporary_directory.py": SYSTEM,
+    "spark/session/worker_sockets.py": SYSTEM,
+    "spark/worker/worker_environment.py": SYSTEM,
+}
+
+
+def touched(path: Path) -> set[str]:
+    """Return which of the calls and modules a module uses."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names} & CALLS
+        elif isinstance(node, ast.ImportFrom) and node.module in CALLS:
+            found.add(str(node.module))
+        elif isinstance(node, ast.Call):
+            found |= {ast.unparse(node.func)} & CALLS
+    return found
+
+
+def modules() -> dict[str, set[str]]:
+    return {
+        str(path.relative_to(ROOT)): names
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        if (names := touched(path))
+    }
+
+
+def test_every_module_that_touches_files_says_which() -> None:
+    assert sorted(modules()) == sorted(TOUCHING)
+
+
+def test_the_rows_are_seen_by_the_test() -> None:
+    assert touched(ROOT / "wire" / "atomic_file.py") >= {"os.open", "os.link", "pathlib"}
+    assert touched(ROOT / "spark" / "live" / "epochs" / "epoch_run.py") == set()

@@ -1,0 +1,38 @@
+"""Write what is generated from the table of metrics: its page, and the dashboard of Grafana.
+
+python -m tools.support.monitoring
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from penstock.events.grafana import dashboard
+from penstock.events.metric_table import METRICS
+
+DOCS = Path(__file__).parents[2] / "docs"
+BEGIN, END = "<!-- metrics: begin -->\n", "<!-- metrics: end -->\n"
+
+
+def main() -> None:
+    """Rewrite the files in place."""
+    path = DOCS / "monitoring.md"
+    before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    path.write_text(f"{before}{BEGIN}{metric_rows()}{END}{after}", encoding="utf-8")
+    text = json.dumps(dashboard(), indent=2)
+    (DOCS / "grafana.json").write_text(f"{text}\n", encoding="utf-8")
+
+
+def metric_rows() -> str:
+    """Return the table of metrics in Markdown."""
+    lines = ["| Metric | Kind | Labels | |", "|---|---|---|---|"]
+    for row in METRICS:
+        labels = ", ".join(f"`{label}`" for label in row.labels)
+        lines.append(f"| `{row.name}` | {row.kind.value} | {labels} | {row.help} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()

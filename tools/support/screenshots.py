@@ -1,0 +1,91 @@
+"""Take the pictures of the page that the documentation shows.
+
+python -m tools.support.screenshots DIRECTORY
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import BrowserContext, Page
+
+from penstock.events.job_view import JobView
+from penstock.ui.hosts import own_names
+from penstock.ui.job_controls import Answer, JobAction, JobControls
+from penstock.ui.server import UiServer
+from tools.support.browser import browser, installed_browser
+from tools.support.shown_jobs import WHOSE, story
+
+Shown = tuple[UiServer, Callable[[], object]]
+
+_LATER = 8
+"""So many events of a job that runs come when its page is open: speeds are measured between two reports."""
+
+
+def main() -> None:
+    """Write page.png, page-failure.png and page-narrow.png."""
+    program = installed_browser()
+    if program is None:
+        sys.exit("There is no browser here: see scripts/ensure_chromium.sh.")
+    target = Path(sys.argv[1])
+    with browser(program) as context:
+        with shown("live") as job:
+            take(context, job, target / "page.png", width=1100)
+        with shown("live") as job:
+            take(context, job, target / "page-narrow.png", width=400, is_dark=True)
+        with shown("failed") as job:
+            take(context, job, target / "page-failure.png", width=1100, height=420)
+
+
+@contextmanager
+def shown(until: str) -> Iterator[Shown]:
+    """Serve the page of a job; yield the server, and what makes the job report once more, so that there are speeds.
+
+    Args:
+        until: See `story`.
+    """
+    events = list(story(until=until))
+    later = events[-_LATER:] if until == "live" else []
+    view = JobView.of(events[: len(events) - len(later)])
+    controls = JobControls()
+    controls.add(WHOSE["job_id"], dict.fromkeys(JobAction, _never))
+    server = UiServer(lambda: [view], "127.0.0.1", 0, own_names(), controls)
+    try:
+        yield server, lambda: deque(map(view.on_event, later), maxlen=0)
+    finally:
+        server.close()
+
+
+def take(
+    context: BrowserContext,
+    job: Shown,
+    path: Path,
+    *,
+    width: int,
+    height: int | None = None,
+    is_dark: bool = False,
+) -> None:
+    """Take one picture; without a height of the whole page."""
+    page: Page = context.new_page()
+    page.emulate_media(color_scheme="dark" if is_dark else "light")
+    page.set_viewport_size({"width": width, "height": height or 900})
+    server, report = job
+    page.goto(server.secret_url)
+    page.wait_for_selector("#graph svg")
+    report()
+    page.wait_for_timeout(2_500)
+    page.screenshot(path=path, full_page=height is None)
+    page.close()
+
+
+def _never() -> Answer:
+    return Future[None]()
+
+
+if __name__ == "__main__":
+    main()

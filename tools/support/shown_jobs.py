@@ -1,0 +1,219 @@
+"""Jobs that pages show in tests and pictures, told in events: nothing has to run for them.
+
+story        history, a failure and a restart, the switch, live micro-batches
+large_job    40 operators, 64 subtasks, 10,000 micro-batches
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from penstock.events.job_events import (
+    BatchProgress,
+    JobEvent,
+    JobStarted,
+    MetricsReported,
+    MicroBatch,
+    Restarting,
+    RunFinished,
+    RunStarted,
+    SavepointTaken,
+    Switched,
+)
+from penstock.events.job_view import JobView
+
+WHOSE: dict[str, Any] = {"job_id": "5f0c2a9e41d7b836", "job_name": "delays"}
+
+_PLAN = """\
+mode STREAMING, parallelism 4, 128 key groups
+
+runs
+  history, batch run: reads files of flights/history
+  live, live run: reads files of flights/live
+"""
+
+_SETTINGS = {
+    "execution.checkpointing.dir": "/data/checkpoints/delays",
+    "execution.checkpointing.interval-during-backlog": "0",
+    "parallelism.default": "4",
+    "spark.hadoop.fs.s3a.secret.key": "******",
+}
+
+_ERROR = {
+    "code": "USER_FUNCTION",
+    "problem": (
+        "the function of operator 'delay per carrier' failed with ValueError: could not convert "
+        "string to float: 'NA'\n  record: ('UA', 'NA')"
+    ),
+    "hint": "Correct the function, or leave out such records before it.",
+    "origin": "job.py:31 in build",
+}
+
+
+def _node(number: int, kind: str, uid: str, level: int = 0, name: str = "") -> dict[str, Any]:
+    where = {"level": level, "parallelism": None, "origin": f"job.py:{20 + number} in build"}
+    return {"id": f"n{number}", "kind": kind, "uid": uid, "name": name or uid, **where}
+
+
+def _edge(source: int, target: int, ship: str = "CHAINED", tag: str = "") -> dict[str, Any]:
+    return {"source": f"n{source}", "target": f"n{target}", "ship": ship, "tag": tag}
+
+
+_NODES = [
+    _node(0, "source", "flights"),
+    _node(1, "filter", "departed"),
+    _node(2, "keyed_reduce", "delays", 1, "delay per carrier"),
+    _node(3, "keyed_process", "alerts", 1, "alert after three late flights"),
+    _node(4, "keyed_window", "weeks", 1, "departures per week"),
+    _node(5, "sink", "delays-files"),
+    _node(6, "sink", "alerts-topic"),
+    _node(7, "sink", "weeks-table"),
+]
+_EDGES = [
+    _edge(0, 1),
+    _edge(1, 2, "HASH"),
+    _edge(1, 3, "HASH"),
+    _edge(1, 4, "HASH", "late"),
+    _edge(2, 5),
+    _edge(3, 6),
+    _edge(4, 7),
+]
+_SAVEPOINT_AT = 40
+_BUSY = {"departed": 2.4, "delays": 19.5, "alerts": 7.1, "weeks": 3.2}
+
+
+def story(now_ms: int | None = None, *, until: str = "live", name: str = "") -> Iterator[JobEvent]:
+    """Yield what a job says of itself.
+
+    Args:
+        now_ms: When the last event happens; None is now.
+        until: `failed`, `history` or `live`: where it stands.
+        name: Of the job; empty is the usual one.
+    """
+    end = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    whose = {**WHOSE, "job_name": name or WHOSE["job_name"]}
+
+    def at(seconds_ago: float) -> dict[str, Any]:
+        return {**whose, "at_ms": end - int(seconds_ago * 1000)}
+
+    yield JobStarted("0.1.0", "STREAMING", 4, _SETTINGS, _NODES, _EDGES, _PLAN, **at(95))
+    yield RunStarted("history", "batch", "files of flights/history", bounded=True, **at(95))
+    yield BatchProgress(9, 24, 7.0, **at(88))
+    yield Restarting(1, 3, 1.0, "the function failed", _ERROR, **at(86))
+    if until == "failed":
+        return
+    yield RunStarted("history", "batch", "files of flights/history", bounded=True, **at(85))
+    yield BatchProgress(18, 24, 12.0, **at(73))
+    if until == "history":
+        return
+    yield RunFinished("history", "batch", 276_000, 16.2, **at(69))
+    yield RunStarted("live", "live", "files of flights/live", bounded=False, **at(68))
+    yield Switched(0.8, end - 100_000, **at(68))
+    yield from _live(at, end)
+
+
+def _live(at: Any, end: int) -> Iterator[JobEvent]:
+    total = 0
+    for number in range(64):
+        records = 800 + int(300 * math.sin(number / 5))
+        total += records
+        job = 0.31 + 0.14 * math.sin(number / 3) ** 2
+        durations = {"job": job, "commit": 0.05, "driver": 0.04}
+        marks = {"flights": end - 4_000 - (64 - number) * 1_000}
+        yield MicroBatch(
+            number,
+            records,
+            total,
+            sum(durations.values()),
+            4_000,
+            1_200,
+            3,
+            6.0,
+            durations,
+            marks,
+            **at(64 - number),
+        )
+        share = (276_000 + total) / 330_000
+        yield MetricsReported(
+            {},
+            {"log_bytes": 700 * total, "compaction_bytes": 90_000, "copy_hits": number * 4},
+            {f"level-1.operator.{uid}": busy * share for uid, busy in _BUSY.items()},
+            {
+                "departed": 276_000 + total,
+                "delays": 270_000 + total,
+                "alerts": 270_000 + total,
+                "weeks": 6_000,
+            },
+            {"flights": 276_000 + total},
+            {
+                "delays": [40_000, 44_000, 186_000, 40_000],
+                "alerts": [78_000, 77_000, 78_500, 76_500],
+            },
+            {"delays": 16, "alerts": 3_843, "weeks": 53},
+            {"delays": 1_900, "alerts": 412_000, "weeks": 6_200},
+            **at(64 - number),
+        )
+        if number == _SAVEPOINT_AT:
+            path = "/data/checkpoints/delays/savepoints/20261124T021500Z-1f2e3d4c"
+            yield SavepointTaken(path, 0.4, stops=False, size_bytes=18_400_000, **at(24))
+
+
+OPERATORS, SUBTASKS, MICRO_BATCHES = 40, 64, 10_000
+
+
+def large_job() -> JobView:
+    """Return a job of the size that a page must bear: wide, long, and with names of every length."""
+    end = time.time_ns() // 1_000_000
+    nodes = [_node(0, "source", "events")]
+    nodes += [
+        _node(
+            number,
+            "keyed_process",
+            f"operator-{number}",
+            1 + number // 8,
+            "long name " * (number % 7),
+        )
+        for number in range(1, OPERATORS + 1)
+    ]
+    nodes.append(_node(OPERATORS + 1, "sink", "out"))
+    edges = [_edge(max(0, (number - 1) // 2), number, "HASH") for number in range(1, OPERATORS + 1)]
+    edges += [_edge(number, OPERATORS + 1) for number in range(OPERATORS // 2, OPERATORS + 1)]
+    whose: dict[str, Any] = {"job_id": "large", "job_name": "large"}
+    began = {**whose, "at_ms": end - MICRO_BATCHES * 1000}
+    view = JobView.of(
+        [
+            JobStarted("0.1.0", "STREAMING", SUBTASKS, {}, nodes, edges, "plan\n" * 400, **began),
+            RunStarted("live", "live", "events", bounded=False, **began),
+        ]
+    )
+    for number in range(MICRO_BATCHES):
+        grow(view, number, end - (MICRO_BATCHES - number) * 1000)
+    return view
+
+
+def grow(view: JobView, number: int, at_ms: int) -> None:
+    """Add a micro-batch to the large job, as it reports it.
+
+    Args:
+        view: The job.
+        number: Of the micro-batch.
+        at_ms: When it was committed, in epoch milliseconds.
+    """
+    whose: dict[str, Any] = {"job_id": "large", "job_name": "large", "at_ms": at_ms}
+    uids = [f"operator-{each}" for each in range(1, OPERATORS + 1)]
+    durations = {"job": 0.2, "commit": 0.01, "driver": 0.02}
+    view.on_event(
+        MicroBatch(number, 500, 500 * (number + 1), 0.23, 50, 10, None, None, durations, **whose)
+    )
+    seconds = {
+        f"level-{level}.operator.{uid}": 0.001 * number * index
+        for index, uid in enumerate(uids)
+        for level in (1, 2)
+    }
+    records = dict.fromkeys(uids, 500 * (number + 1))
+    view.on_event(
+        MetricsReported({}, {}, seconds, records, {"events": 500 * (number + 1)}, **whose)
+    )
