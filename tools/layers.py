@@ -282,6 +282,7 @@ BENCHMARKS: dict[str, frozenset[str]] = {
     "smoke": frozenset({"catalog", "measuring", "programs", "reporting"}),
     "command": _MODEL | {"catalog", "measuring", "reporting"},
     "batch_cost": _MODEL | {"programs"},
+    "bisect": frozenset(),
     "commit_cost": frozenset(),
     "file_cost": frozenset(),
     "driver_cost": frozenset({"file_cost", "measuring"}),
