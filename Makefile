@@ -62,8 +62,8 @@ test-matrix: $(installed) java ## Run a selection with each Python and Spark the
 	@$(python) -m tools.matrix $(pairs)
 
 faults: $(installed) java ## Kill, fill and damage running jobs
-	@timeout --foreground --kill-after=30 2100 $(python) -m pytest -q -n $(processes) --dist worksteal \
-		--durations=20 -m faults tests/faults
+	@timeout --foreground --signal=INT --kill-after=60 2700 $(python) -m pytest -v -n $(processes) \
+		--dist worksteal --durations=20 -m faults tests/faults
 
 soak: $(installed) java ## Kill one live job at random, 200 times (kills=N)
 	@PENSTOCK_SOAK_KILLS=$(kills) $(python) -m pytest -q -s --log-cli-level=INFO --durations=1 \
