@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.kafka_broker import Broker, broker
 from tests.postgres_server import Database, database, server
@@ -31,6 +32,12 @@ settings.register_profile(
     suppress_health_check=_PATIENT,
 )
 settings.load_profile("explore" if "PENSTOCK_EXPLORE" in os.environ else "penstock")
+
+# Hypothesis also draws the constants of whatever modules are loaded, so the examples of a test depended on
+# the tests before it. No setting turns that off.
+if "PENSTOCK_EXPLORE" not in os.environ:
+    assert providers._get_local_constants is not None
+    providers._get_local_constants = lambda: providers._local_constants
 
 # A shell starts what runs in the background with SIGINT ignored, and children inherit that: tests
 # that interrupt a job would wait for nothing.

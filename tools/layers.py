@@ -111,11 +111,15 @@ WITHIN: dict[str, dict[str, frozenset[str]]] = {
     "expressions": {
         "tree": frozenset(),
         "kinds": frozenset({"tree"}),
-        "column": frozenset({"tree"}),
+        "aggregates": frozenset({"kinds", "tree"}),
+        "aggregating": frozenset({"aggregates", "tree"}),
+        "merging": frozenset(),
+        "column": frozenset({"aggregates", "aggregating", "tree"}),
         "signatures": frozenset({"kinds", "tree"}),
         "functions": frozenset({"kinds", "signatures", "tree"}),
         "typing": frozenset({"functions", "kinds", "tree"}),
         "steps": frozenset({"kinds", "tree", "typing"}),
+        "keyed_aggregate": frozenset({"aggregates", "kinds", "merging", "steps", "tree", "typing"}),
         "arrow": frozenset({"functions", "kinds", "steps", "tree"}),
     },
     "wire": {

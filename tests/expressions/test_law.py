@@ -6,6 +6,7 @@ records that do not need it; records mixed up by masks. Spark SQL is compared in
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -65,6 +66,19 @@ def test_kernels_agree_with_the_reference(tree: Expression, rows: list[Row]) -> 
     for record in bad:
         with pytest.raises(ExpressionError):
             select.of_records([*good, record], None)
+
+
+@pytest.mark.parametrize("function", ["add", "subtract"])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_large_decimal_beside_null_is_not_added(function: str, swapped: bool) -> None:
+    fields = (Field("bigdecimal_1"), Field("byte_1"))
+    tree = Call(function, fields[::-1] if swapped else fields)
+    rows = [
+        Row(**(dict.fromkeys(FIELDS) | {"bigdecimal_1": Decimal(10**19 + digit), "byte_1": None}))
+        for digit in range(2)
+    ]
+    made, _ = chain(SelectStep((("x", typed(tree, ROW, "test")),))).of_records(rows, None)
+    assert [row.x for row in made] == [None, None]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,11 +7,13 @@ from datetime import timedelta
 from typing import Any, NoReturn
 
 from penstock.errors import ArgumentError
+from penstock.expressions.aggregates import AggregateExpression
+from penstock.expressions.aggregating import Aggregating
 from penstock.expressions.tree import Call, Expression, Field, Literal
 from penstock.types.base import TypeInformation
 
 
-class ColumnExpression:
+class ColumnExpression(Aggregating):
     """A value that is computed of the columns of a record, with Python's operators.
 
     It is immutable. Its types are checked where a stream takes it, such as in `where`. What operators and
@@ -338,6 +340,16 @@ def lit(value: Any, type_info: TypeInformation | None = None) -> ColumnExpressio
     return made if type_info is None else made.cast(type_info)
 
 
+class CountColumn(ColumnExpression):
+    """`col.count`: the column of this name, and called, the number of records of a key."""
+
+    __slots__ = ()
+
+    def __call__(self) -> AggregateExpression:
+        """Return the number of records."""
+        return AggregateExpression("count")
+
+
 class Columns:
     """`col`: the columns of the records of a stream, by name.
 
@@ -349,6 +361,11 @@ class Columns:
     """
 
     __slots__ = ()
+
+    @property
+    def count(self) -> CountColumn:
+        """The column `count`; called, the number of records of a key."""
+        return CountColumn(Field("count"), "count")
 
     def __getattr__(self, name: str) -> ColumnExpression:
         if name.startswith("__") and name.endswith("__"):

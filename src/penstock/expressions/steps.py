@@ -67,10 +67,12 @@ class ExpressionChain:
     Attributes:
         records: Type of the records it reads.
         steps: The steps, at least one.
+        takes_changes: Whether it takes rows of every kind; otherwise one that is no INSERT is an error.
     """
 
     records: RecordType
     steps: tuple[Step, ...]
+    takes_changes: bool = True
 
     @property
     def type_info(self) -> RecordType:
@@ -86,9 +88,10 @@ class ExpressionChain:
             "Spark SQL adds decimals with a digit less" if any(map(adds_decimals, made)) else None
         )
 
-    def then(self, step: Step) -> ExpressionChain:
-        """Return the chain with one more step."""
-        return replace(self, steps=(*self.steps, step))
+    def followed_by(self, chain: ExpressionChain) -> ExpressionChain:
+        """Return both chains as one; the second reads what this one emits."""
+        both = self.takes_changes and chain.takes_changes
+        return replace(self, steps=(*self.steps, *chain.steps), takes_changes=both)
 
     def needed(self) -> ExpressionChain:
         """Return the chain without the columns that no later step and no result has.

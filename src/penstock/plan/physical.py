@@ -245,11 +245,13 @@ class PlannedProjection:
         run: Index of the run, a batch run.
         source: Id of the source that the operator reads.
         operator: Id of the operator.
+        merged_for: Id of the operator of aggregates whose parts Spark SQL merges by key; None if it does not.
     """
 
     run: int
     source: int
     operator: int
+    merged_for: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,15 @@ from penstock.plan.physical import (
     SourcePlan,
 )
 from penstock.program.channel import SINK_LEVEL
+from penstock.program.folding.fold import Place
 from penstock.program.level import LevelProgram
 from penstock.program.operator_spec import NO_COPIES, OperatorSpec
-from penstock.program.operators import EXPRESSIONS
+from penstock.program.operators import EXPRESSIONS, KEYED_AGGREGATE
+from penstock.program.partitioning import StreamPartitioner
 from penstock.program.run_settings import RunKind
 
 _SQL = "one projection of Spark SQL"
+_MERGED = "one projection of Spark SQL, merged by key"
 _WORKER = "Arrow kernels in the worker"
 
 
@@ -43,12 +46,32 @@ def place_expressions(plan: PhysicalPlan) -> PhysicalPlan:
                 reason = _refused(plan, run, source) or op.function.unprojected_because
             subject = f"{op.name!r} in run {run.index} ({run.name})"
             if source is not None and reason is None:
-                projections.append(PlannedProjection(run.index, source.id, op.id))
+                merged_for = merging_operator(plan, run, op)
+                projections.append(PlannedProjection(run.index, source.id, op.id, merged_for))
                 why = f"it directly follows {source.name!r}, whose rows are columns"
-                decisions.append(Decision(subject, _SQL, why))
+                decisions.append(Decision(subject, _SQL if merged_for is None else _MERGED, why))
             else:
                 decisions.append(Decision(subject, _WORKER, reason or ""))
     return replace(plan, projections=tuple(projections), decisions=tuple(decisions))
+
+
+def merging_operator(plan: PhysicalPlan, run: RunPlan, op: OperatorSpec) -> int | None:
+    """Return the operator of aggregates whose parts Spark SQL may merge, if `op` selects them.
+
+    That is legal where the sender may merge them, because it is the same merge of the same rows, and if Spark SQL has the same
+    keys and sums: equality of floats as keys differs, and it adds decimals with a digit less.
+    """
+    if op.chained_to or op.side_outputs or len(op.channels) != 1:
+        return None
+    (channel,) = (each for each in plan.channels if each.id == op.channels[0])
+    if channel.target_level == SINK_LEVEL or channel.partitioner is not StreamPartitioner.HASH:
+        return None
+    target = channel.target_operator
+    reader = next(each for level in plan.levels for each in level.operators if each.id == target)
+    if reader.kind != KEYED_AGGREGATE or not reader.function.is_merged_alike_by_sql:
+        return None
+    folds = (each for each in plan.folds if (each.run, each.operator) == (run.index, target))
+    return target if any(Place.SENDER in fold.plan.places for fold in folds) else None
 
 
 def _expressions(levels: tuple[LevelPlan, ...]) -> Iterator[OperatorSpec]:

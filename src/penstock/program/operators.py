@@ -147,6 +147,17 @@ KEYED_REDUCE = OperatorKind(
     own_states=(REDUCE_AGGREGATE,),
     emit=Emit.ROLLING,
 )
+KEYED_AGGREGATE = OperatorKind(
+    "KEYED_AGGREGATE",
+    f"{_HERE}keyed_aggregate:KeyedAggregateOperator",
+    is_keyed=True,
+    time=TimeUse.ORDERS,
+    keeps=Keeps.NOTHING,
+    holds_input=True,
+    state=StateUse.ALWAYS,
+    own_states=(REDUCE_AGGREGATE,),
+    emit=Emit.FINAL,
+)
 KEYED_LATEST = OperatorKind(
     "KEYED_LATEST",
     f"{_HERE}keyed_latest:KeyedLatestOperator",

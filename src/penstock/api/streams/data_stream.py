@@ -11,7 +11,7 @@ from penstock.api.functions.key_selectors import typed_selector
 from penstock.api.functions.watermark import WatermarkStrategy, checked_strategy
 from penstock.api.streams.batch_operations import BatchOperations
 from penstock.api.streams.caching import add_cache
-from penstock.api.streams.column_operations import ColumnOperations
+from penstock.api.streams.columns.column_operations import ColumnOperations
 from penstock.api.streams.repartitioning import Repartitioning
 from penstock.api.streams.stream_ends import StreamEnds
 from penstock.api.streams.stream_operations import StreamOperations

@@ -15,17 +15,28 @@ _SUMMAND = pa.decimal128(37, 18)
 """Decimals of which two make a sum of 38 digits, which is what a column holds."""
 
 
+def _summands(left: Any, right: Any) -> tuple[Any, Any]:
+    """Return two decimals with the digits of summands; a large one beside NULL is not added."""
+    try:
+        return pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND)
+    except pa.ArrowInvalid:
+        both = pc.and_(pc.is_valid(left), pc.is_valid(right))
+        chosen = (pc.if_else(both, each, pa.scalar(None, each.type)) for each in (left, right))
+        left, right = (pc.cast(each, _SUMMAND) for each in chosen)
+        return left, right
+
+
 def add(call: Call, left: Any, right: Any) -> Any:
     """Return sums."""
     if name_of(call) == DECIMAL:
-        return pc.add(pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND))
+        return pc.add(*_summands(left, right))
     return pc.add_checked(left, right)
 
 
 def subtract(call: Call, left: Any, right: Any) -> Any:
     """Return differences."""
     if name_of(call) == DECIMAL:
-        return pc.subtract(pc.cast(left, _SUMMAND), pc.cast(right, _SUMMAND))
+        return pc.subtract(*_summands(left, right))
     return pc.subtract_checked(left, right)
 
 

@@ -114,6 +114,7 @@ class ChainEvaluation:
         needed = chain.needed()
         self._name, self._origin = name, origin
         self._records = chain.records
+        self._takes_changes = chain.takes_changes
         self._makes_rows = any(isinstance(step, SelectStep) for step in chain.steps)
         self._make = row_factory(tuple(chain.type_info.field_names))
         self._fields = dict(zip(chain.records.field_names, chain.records.field_types, strict=True))
@@ -130,6 +131,8 @@ class ChainEvaluation:
             TypeMismatchError: A record does not have the declared type.
         """
         kinds = _kinds_of(values) if self._makes_rows else None
+        if kinds is not None and not self._takes_changes:
+            raise self._refused_change(values)
         stamps: list[list[Any]] = [each for each in (timestamps, kinds) if each is not None]
         lists = field_lists(self._records, values)
         found = self._run(_Table(len(values), {}, values, lists, stamps), values)
@@ -195,6 +198,15 @@ class ChainEvaluation:
         return ExpressionError(
             f"operator {self._name!r} failed on record {short(record)}: {refused}",
             hint=_HINT,
+            origin=self._origin,
+        )
+
+    def _refused_change(self, values: list[Any]) -> ExpressionError:
+        change = next(each for each in values if each.get_row_kind() is not RowKind.INSERT)
+        return ExpressionError(
+            f"operator {self._name!r} got the change {change.get_row_kind()} {short(change)}, and aggregates "
+            "rows that are added only",
+            hint="Aggregate the stream before it became a changelog, or keep the last row per key.",
             origin=self._origin,
         )
 

@@ -211,7 +211,8 @@ def _needs_order(folding: Folding) -> str | None:
 
 
 def _is_rolling_by_time(folding: Folding) -> str | None:
-    if folding.emit is not Emit.FINAL or not folding.is_timed:
+    # The final result of a rolling operator has the time of the last record; other results have none.
+    if folding.op.kind.emit is not Emit.ROLLING or not folding.is_timed:
         return None
     return f"{folding.op.name!r} reduces the records of a key in order of their timestamps"
 

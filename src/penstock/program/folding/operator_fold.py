@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.program.folding.fold import Fold
 from penstock.program.operator_spec import OperatorSpec
+from penstock.program.operators import KEYED_AGGREGATE
 from penstock.program.window_operation import WindowContents, WindowSpec
 from penstock.types.information import TypeInformation
 from penstock.user_failure import raise_interrupt
@@ -27,7 +28,9 @@ def fold_of(op: OperatorSpec) -> Fold | None:
     if op.window is not None:
         return fold_of_window(op.window)
     call = getattr(op.function, op.method) if op.method else op.function
-    return Fold(None, call, call, None, op.result_type)
+    # Results of an aggregate of columns have another type than what it merges.
+    kept = op.function.parts if op.kind == KEYED_AGGREGATE else op.result_type
+    return Fold(None, call, call, None, kept)
 
 
 def fold_of_window(window: WindowSpec) -> Fold | None:

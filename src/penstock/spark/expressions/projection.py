@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.connectors.column_positions import by_position, column_name
 from penstock.errors import CallSite, ConfigError
+from penstock.expressions.keyed_aggregate import KeyedAggregate
 from penstock.expressions.kinds import name_of
 from penstock.expressions.steps import ExpressionChain, WhereStep
 from penstock.expressions.tree import Expression, Field, Literal
@@ -52,6 +53,34 @@ def projected(frame: DataFrame, chain: ExpressionChain, origin: CallSite | None)
         names = records.field_names
         frame = frame.select(*[each.alias(column_name(at)) for at, each in enumerate(made)])
     return frame.toDF(*names)
+
+
+def merged(frame: DataFrame, aggregate: KeyedAggregate, tasks: int) -> DataFrame:
+    """Return the parts of aggregates, one row per key.
+
+    Args:
+        frame: A row of parts per record; its columns are those of `aggregate.parts`.
+        aggregate: How parts are merged.
+        tasks: Number of tasks that read the result.
+
+    Returns:
+        Rows in a deterministic order: a task that is repeated reads the same rows.
+    """
+    names = frame.columns
+    columns = [sf.col(column_name(at)) for at in range(len(names))]
+    keys = [column for column, how in zip(columns, aggregate.merges, strict=True) if how is None]
+    parts = [
+        _MERGED[how](column).cast(kind).alias(column_name(at))
+        for at, (column, how, (_, kind)) in enumerate(
+            zip(columns, aggregate.merges, frame.dtypes, strict=True)
+        )
+        if how is not None
+    ]
+    rows = by_position(frame).groupBy(*keys).agg(*parts).coalesce(tasks)
+    return rows.sortWithinPartitions(*keys).toDF(*names)  # type: ignore[no-any-return]
+
+
+_MERGED: dict[str, Callable[[Column], Column]] = {"sum": sf.sum, "min": sf.min, "max": sf.max}
 
 
 def built(expression: Expression, columns: Mapping[str, Column]) -> Column:

@@ -20,7 +20,7 @@ from penstock.graph.source import PositionedSource, Source
 from penstock.plan.phases.backlog import catch_up_factor
 from penstock.plan.phases.task_groups import TaskGroup, task_groups, tasks_reading
 from penstock.runtime.task.chain import operators_behind
-from penstock.spark.expressions.projection import projected
+from penstock.spark.expressions.projection import merged, projected
 from penstock.spark.sources.combined_columns import CombinedColumnsTask, combined
 from penstock.spark.sources.position_rows import RANGES_DDL
 from penstock.spark.sources.read_context import ReadContext
@@ -75,6 +75,9 @@ def _projected(context: ReadContext, source: int, frame: DataFrame) -> DataFrame
         if (each.run, each.source) == (context.run.index, source):
             node = context.plan.graph.node(each.operator)
             frame = projected(frame, node.function, node.origin)
+            if each.merged_for is not None:
+                aggregate = context.plan.graph.node(each.merged_for).function
+                frame = merged(frame, aggregate, context.program.settings.parallelism)
     return frame
 
 

@@ -108,14 +108,18 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         return self._then(SelectStep(tuple(outputs.items())), "with_columns")
 
     def _then(self, step: Step, name: str) -> DataStream[Any]:
-        """Add a step: to the chain of the operator before, if that has no settings of its own."""
+        return self._evaluate(ExpressionChain(record_type(self.get_type(), name), (step,)), name)
+
+    def _evaluate(self, chain: ExpressionChain, name: str) -> DataStream[Any]:
+        """Return the results of a chain of steps that reads this stream.
+
+        It is evaluated with the chain of the operator before, if that has no settings of its own.
+        """
         before = self._graph.node(self._node_id)
+        inputs: tuple[int, ...] = (self._node_id,)
         if before.kind == EXPRESSIONS and _has_no_settings(before):
-            chain, inputs = before.function.then(step), before.inputs
-            name = f"{before.name}, {name}"
-        else:
-            chain = ExpressionChain(record_type(self.get_type(), name), (step,))
-            inputs = (self._node_id,)
+            name, inputs = f"{before.name}, {name}", before.inputs
+            chain = before.function.followed_by(chain)
         return self._add(EXPRESSIONS, name, inputs, chain.type_info, function=chain)
 
 

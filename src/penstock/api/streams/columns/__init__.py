@@ -1,0 +1,1 @@
+"""Operations on the columns of streams of rows."""

@@ -1,0 +1,155 @@
+"""Aggregates of columns: what each keeps of the records of a key, and what it makes of that.
+
+    total=col.amount.sum()      a record gives {total: amount}, two are added, the sum is the result
+    mean=col.amount.mean()      a record gives {sum, count}, both are added, sum / count is the result
+
+A program writes `col.amount.sum()`, which is an `AggregateExpression`. Every aggregate is three expressions or
+tables, so no engine has a rule of its own: a selection of what a record gives (its *parts*), a name of how two
+parts become one (`expressions.merging`), and an expression of parts, which is the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.expressions.kinds import (
+    DECIMAL,
+    DOUBLE,
+    FLOATS,
+    LONG,
+    NUMBERS,
+    ORDERED,
+    WHOLE,
+    TypingError,
+    name_of,
+)
+from penstock.expressions.tree import Call, Expression, Field, Literal
+from penstock.types.types import Types
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateExpression:
+    """An aggregate of the records of a key, without types.
+
+    Attributes:
+        how: Its name in `AGGREGATES`.
+        argument: What it aggregates; None for the number of records.
+    """
+
+    how: str
+    argument: Expression | None = None
+
+    def __str__(self) -> str:
+        return f"{self.how}({'' if self.argument is None else self.argument})"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value that an aggregate keeps per key.
+
+    Attributes:
+        suffix: What follows the name of the result, if the aggregate has several parts.
+        merge: How two become one: `sum`, `min` or `max` (`expressions.merging`).
+        of_record: The part of one record, an expression without types.
+    """
+
+    suffix: str
+    merge: str
+    of_record: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """What an aggregate keeps and makes of it.
+
+    Attributes:
+        parts: What it keeps.
+        result: From the parts, as fields, to the result; expressions without types.
+    """
+
+    parts: tuple[Part, ...]
+    result: Callable[[tuple[Field, ...]], Expression]
+
+
+def aggregate_of(aggregate: AggregateExpression, argument: Expression | None) -> Aggregate:
+    """Return what an aggregate keeps.
+
+    Args:
+        aggregate: The aggregate.
+        argument: Its argument with types; None if it has none.
+
+    Raises:
+        TypingError: It does not take values of this type.
+    """
+    return AGGREGATES[aggregate.how](aggregate.argument, argument)
+
+
+def _count(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    del argument
+    one: Expression = Literal(1)
+    if tree is not None:
+        one = Call("case", (Call("is_null", (tree,)), Literal(0), one))
+    return Aggregate((Part("count", "sum", Call("cast", (one,), (LONG,))),), _itself)
+
+
+def _sum(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    return Aggregate((_total(tree, argument, "sum"),), _itself)
+
+
+def _mean(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    if argument is not None and name_of(argument) == DECIMAL:
+        msg = "a mean of decimals may have no end behind the point; cast the column to DOUBLE"
+        raise TypingError(msg)
+    return Aggregate((_total(tree, argument, "mean"), *_count(tree, argument).parts), _quotient)
+
+
+def _min(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    return _extreme(tree, argument, "min")
+
+
+def _max(tree: Expression | None, argument: Expression | None) -> Aggregate:
+    return _extreme(tree, argument, "max")
+
+
+def _extreme(tree: Expression | None, argument: Expression | None, how: str) -> Aggregate:
+    assert tree is not None, f"{how} has an argument"
+    assert argument is not None, f"{how} has an argument"
+    if name_of(argument) not in ORDERED:
+        msg = f"{how} needs values that have an order, and {argument} is {argument.type_info!r}"
+        raise TypingError(msg)
+    return Aggregate((Part(how, how, tree),), _itself)
+
+
+def _total(tree: Expression | None, argument: Expression | None, how: str) -> Part:
+    assert tree is not None, f"{how} has an argument"
+    assert argument is not None, f"{how} has an argument"
+    name = name_of(argument)
+    if name not in NUMBERS:
+        msg = f"{how} needs numbers, and {argument} is {argument.type_info!r}"
+        raise TypingError(msg)
+    kind = LONG if name in WHOLE else DOUBLE if name in FLOATS else Types.BIG_DEC()
+    return Part("sum", "sum", Call("cast", (tree,), (kind,)))
+
+
+def _itself(parts: tuple[Field, ...]) -> Expression:
+    return parts[0]
+
+
+def _quotient(parts: tuple[Field, ...]) -> Expression:
+    """Return sum by count; of no values NULL, and then nothing is divided by zero."""
+    total, count = parts
+    none = Call("cast", (Literal(None),), (DOUBLE,))
+    return Call(
+        "case", (Call("greater", (count, Literal(0))), Call("divide", (total, count)), none)
+    )
+
+
+AGGREGATES: dict[str, Callable[[Expression | None, Expression | None], Aggregate]] = {
+    "count": _count,
+    "sum": _sum,
+    "mean": _mean,
+    "min": _min,
+    "max": _max,
+}
+"""Name of an aggregate to what it keeps, given its argument without and with types."""

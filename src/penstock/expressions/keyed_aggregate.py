@@ -1,0 +1,131 @@
+"""What `KeyedStream.aggregate` computes per key, as a value: records of parts, how two are merged, and results.
+
+record ──select──▶ key and parts ──merge──▶ key and parts ──select──▶ key and results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from penstock.errors import ArgumentError
+from penstock.expressions.aggregates import AggregateExpression, aggregate_of
+from penstock.expressions.kinds import DECIMAL, FLOATS, WHOLE, TypingError
+from penstock.expressions.merging import Merge, merge_of
+from penstock.expressions.steps import ExpressionChain, SelectStep
+from penstock.expressions.tree import Expression, Field
+from penstock.expressions.typing import RecordType, typed
+from penstock.types.records import RowTypeInfo
+from penstock.types.row import Row, row_like, values_of_row
+
+SQL_KEYS = frozenset({*WHOLE, "String", "Boolean", "SqlDate"})
+"""Names of types whose equality is the same in Spark SQL and Python."""
+
+_OTHERS_IN_SQL = frozenset({("sum", DECIMAL)})
+"""Merges, with names of types, whose result Spark SQL rounds."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedAggregate:
+    """Merges two records of parts of one key; picklable.
+
+    Attributes:
+        parts: Type of the records of parts: columns of the key, then the parts.
+        merges: `sum`, `min` or `max` of each part; None for columns of the key.
+        results: From a record of parts to the result.
+    """
+
+    parts: RowTypeInfo
+    merges: tuple[str | None, ...]
+    results: ExpressionChain
+    _merges: tuple[Merge | None, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        names = [getattr(kind, "name", "") for kind in self.parts.field_types]
+        found = [
+            None if how is None else merge_of(how, name)
+            for how, name in zip(self.merges, names, strict=True)
+        ]
+        object.__setattr__(self, "_merges", tuple(found))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeyedAggregate, (self.parts, self.merges, self.results)
+
+    def __call__(self, earlier: Row, later: Row) -> Row:
+        """Return the record of parts of both; NULL is no value."""
+        merged = [
+            left
+            if merge is None or right is None
+            else right
+            if left is None
+            else merge(left, right)
+            for merge, left, right in zip(
+                self._merges, values_of_row(earlier), values_of_row(later), strict=True
+            )
+        ]
+        return row_like(earlier, merged)
+
+    @property
+    def is_merged_alike_by_sql(self) -> bool:
+        """Whether Spark SQL has the same keys and adds the same sums."""
+        named = zip(self.merges, self.parts.field_types, strict=True)
+        return all(
+            name in SQL_KEYS if how is None else (how, name) not in _OTHERS_IN_SQL
+            for how, name in ((how, getattr(kind, "name", "")) for how, kind in named)
+        )
+
+    @property
+    def exact_because(self) -> str | None:
+        """Why the results are the same in any grouping and order; completes "because …". None if they may differ.
+
+        Sums of floats depend on the order, and of 0.0 and -0.0 the first is the least.
+        """
+        merged = zip(self.merges, self.parts.field_types, strict=True)
+        names = {getattr(kind, "name", "") for how, kind in merged if how is not None}
+        return (
+            None if names & set(FLOATS) else "its aggregates are the same in any grouping and order"
+        )
+
+
+def keyed_aggregate(
+    records: RecordType, keys: tuple[str, ...], aggregates: Mapping[str, AggregateExpression]
+) -> tuple[ExpressionChain, KeyedAggregate]:
+    """Return the selection of the parts of a record, and what merges parts.
+
+    Args:
+        records: Type of the records.
+        keys: Names of the columns of the key.
+        aggregates: Names of results, other than those of keys, to aggregates.
+
+    Raises:
+        ArgumentError: An aggregate does not take values of its argument's type.
+        UnknownFieldError: There is no such column; it names the near ones.
+    """
+    outputs: dict[str, Expression] = {
+        name: typed(Field(name), records, "aggregate") for name in keys
+    }
+    merges: list[str | None] = [None] * len(keys)
+    results: dict[str, Expression] = {name: Field(name) for name in keys}
+    for name, each in aggregates.items():
+        tree = each.argument
+        argument = None if tree is None else typed(tree, records, "aggregate")
+        try:
+            found = aggregate_of(each, argument)
+        except TypingError as refused:
+            raise ArgumentError.here(
+                f"aggregate got {name}={each}, which cannot be computed: {refused}",
+                hint="Correct the aggregate, or cast its column.",
+            ) from refused
+        alone = len(found.parts) == 1
+        fields = tuple(Field(name if alone else f"{name}.{part.suffix}") for part in found.parts)
+        for part, at in zip(found.parts, fields, strict=True):
+            outputs[at.name] = typed(part.of_record, records, "aggregate")
+            merges.append(part.merge)
+        results[name] = found.result(fields)
+    chain = ExpressionChain(records, (SelectStep(tuple(outputs.items())),), takes_changes=False)
+    parts = chain.type_info
+    assert isinstance(parts, RowTypeInfo), "a selection makes rows"
+    made = {name: typed(tree, parts, "aggregate") for name, tree in results.items()}
+    emitted = ExpressionChain(parts, (SelectStep(tuple(made.items())),))
+    return chain, KeyedAggregate(parts, tuple(merges), emitted)

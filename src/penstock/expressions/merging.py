@@ -1,0 +1,81 @@
+"""How two parts of aggregates become one, in Python: the meaning that the engines have to meet.
+
+NULL is no value: what is merged with it stays. A sum that leaves its type is an error. Of floats a NaN stays,
+whatever comes, and 0.0 and -0.0 are equal, so which of them is the least or greatest is not defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Context, Decimal
+from typing import Any
+
+from penstock.errors import ExpressionError
+
+_LONG = 1 << 63
+_WIDE = Context(prec=76)
+_DECIMAL = Decimal(10) ** 20
+_HINT = "Aggregate fewer or smaller values, or cast to a wider type before, such as DOUBLE."
+
+Merge = Callable[[Any, Any], Any]
+"""From the part of earlier records and that of later ones, neither None, to that of both."""
+
+
+def merge_of(how: str, type_name: str) -> Merge:
+    """Return how two parts of a type become one.
+
+    Args:
+        how: `sum`, `min` or `max`.
+        type_name: Name of the basic type of the parts.
+
+    Examples:
+        >>> merge_of("sum", "Long")(1, 2), merge_of("max", "String")("a", "b")
+        (3, 'b')
+    """
+    return _OF_TYPE.get((how, type_name)) or _OTHERS[how]
+
+
+def _sum_of_longs(left: int, right: int) -> int:
+    total = left + right
+    if -_LONG <= total < _LONG:
+        return total
+    raise _overflow(total, "LONG")
+
+
+def _sum_of_decimals(left: Decimal, right: Decimal) -> Decimal:
+    total = _WIDE.add(left, right)
+    if -_DECIMAL < total < _DECIMAL:
+        return total
+    raise _overflow(total, "20 digits before the point")
+
+
+def _overflow(total: Any, limit: str) -> ExpressionError:
+    return ExpressionError(f"a sum is {total}, which is more than {limit}", hint=_HINT)
+
+
+def _least_float(left: float, right: float) -> float:
+    if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
+        return left if left != left else right  # noqa: PLR0124
+    return min(left, right)
+
+
+def _greatest_float(left: float, right: float) -> float:
+    if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
+        return left if left != left else right  # noqa: PLR0124
+    return max(left, right)
+
+
+def _sum(left: Any, right: Any) -> Any:
+    return left + right
+
+
+_OTHERS: dict[str, Merge] = {"sum": _sum, "min": min, "max": max}
+
+_OF_TYPE: dict[tuple[str, str], Merge] = {
+    ("sum", "Long"): _sum_of_longs,
+    ("sum", "BigDecimal"): _sum_of_decimals,
+    ("min", "Float"): _least_float,
+    ("min", "Double"): _least_float,
+    ("max", "Float"): _greatest_float,
+    ("max", "Double"): _greatest_float,
+}

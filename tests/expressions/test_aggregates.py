@@ -1,0 +1,310 @@
+"""Aggregates of columns: the last result of a key is that of an obvious reference, in every mode and at every place.
+
+Catches: a NULL that is counted or summed, a NaN that depends on the order, a part that is merged twice after a
+failure, state that is not handed over, a place that gives other results than state.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from penstock.common import Configuration, Row, RowKind, Types, WatermarkStrategy
+from penstock.connectors.python.discard import DiscardingSink
+from penstock.datastream import StreamExecutionEnvironment, col, when
+from penstock.datastream.connectors import CollectionSource, HybridSource
+from penstock.errors import ArgumentError, ExpressionError, PenstockError, UnknownFieldError
+from penstock.expressions.aggregates import AGGREGATES
+from penstock.plan.folding.choice import legal_places
+from penstock.program.folding.fold import Place
+from penstock.runtime.fold import entry_limit
+from penstock.testing import Schedule, run_in_process
+from tests.expressions.generated import same
+from tests.runtime.jobs import BATCH, MIXED, STREAMING
+
+LATEST = MIXED | {"pipeline.backlog.output": "latest"}
+MODES = {"batch": BATCH, "streaming": STREAMING, "mixed": MIXED, "latest": LATEST}
+
+COLUMNS = {
+    "k": Types.STRING(),
+    "small": Types.BYTE(),
+    "whole": Types.LONG(),
+    "real": Types.DOUBLE(),
+    "money": Types.BIG_DEC(),
+    "text": Types.STRING(),
+    "day": Types.SQL_DATE(),
+    "at": Types.SQL_TIMESTAMP(),
+}
+ROW = Types.ROW_NAMED(list(COLUMNS), list(COLUMNS.values()))
+VALUES = {
+    "small": st.integers(-128, 127),
+    "whole": st.integers(-(2**40), 2**40),
+    # Their sums are exact, so their order does not matter.
+    "real": st.integers(-1000, 1000).map(lambda n: n / 4) | st.just(math.nan) | st.just(math.inf),
+    "money": st.decimals(-1000, 1000, places=2),
+    "text": st.text("aZé😀", max_size=3),
+    "day": st.dates(date(1960, 1, 1), date(2040, 1, 1)),
+    "at": st.datetimes(datetime(1960, 1, 1), datetime(2040, 1, 1)),  # noqa: DTZ001 - without a zone
+}
+RECORDS = st.lists(
+    st.builds(
+        Row,
+        k=st.none() | st.sampled_from("abc"),
+        **{name: st.none() | values for name, values in VALUES.items()},
+    ),
+    max_size=12,
+)
+
+NUMBERS = ("small", "whole", "real", "money")
+AGGREGATED = {
+    "n": col.count(),
+    **{f"count_{name}": col[name].count() for name in VALUES},
+    **{f"sum_{name}": col[name].sum() for name in NUMBERS},
+    **{f"mean_{name}": col[name].mean() for name in NUMBERS if name != "money"},
+    **{f"min_{name}": col[name].min() for name in VALUES},
+    **{f"max_{name}": col[name].max() for name in VALUES},
+}
+EXACT = {name: each for name, each in AGGREGATED.items() if not name.endswith("_real")}
+
+
+def extreme(how: Any, values: list[Any]) -> Any:
+    if not values:
+        return None
+    lost = [each for each in values if isinstance(each, float) and math.isnan(each)]
+    return lost[0] if lost else how(values)
+
+
+def total(values: list[Any]) -> Any:
+    if not values:
+        return None
+    return sum(values[1:], start=values[0])
+
+
+def mean(values: list[Any]) -> Any:
+    return total(values) / len(values) if values else None
+
+
+REFERENCE = {
+    "count": len,
+    "sum": total,
+    "mean": mean,
+    "min": lambda values: extreme(min, values),
+    "max": lambda values: extreme(max, values),
+}
+
+
+def expected(rows: list[Row], names: Any) -> dict[Any, dict[str, Any]]:
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row.k].append(row)
+
+    def of(name: str, group: list[Row]) -> Any:
+        how, _, column = name.partition("_")
+        if how == "n":
+            return len(group)
+        return REFERENCE[how]([row[column] for row in group if row[column] is not None])
+
+    return {key: {name: of(name, group) for name in names} for key, group in groups.items()}
+
+
+def program(
+    mode: dict[str, str], history: list[Row], live: list[Row], aggregates: dict[str, Any]
+) -> StreamExecutionEnvironment:
+    configuration = Configuration.from_dict(mode | {"parallelism.default": 2})
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    before = CollectionSource(tuple(history), ROW)
+    source = HybridSource.builder(before).add_source(CollectionSource(tuple(live), ROW)).build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "records")
+    stream.key_by(col.k).aggregate(**aggregates).sink_to(DiscardingSink())
+    return env
+
+
+def last_of_keys(results: list[Row]) -> dict[Any, dict[str, Any]]:
+    return {row.k: {k: v for k, v in row.as_dict().items() if k != "k"} for row in results}
+
+
+def check(found: dict[Any, dict[str, Any]], wanted: dict[Any, dict[str, Any]]) -> None:
+    assert found.keys() == wanted.keys()
+    for key, of_key in wanted.items():
+        for name, value in of_key.items():
+            assert same(found[key][name], value), (key, name, found[key][name], value)
+
+
+SCHEDULES = st.builds(
+    Schedule,
+    tasks=st.integers(1, 3),
+    frame_records=st.integers(1, 7),
+    batch_sizes=st.sampled_from([(1,), (3,), (100,)]),
+    restart_every=st.sampled_from([None, 1]),
+    fail_every=st.sampled_from([None, 2]),
+    workers=st.integers(1, 2),
+)
+
+
+def test_the_reference_has_every_aggregate() -> None:
+    assert set(AGGREGATES) == set(REFERENCE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES)
+@settings(max_examples=15, deadline=None)
+def test_the_last_results_are_those_of_the_reference(
+    mode: str, history: list[Row], live: list[Row], schedule: Schedule
+) -> None:
+    env = program(MODES[mode], history, live, AGGREGATED)
+    found = last_of_keys(run_in_process(env, schedule).of())
+    check(found, expected(history + live, AGGREGATED))
+
+
+@pytest.mark.parametrize("aggregates", [EXACT, AGGREGATED], ids=["exact", "floats"])
+@pytest.mark.parametrize("mode", ["batch", "mixed", "latest"])
+@given(history=RECORDS, live=RECORDS, schedule=SCHEDULES, small=st.booleans())
+@settings(max_examples=4, deadline=None)
+def test_every_legal_place_gives_what_state_gives(
+    mode: str,
+    aggregates: dict[str, Any],
+    history: list[Row],
+    live: list[Row],
+    schedule: Schedule,
+    small: bool,
+) -> None:
+    memory = {"execution.sorted-inputs.memory": "600"} if small else {}
+    plan = program(MODES[mode] | memory, history, live, aggregates).plan()
+    choices = [legal_places(plan, plan.runs[fold.run], fold.operator) for fold in plan.folds]
+    wanted = expected(history + live, aggregates)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(entry_limit, "_FIRST_LOOK", 2 if small else 4096)  # tables fill at once
+        for choice in product(*choices):
+            folds = tuple(
+                replace(fold, plan=replace(fold.plan, places=places))
+                for fold, places in zip(plan.folds, choice, strict=True)
+            )
+            found = run_in_process(replace(plan, folds=folds), schedule).of()
+            check(last_of_keys(found), wanted)
+
+
+def test_exact_aggregates_are_merged_before_they_are_sent() -> None:
+    places = {
+        name: program(BATCH, [], [], each).plan().folds[0].plan.places
+        for name, each in (("exact", EXACT), ("floats", AGGREGATED))
+    }
+    assert Place.SENDER in places["exact"]
+    assert Place.SENDER not in places["floats"]
+
+
+def test_a_micro_batch_emits_each_of_its_keys_once() -> None:
+    rows = [Row(k=key, whole=1) for key in "aabab"]
+    kinds = Types.ROW_NAMED(["k", "whole"], [Types.STRING(), Types.LONG()])
+    env = StreamExecutionEnvironment.get_execution_environment()
+    stream = env.from_collection(rows, kinds).key_by(col.k).aggregate(n=col.whole.sum())
+    stream.set_parallelism(1).print()
+    found = run_in_process(env, Schedule(batch_sizes=(3, 2))).of()
+    assert found == [Row(k="a", n=2), Row(k="b", n=1), Row(k="a", n=3), Row(k="b", n=2)]
+
+
+def test_keys_are_several_columns_and_arguments_are_expressions() -> None:
+    kinds = Types.TUPLE([Types.STRING(), Types.INT(), Types.INT()])
+    env = StreamExecutionEnvironment.get_execution_environment()
+    stream = env.from_collection([("a", 1, 5), ("a", 1, 7), ("a", 2, 2)], kinds)
+    found = (
+        stream.where(col.f0 == "a")
+        .key_by(col.f1, col.f0)
+        .aggregate(
+            n=col.count(),
+            late=when(col.f2 > 6, col.f1).otherwise(None).count(),
+            f2=(col.f2 * 2).sum(),
+        )
+    )
+    found.print()
+    names = [node.kind.name for node in env.plan().graph.nodes]
+    assert names.count("EXPRESSIONS") == 1, "where and parts are one operator"
+    assert last_by(run_in_process(env).of(), 2) == [
+        Row(f1=1, f0="a", n=2, late=1, f2=24),
+        Row(f1=2, f0="a", n=1, late=0, f2=4),
+    ]
+
+
+def last_by(rows: list[Row], width: int) -> list[Row]:
+    return list({tuple(row)[:width]: row for row in rows}.values())
+
+
+def test_a_column_may_be_called_count() -> None:
+    kinds = Types.ROW_NAMED(["k", "count"], [Types.STRING(), Types.INT()])
+    env = StreamExecutionEnvironment.get_execution_environment()
+    stream = env.from_collection([Row(k="a", count=3), Row(k="a", count=None)], kinds)
+    keyed = stream.where(col.count.is_null() | (col.count > 1)).key_by(col.k)
+    keyed.aggregate(n=col.count(), known=col.count.count(), most=col["count"].max()).print()
+    assert run_in_process(env).of() == [Row(k="a", n=2, known=1, most=3)]
+
+
+def two_columns(rows: list[Any], kind: Any) -> Any:
+    kinds = Types.ROW_NAMED(["k", "x"], [Types.STRING(), kind])
+    env = StreamExecutionEnvironment.get_execution_environment()
+    return env.from_collection(rows, kinds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "limit"),
+    [
+        (Types.LONG(), 2**62, "LONG"),
+        (Types.BIG_DEC(), Decimal(10) ** 20 - 1, "20 digits"),
+    ],
+    ids=["long", "decimal"],
+)
+def test_a_sum_that_leaves_its_type_is_an_error_with_its_key(
+    kind: Any, value: Any, limit: str
+) -> None:
+    stream = two_columns([Row(k="a", x=value)] * 3, kind)
+    stream.key_by(col.k).aggregate(total=col.x.sum()).print()
+    with pytest.raises(ExpressionError, match=limit) as failed:
+        run_in_process(stream.get_execution_environment())
+    assert "aggregate" in failed.value.problem
+    assert "'a'" in failed.value.problem
+
+
+def test_a_change_that_removes_a_row_is_refused() -> None:
+    removed = Row(k="a", x=1)
+    removed.set_row_kind(RowKind.DELETE)
+    stream = two_columns([Row(k="a", x=1), removed], Types.INT())
+    stream.key_by(col.k).aggregate(total=col.x.sum()).print()
+    with pytest.raises(ExpressionError, match="-D"):
+        run_in_process(stream.get_execution_environment())
+
+
+def mistakes() -> dict[str, tuple[Any, type[PenstockError], str]]:
+    def of(*keys: Any, **aggregates: Any) -> Any:
+        return lambda stream: stream.key_by(*keys).aggregate(**aggregates)
+
+    return {
+        "none": (of(col.k), ArgumentError, "no aggregates"),
+        "no aggregate": (of(col.k, x=col.x), ArgumentError, "is no aggregate"),
+        "constant": (of(col.k, x=3), ArgumentError, "is no aggregate"),
+        "key": (of(col.k, k=col.x.sum()), ArgumentError, "column of the key"),
+        "function": (of(lambda row: row.k, n=col.count()), ArgumentError, "no column"),
+        "typo": (of(col.k, n=col.y.sum()), UnknownFieldError, "'y'"),
+        "text": (of(col.k, n=col.k.sum()), ArgumentError, "needs numbers"),
+        "truth": (of(col.k, n=(col.x > 1).max()), ArgumentError, "order"),
+    }
+
+
+@pytest.mark.parametrize("name", mistakes())
+def test_mistakes_are_told_where_the_program_is_written(name: str) -> None:
+    then, error, said = mistakes()[name]
+    with pytest.raises(error, match=said) as refused:
+        then(two_columns([], Types.INT()))
+    assert refused.value.origin is not None
+    assert refused.value.origin.filename == __file__
+
+
+def test_a_mean_of_decimals_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="DOUBLE"):
+        two_columns([], Types.BIG_DEC()).key_by(col.k).aggregate(m=col.x.mean())
