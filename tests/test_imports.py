@@ -30,6 +30,7 @@ HANDLES = {
     "streams.caching",
     "streams.co_grouped_streams",
     "streams.collecting",
+    "streams.columns.as_of_join",
     "streams.columns.column_operations",
     "streams.columns.keyed_columns",
     "streams.connected.connected_streams",

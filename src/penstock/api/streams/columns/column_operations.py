@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Generic, cast
 
+from penstock.api.streams.columns.as_of_join import as_of_joined
 from penstock.api.streams.stream_base import StreamBase
 from penstock.errors import ArgumentError
 from penstock.expressions.column import ColumnExpression, tree_of
@@ -17,6 +19,7 @@ from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
 if TYPE_CHECKING:
+    from penstock.api.environment.durations import Length
     from penstock.api.streams.data_stream import DataStream
 
 
@@ -106,6 +109,54 @@ class ColumnOperations(StreamBase[T], Generic[T]):
         outputs: dict[str, Expression] = {name: Field(name, kind) for name, kind in kept}
         outputs |= _outputs(records, columns, named, "with_columns")
         return self._then(SelectStep(tuple(outputs.items())), "with_columns")
+
+    def as_of_join(
+        self,
+        other: DataStream[Any],
+        *,
+        by: ColumnExpression | Sequence[ColumnExpression],
+        tolerance: Length | None = None,
+        direction: str = "backward",
+        allow_exact_matches: bool = True,
+    ) -> DataStream[Row]:
+        """Join each row with the row of another stream that is nearest in time, such as the price at the time of an order.
+
+        Times are timestamps of records: assign them and watermarks to both streams before. A row is joined when the
+        watermark shows that no nearer one can come, so the answer is the same in history and live. Rows behind the
+        watermark are late and are dropped, as by an interval join; `numLateRecordsDropped` counts them. State is kept of
+        what is ahead of the watermark, and of one row of `other` per key.
+
+        Args:
+            other: The other rows.
+            by: Columns that must be equal, of the same name and type on both sides; NULL equals NULL.
+            tolerance: Greatest difference of times: milliseconds, `timedelta`, `Duration` or `Time`; None is any.
+            direction: `backward` joins the last row that is not later, `forward` the first one that is not earlier,
+                `nearest` the nearer of both, and the earlier one if both are as near.
+            allow_exact_matches: Whether a row of the same time is joined. Of several rows of one time `forward` joins
+                the first that arrived, the others the last.
+
+        Returns:
+            All columns of this stream, then those of `other` without `by`, NULL where there is no such row. A row has the
+            time at which its answer was certain: looking backward its own.
+
+        Raises:
+            ArgumentError: A stream has no columns, a column is on both sides, or an argument is wrong.
+            UnknownFieldError: A side has no such column; it names the near ones.
+
+        Example:
+            >>> prices = orders.select(col.f0.alias("who"), price=col.f1)
+            >>> amounts = orders.select(col.f0.alias("who"), amount=col.f1 * 10)
+            >>> sorted(collect(amounts.as_of_join(prices, by=col.who)), key=str)[:2]
+            [Row(who='ann', amount=50, price=5), Row(who='ann', amount=70, price=7)]
+        """
+        return as_of_joined(
+            cast("DataStream[Any]", self),
+            other,
+            by,
+            tolerance=tolerance,
+            direction=direction,
+            allow_exact_matches=allow_exact_matches,
+        )
 
     def _then(self, step: Step, name: str) -> DataStream[Any]:
         return self._evaluate(ExpressionChain(record_type(self.get_type(), name), (step,)), name)
