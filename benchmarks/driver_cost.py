@@ -4,8 +4,8 @@
 
 The files are there before the job starts, and each micro-batch takes as many as it is told. Each phase runs in a process of its
 own, with a JVM of its own. Prints, for each tenth of the files, milliseconds per micro-batch, memory of driver and JVM,
-and files in the checkpoint directory; then the seconds from a start to the first micro-batch, with all the past and with
-none.
+and files in the checkpoint directory, and how much each grows per 1,000 micro-batches; then the seconds from a start to the
+first micro-batch, with all the past and with none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
 from pathlib import Path
+from statistics import linear_regression
 
 from benchmarks.file_cost import ROW, make
 from benchmarks.measuring.processes import members, memory_of
@@ -66,41 +70,103 @@ def wait_until(client: JobClient, job: Path, micro_batches: int) -> float:
     return time.perf_counter()
 
 
-def held(job: Path) -> str:
-    """Return what driver and JVM have in memory, and how many files the job has."""
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What a tenth of the past took, and what there was after it.
+
+    Attributes:
+        micro_batches: How many are committed.
+        milliseconds: Of each micro-batch of this tenth, on average.
+        driver_bytes: Resident size of the driver.
+        jvm_bytes: Resident size of its JVM.
+        files: Files in the checkpoint directory.
+    """
+
+    micro_batches: int
+    milliseconds: float
+    driver_bytes: int
+    jvm_bytes: int
+    files: int
+
+    def __str__(self) -> str:
+        return f"{self.micro_batches:,} micro-batches: {self.milliseconds:.0f} ms each, {held_text(self)}"
+
+
+def held_text(sample: Sample) -> str:
+    """Return memory and files of a sample as text."""
+    driver, jvm = (size / _MIB for size in (sample.driver_bytes, sample.jvm_bytes))
+    return f"driver {driver:.0f} MiB, JVM {jvm:.0f} MiB, {sample.files} files"
+
+
+def sampled(job: Path, micro_batches: int, milliseconds: float) -> Sample:
+    """Return what driver and JVM have in memory now, and how many files the job has."""
     found = [memory for pid in members(os.getpid()) if (memory := memory_of(pid))]
-    driver = sum(each.resident_bytes for each in found if each.pid == os.getpid())
-    jvm = sum(each.resident_bytes for each in found if each.name == "java")
-    files = sum(path.is_file() for path in job.rglob("*"))
-    return f"driver {driver / _MIB:.0f} MiB, JVM {jvm / _MIB:.0f} MiB, {files} files"
+    return Sample(
+        micro_batches,
+        milliseconds,
+        sum(each.resident_bytes for each in found if each.pid == os.getpid()),
+        sum(each.resident_bytes for each in found if each.name == "java"),
+        sum(path.is_file() for path in job.rglob("*")),
+    )
 
 
-def read_all(data: Path, job: Path, files: int, per_batch: int) -> None:
-    """Read all files; print what each tenth took."""
-    os.setsid()  # the processes of the phase are found by their session
+def slope(samples: Sequence[Sample], of: Callable[[Sample], float]) -> float:
+    """Return how much more of something there is per micro-batch, by least squares."""
+    found = linear_regression([s.micro_batches for s in samples], [of(s) for s in samples])
+    return found.slope
+
+
+def slopes_text(samples: Sequence[Sample]) -> str:
+    """Return what grows with the past, per 1,000 micro-batches; the first tenth is not in it: caches fill."""
+    later = samples[1:]
+    milliseconds, driver, jvm, files = (
+        slope(later, of) * 1_000
+        for of in (
+            lambda s: s.milliseconds,
+            lambda s: s.driver_bytes / _MIB,
+            lambda s: s.jvm_bytes / _MIB,
+            lambda s: s.files,
+        )
+    )
+    return (
+        f"per 1,000 micro-batches: {milliseconds:+.1f} ms each, driver {driver:+.1f} MiB, "
+        f"JVM {jvm:+.1f} MiB, {files:+.1f} files"
+    )
+
+
+def read_all(data: Path, job: Path, files: int, per_batch: int) -> list[Sample]:
+    """Read all files; print and return what each tenth took."""
     client = start(data, job, per_batch)
     last = wait_until(client, job, 1)
     done, total = 1, files // per_batch
+    samples: list[Sample] = []
     for tenth in range(1, TENTHS + 1):
         until = total * tenth // TENTHS
         now = wait_until(client, job, until)
         milliseconds = (now - last) / max(until - done, 1) * 1000
-        sys.stdout.write(f"{until:,} micro-batches: {milliseconds:.0f} ms each, {held(job)}\n")
+        samples.append(sampled(job, until, milliseconds))
+        sys.stdout.write(f"{samples[-1]}\n")
         sys.stdout.flush()
         last, done = now, until
     client.cancel()
+    return samples
 
 
 def first_of(data: Path, job: Path, name: str, per_batch: int) -> None:
     """Let one more file arrive and print how long a new driver takes to read it."""
-    os.setsid()
     begun = time.perf_counter()
     before = committed(job)
     client = start(data, job, per_batch)
     seconds = wait_until(client, job, before + 1) - begun
-    sys.stdout.write(f"{name}: {seconds:.1f} s to the first micro-batch, {held(job)}\n")
+    told = held_text(sampled(job, before + 1, seconds * 1000))
+    sys.stdout.write(f"{name}: {seconds:.1f} s to the first micro-batch, {told}\n")
     sys.stdout.flush()
     client.cancel()
+
+
+def phase() -> Pool:
+    """Return a process for a phase. It leads a session, by which its JVM is found."""
+    return multiprocessing.get_context("spawn").Pool(1, initializer=os.setsid)
 
 
 def main(arguments: list[str]) -> int:
@@ -109,20 +175,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--per-batch", type=int, default=10)
     given = parser.parse_args(arguments)
-    processes = multiprocessing.get_context("spawn")
+    if given.files < TENTHS * given.per_batch:
+        parser.error(f"there must be {TENTHS} micro-batches or more")
     with tempfile.TemporaryDirectory(prefix="penstock-driver-") as root:
         data, none = Path(root, "data"), Path(root, "none")
         make(data, given.files)
         make(none, 1)
         job = Path(root, "job")
-        with processes.Pool(1) as pool:
-            pool.apply(read_all, (data, job, given.files, given.per_batch))
+        with phase() as pool:
+            samples = pool.apply(read_all, (data, job, given.files, given.per_batch))
+        sys.stdout.write(f"{slopes_text(samples)}\n")
         (data / "one-more.json").write_text('{"n": 1}\n', encoding="ascii")
         for name, files, of in (
             ("with all the past", data, job),
             ("new", none, Path(root, "new")),
         ):
-            with processes.Pool(1) as pool:
+            with phase() as pool:
                 pool.apply(first_of, (files, of, name, given.per_batch))
     return 0
 

@@ -6,7 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import yaml
+
 Document = dict[str, Any]
+There = set[tuple[str, str]]
+"""Kind and name of each object of a manifest."""
 
 _SECRET = re.compile(r"password|passwd|secret|token|private_?key|credential", re.IGNORECASE)
 _FLOATING = re.compile(r"^[^:@]+$|:latest$")
@@ -61,22 +65,20 @@ def _user(steps: list[list[str]]) -> Iterator[str]:
 
 def manifest(documents: list[Document]) -> list[str]:
     """Return what is wrong with the objects of a Kubernetes manifest."""
-    claims = {
-        each["metadata"]["name"] for each in documents if each["kind"] == "PersistentVolumeClaim"
-    }
+    there = {(each["kind"], each["metadata"].get("name", "")) for each in documents}
     found: list[str] = []
     for document in documents:
-        keys = ("apiVersion", "kind", "metadata", "spec")
+        keys = ("apiVersion", "kind", "metadata")
         found += [f"an object has no {key}" for key in keys if key not in document]
         check = _KINDS.get(document.get("kind", ""))
         if check is None:
             found.append(f"{document.get('kind')} is not a kind that is known here")
         else:
-            found += check(document, claims)
+            found += check(document, there)
     return found
 
 
-def _claim(document: Document, _: set[str]) -> Iterator[str]:
+def _claim(document: Document, _: There) -> Iterator[str]:
     spec = document["spec"]
     if "storage" not in spec.get("resources", {}).get("requests", {}):
         yield "a claim asks for no storage"
@@ -84,7 +86,34 @@ def _claim(document: Document, _: set[str]) -> Iterator[str]:
         yield "a claim has no access mode"
 
 
-def _deployment(document: Document, claims: set[str]) -> Iterator[str]:
+def _account(_: Document, __: There) -> Iterator[str]:
+    yield from ()
+
+
+def _role(document: Document, _: There) -> Iterator[str]:
+    for rule in document["rules"]:
+        for given in ("apiGroups", "resources", "verbs"):
+            if "*" in rule[given]:
+                yield f"a role may use all {given}"
+        if "secrets" in rule["resources"]:
+            yield "a role may read secrets"
+
+
+def _binding(document: Document, there: There) -> Iterator[str]:
+    for named in (document["roleRef"], *document["subjects"]):
+        if (named["kind"], named["name"]) not in there:
+            yield f"there is no {named['kind']} {named['name']}"
+
+
+def _settings(document: Document, there: There) -> Iterator[str]:
+    for name, text in document["data"].items():
+        if _SECRET.search(name):
+            yield f"{name} is in the manifest; take it from a Secret"
+        if name.endswith(".yaml"):
+            yield from _pod(yaml.safe_load(text)["spec"], there)
+
+
+def _deployment(document: Document, there: There) -> Iterator[str]:
     spec = document["spec"]
     template = spec["template"]
     if spec.get("replicas") != 1 or spec.get("strategy", {}).get("type") != "Recreate":
@@ -94,25 +123,35 @@ def _deployment(document: Document, claims: set[str]) -> Iterator[str]:
     pod = template["spec"]
     if pod.get("terminationGracePeriodSeconds", 30) < 60:
         yield "a driver has less than a minute to stop"
+    account = pod.get("serviceAccountName")
+    if account is not None and ("ServiceAccount", account) not in there:
+        yield f"there is no ServiceAccount {account}"
+    for container in pod["containers"]:
+        if "memory" not in container.get("resources", {}).get("limits", {}):
+            yield f"{container['name']} has no limit of memory"
+    yield from _pod(pod, there)
+
+
+def _pod(pod: Document, there: There) -> Iterator[str]:
     if not pod.get("securityContext", {}).get("runAsNonRoot"):
         yield "it runs as root"
-    yield from _volumes(pod, claims)
+    yield from _volumes(pod, there)
     for container in pod["containers"]:
         yield from _image(container["image"])
         yield from _environment(container)
         yield from _mounts(container, pod)
-        if "memory" not in container.get("resources", {}).get("limits", {}):
-            yield f"{container['name']} has no limit of memory"
         if container.get("securityContext", {}).get("allowPrivilegeEscalation") is not False:
             yield f"{container['name']} may gain privileges"
 
 
-def _application(document: Document, claims: set[str]) -> Iterator[str]:
+def _application(document: Document, there: There) -> Iterator[str]:
     spec = document["spec"]
     yield from _image(spec["image"])
-    yield from _volumes(spec, claims)
+    yield from _volumes(spec, there)
     if spec.get("type") != "Python" or not str(spec["mainApplicationFile"]).endswith(".py"):
         yield "the application is no Python program"
+    if spec["driver"].get("terminationGracePeriodSeconds", 30) < 60:
+        yield "a driver has less than a minute to stop"
     for role in ("driver", "executor"):
         yield from _mounts(spec[role] | {"name": role}, spec)
         if not spec[role].get("securityContext", {}).get("runAsNonRoot"):
@@ -136,11 +175,14 @@ def _environment(container: Document) -> Iterator[str]:
             yield f"{variable['name']} is in the manifest; take it from a Secret"
 
 
-def _volumes(owner: Document, claims: set[str]) -> Iterator[str]:
+def _volumes(owner: Document, there: There) -> Iterator[str]:
     for volume in owner.get("volumes", ()):
         claim = volume.get("persistentVolumeClaim", {}).get("claimName")
-        if claim is not None and claim not in claims:
+        if claim is not None and ("PersistentVolumeClaim", claim) not in there:
             yield f"there is no claim {claim}"
+        settings = volume.get("configMap", {}).get("name")
+        if settings is not None and ("ConfigMap", settings) not in there:
+            yield f"there is no ConfigMap {settings}"
 
 
 def _mounts(container: Document, owner: Document) -> Iterator[str]:
@@ -154,7 +196,16 @@ _KINDS = {
     "PersistentVolumeClaim": _claim,
     "Deployment": _deployment,
     "SparkApplication": _application,
+    "ServiceAccount": _account,
+    "Role": _role,
+    "RoleBinding": _binding,
+    "ConfigMap": _settings,
 }
+
+
+def spark_settings_in(text: str) -> set[str]:
+    """Return the settings of Spark that a text names."""
+    return set(re.findall(r"\bspark\.[a-zA-Z][\w.-]+", text))
 
 
 def settings_in(text: str) -> set[str]:

@@ -1,8 +1,8 @@
-"""A job on two executors: history, then live files, a savepoint, and on with another parallelism.
+"""Jobs on two executors, in one session: history, live files, a lost executor, a savepoint, other parallelism, the demo.
 
-Arguments: data directory, output directory, directory of checkpoints. Each result says on which executor it
-was made, by the executor's local directory, and how many files a local copy of the state has there. The output
-is one line of JSON.
+Arguments: data directory, output directory, directory of checkpoints, directory of the demo. Each result says on which
+executor it was made, by the executor's local directory, and how many files a local copy of the state has there. The
+output is one line of JSON.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+from pyspark import SparkContext
 
 from penstock.api.environment.job import JobClient
 from penstock.common import Configuration, Types, WatermarkStrategy
@@ -25,8 +26,11 @@ from penstock.datastream import (
     ValueStateDescriptor,
 )
 from penstock.datastream.connectors import FileSink, FileSource, HybridSource
+from tests.faults.processes import executors_below, kill
+from tests.spark.jobs import demo_on_cluster
 from tests.spark.waiting import wait_for
 
+EXECUTORS = 2
 SECONDS = 300
 """Executors with a JVM each take long to start beside other work."""
 
@@ -80,20 +84,47 @@ def rows(out: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in out.glob("*.parquet"))
 
 
-def main(data: Path, out: Path, jobs: Path) -> None:
-    """Run the job twice in one session, the second time with a third of the key groups elsewhere."""
-    counts = [rows(data / each) for each in ("history", "live", "later")]
+def files_arrive(data: Path, name: str) -> int:
+    """Let the files of a directory arrive; return how many rows they have."""
+    count = rows(data / name)
+    for path in (data / name).iterdir():
+        path.rename(data / "live" / f"{name}-{path.name}")
+    return count
+
+
+def have_registered() -> bool:
+    """Whether all executors run, and the driver knows them."""
+    context = SparkContext._active_spark_context
+    assert context is not None
+    with_driver: int = context._jsc.sc().getExecutorMemoryStatus().size()
+    return with_driver - 1 == len(executors_below(os.getpid())) == EXECUTORS
+
+
+def main(data: Path, out: Path, jobs: Path, demo: Path) -> None:
+    """Run the job twice, the second time with a third of the key groups elsewhere; then the demo."""
+    expected = rows(data / "history") + rows(data / "live")
     first = start(data, out, jobs / "first", {"parallelism.default": 2})
-    wait_for(first, lambda: rows(out) == counts[0] + counts[1], SECONDS)
+    wait_for(first, lambda: rows(out) == expected, SECONDS)
+    told: dict[str, Any] = {"first": expected}
+
+    wait_for(first, have_registered, SECONDS)
+    before = executors_below(os.getpid())
+    expected += files_arrive(data, "meanwhile")
+    kill(before[0])
+    wait_for(first, lambda: rows(out) == expected, SECONDS)
+    wait_for(first, have_registered, SECONDS)
+    told |= {"meanwhile": expected, "killed": before[0], "before": before}
+    told["after"] = executors_below(os.getpid())
+
     savepoint = first.stop_with_savepoint().result()
     first.get_job_execution_result().result()
-    for path in (data / "later").iterdir():
-        path.rename(data / "live" / f"later-{path.name}")
+    expected += files_arrive(data, "later")
     settings = {"parallelism.default": 3, "execution.state-recovery.path": savepoint}
     second = start(data, out, jobs / "second", settings)
-    wait_for(second, lambda: rows(out) == sum(counts), SECONDS)
+    wait_for(second, lambda: rows(out) == expected, SECONDS)
     second.cancel()
-    sys.stdout.write(json.dumps({"first": counts[0] + counts[1], "all": sum(counts)}))
+    told |= {"all": expected, "demo": demo_on_cluster.run(demo)}
+    sys.stdout.write(json.dumps(told))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,8 @@ def get_session(configuration: Configuration, tasks_beside: int = 0) -> SparkSes
     """
     if is_remote():
         raise EnvironmentSetupError(
-            "the program has a session of Spark Connect, and jobs need the JVM of Spark's driver",
+            "the program has a session of Spark Connect, and jobs need the JVM of Spark's driver: it holds "
+            "their checkpoint directory, cancels their Spark jobs and commits their micro-batches",
             hint="Run it where the driver runs: with spark-submit, or without builder.remote and "
             "SPARK_REMOTE. Building, planning and penstock.testing work here too.",
         )
