@@ -27,6 +27,7 @@ DECLARED = {
     "s3": EXTRAS["s3"],
     "ui": EXTRAS["ui"],
     "otel": EXTRAS["otel"],
+    "openlineage": EXTRAS["openlineage"],
     "dev": [*EXTRAS["dev"], *PROJECT["build-system"]["requires"]],
 }
 INCLUDES = {
@@ -39,7 +40,8 @@ INCLUDES = {
     "s3": ["runtime"],
     "ui": ["runtime"],
     "otel": ["runtime", "s3", "ui"],
-    "dev": ["runtime", "demo", "delta", "kafka", "postgres", "redis", "s3", "ui", "otel"],
+    "openlineage": ["runtime", "demo", "s3", "ui", "otel"],
+    "dev": ["runtime", *(each for each in DECLARED if each not in {"runtime", "dev"})],
 }
 
 

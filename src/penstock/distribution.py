@@ -15,6 +15,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "redis": ("redis", "hiredis"),
     "s3": ("botocore",),
     "otel": ("opentelemetry-sdk", "opentelemetry-exporter-otlp-proto-http"),
+    "openlineage": ("openlineage-python",),
     "ui": ("starlette", "uvicorn", "prometheus-client", "graphlay"),
 }
 """The extras for systems, and the distributions that each of them installs."""

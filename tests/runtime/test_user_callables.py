@@ -64,12 +64,15 @@ CALLED_IN_NO_PROGRAM = {
     ("Committer", "publish"),
     ("KeySelector", "open"),
     ("KeySelector", "close"),
+    ("LogSource", "datasets"),
     ("LogSource", "kept_outside"),
     ("Partitioner", "open"),
     ("Partitioner", "close"),
+    ("Sink", "datasets"),
     ("Sink", "kept_outside"),
     ("SinkWriter", "abort"),
     ("SourceFunction", "cancel"),
+    ("SplitSource", "datasets"),
 }
 """Never called, as Flink never calls them; or only when something else has failed, by `penstock drop`, or by a driver of Spark:
 `tests/spark/test_user_callables.py`."""

@@ -1,4 +1,4 @@
-"""The options of what tells other systems of a job: OpenTelemetry, and metrics in the log."""
+"""The options of what tells other systems of a job: OpenTelemetry, OpenLineage, and metrics in the log."""
 
 from __future__ import annotations
 
@@ -54,6 +54,44 @@ OTEL_MICRO_BATCH_INTERVAL: ConfigOption[timedelta] = ConfigOption(
     check=_POSITIVE,
 )
 
+OPENLINEAGE_ENABLED: ConfigOption[bool] = ConfigOption(
+    key="openlineage.enabled",
+    parse=BOOLEAN,
+    default=_OFF,
+    description=(
+        "Whether the driver sends what a job reads and writes as events of OpenLineage. OpenLineage's own environment variables "
+        "count: `OPENLINEAGE_URL`, `OPENLINEAGE_API_KEY`, `OPENLINEAGE_NAMESPACE`, `OPENLINEAGE_CONFIG`, `OPENLINEAGE_DISABLED`. "
+        "It needs the extra `openlineage`."
+    ),
+)
+
+OPENLINEAGE_URL: ConfigOption[str | None] = ConfigOption(
+    key="openlineage.url",
+    parse=STRING,
+    default=None,
+    description=(
+        "Address of the receiver, such as `http://localhost:5000`; `/api/v1/lineage` is added. When unset it is what the "
+        "environment or `openlineage.yml` says."
+    ),
+    check=NOT_BLANK,
+)
+
+OPENLINEAGE_NAMESPACE: ConfigOption[str | None] = ConfigOption(
+    key="openlineage.namespace",
+    parse=STRING,
+    default=None,
+    description="Namespace of jobs in OpenLineage. When unset it is that of the environment, else `default`.",
+    check=NOT_BLANK,
+)
+
+OPENLINEAGE_INTERVAL: ConfigOption[timedelta] = ConfigOption(
+    key="openlineage.interval",
+    parse=DURATION,
+    default=timedelta(seconds=60),
+    description="Least time between two events RUNNING of a job that only have new numbers of records.",
+    check=_POSITIVE,
+)
+
 METRICS_LOG_INTERVAL: ConfigOption[timedelta | None] = ConfigOption(
     key="metrics.log-interval",
     parse=DURATION,
@@ -70,6 +108,10 @@ REPORTER_OPTIONS: tuple[ConfigOption[Any], ...] = (
     OTEL_ENDPOINT,
     OTEL_INTERVAL,
     OTEL_MICRO_BATCH_INTERVAL,
+    OPENLINEAGE_ENABLED,
+    OPENLINEAGE_URL,
+    OPENLINEAGE_NAMESPACE,
+    OPENLINEAGE_INTERVAL,
     METRICS_LOG_INTERVAL,
 )
 """The options of this module, in the order of the reference page."""

@@ -72,3 +72,27 @@ def _refused(path: str, doing: str, reason: str) -> ArgumentError:
         f"cannot {doing} {path!r}: {reason}",
         hint="Give a local path, or one on a mount that the driver and all workers share.",
     )
+
+
+def one_path(paths: tuple[str | Path, ...]) -> str:
+    """Return one path or glob for all of them.
+
+    Examples:
+        >>> one_path(("/data/a.json", "/data/b.json"))
+        '/data/{a.json,b.json}'
+    """
+    if len(paths) == 1:
+        return str(paths[0])
+    whole = [
+        text
+        if "://" in (text := str(path)) or text.startswith("file:")
+        else str(Path(text).expanduser().absolute())
+        for path in paths
+    ]
+    # Their common directory, then the rest of each path as an alternative of a glob.
+    first, last = min(whole), max(whole)
+    same = next(
+        (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
+    )
+    shared = first[: first.rfind("/", 0, same) + 1]
+    return f"{shared}{{{','.join(path[len(shared) :] for path in whole)}}}"

@@ -18,8 +18,9 @@ from penstock.version import __version__
 Version = tuple[int, int]
 
 TESTED: dict[Version, tuple[Version, ...]] = {
-    (3, 11): ((4, 3),),
+    (3, 11): ((4, 2), (4, 3)),
     (3, 12): ((4, 3),),
+    (3, 13): ((4, 3),),
 }
 """Python to the versions of Spark with which the tests of `make test-matrix` have passed."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from penstock.errors import SourceError
+from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogSplit
 from penstock.graph.source import PositionedSource, Source, SplitKey
@@ -156,6 +157,10 @@ class SourcePart(PositionedSource):
     def get_produced_type(self) -> TypeInformation:
         """Return the type of the source."""
         return self.source.get_produced_type()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what the source reads."""
+        return self.source.datasets()
 
     def describe(self) -> str:
         """Return the source and its end, e.g. `numbers up to position 7`."""

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from penstock.errors import CallSite
 from penstock.filesystem.s3_settings import S3Settings
 from penstock.filesystem.stored_path import JobPath
+from penstock.graph.dataset import Dataset
 from penstock.graph.epoch_number import EpochNumber
 from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
@@ -196,6 +197,10 @@ class Sink(ABC):
             SinkError: The system does not answer.
         """
         del context
+        return ()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what it writes, by names that other systems know; the default knows none."""
         return ()
 
     def describe(self) -> str:

@@ -6,11 +6,13 @@ contained source except the last).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.graph.backlog_end import BacklogEnd, part_of
+from penstock.graph.dataset import Dataset
 from penstock.graph.snapshot_part import with_snapshot_part
 from penstock.graph.source import PositionedSource, Source
 from penstock.graph.source_switch import Factory, SwitchColumns, SwitchedSource
@@ -121,6 +123,10 @@ class HybridSource(Source):
     def get_produced_type(self) -> TypeInformation:
         """Return the type all parts share."""
         return self.parts[0].get_produced_type()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what the parts read, each once."""
+        return tuple(dict.fromkeys(each for part in self.parts for each in part.datasets()))
 
     def describe(self) -> str:
         """Return the parts, joined by `then`."""

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from penstock.errors import PenstockError, SourceError
+from penstock.graph.dataset import Dataset
 from penstock.notebook.card import Card, ShownAsCard
 from penstock.types.information import TypeInformation
 from penstock.user_failure import failure_as, raise_interrupt
@@ -115,6 +116,10 @@ class Source(ShownAsCard):
     def describe(self) -> str:
         """Return one short phrase for plans and messages, e.g. `files of data/*.csv`."""
         return self.kind
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what it reads, by names that other systems know; the default knows none."""
+        return ()
 
     def _card(self) -> Card:
         ends = "ends" if self.is_bounded else "goes on"

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from penstock.errors import ArgumentError, CallSite, SourceError
+from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.source import Batch, PositionedSource, Source, SplitKey
 from penstock.graph.wrapped_log import WrappedLog
@@ -167,6 +168,10 @@ class SwitchedSource(WrappedLog):
     def position_at(self, split: str, timestamp_ms: int, start: int, end: int) -> int:
         """Return the first position in a range whose record is not before a timestamp."""
         return self.source.position_at(split, timestamp_ms, start, end)
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what the source reads; nothing before it is made."""
+        return () if self.decided is None else self.decided.datasets()
 
     def describe(self) -> str:
         """Return the source in words."""

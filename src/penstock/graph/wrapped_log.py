@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 
@@ -69,6 +70,10 @@ class WrappedLog(LogSource):
     def is_confirmed(self) -> bool:
         """Whether the source is told of commits."""
         return self.source.is_confirmed
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return what the source reads."""
+        return self.source.datasets()
 
     def discover(self, known: Mapping[str, int]) -> Sequence[LogSplit]:
         """Return the splits of the source."""

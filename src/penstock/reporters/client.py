@@ -1,4 +1,4 @@
-"""The libraries of OpenTelemetry, which are imported when a job asks for it."""
+"""The libraries of other systems, which are imported when a job asks for them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 from penstock.distribution import EXTRAS, install_hint
 from penstock.errors import EnvironmentSetupError
 
-_EXTRA = "otel"
+_SYSTEMS = {"otel": "OpenTelemetry", "openlineage": "OpenLineage"}
 
 
-def client(module: str) -> Any:
-    """Return a module of the libraries.
+def client(module: str, extra: str = "otel") -> Any:
+    """Return a module of the libraries of an extra.
 
     Args:
         module: Its name, such as `opentelemetry.trace`.
+        extra: `otel` or `openlineage`.
 
     Raises:
         EnvironmentSetupError: They are not installed.
@@ -24,5 +25,5 @@ def client(module: str) -> Any:
         return import_module(module)
     except ImportError as cause:
         raise EnvironmentSetupError(
-            f"OpenTelemetry needs {', '.join(EXTRAS[_EXTRA])}: {cause}", hint=install_hint(_EXTRA)
+            f"{_SYSTEMS[extra]} needs {', '.join(EXTRAS[extra])}: {cause}", hint=install_hint(extra)
         ) from cause

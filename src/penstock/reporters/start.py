@@ -10,6 +10,7 @@ from penstock.config.configuration import Configuration
 from penstock.config.flink_reporters import FlinkReporters, flink_reporters
 from penstock.config.reporter_options import (
     METRICS_LOG_INTERVAL,
+    OPENLINEAGE_ENABLED,
     OTEL_ENABLED,
     OTEL_ENDPOINT,
 )
@@ -17,6 +18,7 @@ from penstock.config.ui_options import UI_PORT
 from penstock.errors import EnvironmentSetupError
 from penstock.events.listeners import add_listener
 from penstock.reporters.log_reporter import MetricsLogger
+from penstock.reporters.openlineage import start_openlineage
 from penstock.reporters.otel import start_otel
 from penstock.ui.server import serve
 
@@ -37,6 +39,8 @@ def start_reporters(configuration: Configuration) -> None:
     serve(configuration)
     with _lock:
         _start_otel(configuration, flink)
+        if configuration.get(OPENLINEAGE_ENABLED):
+            _once("openlineage", lambda: start_openlineage(configuration))
         interval = configuration.get(METRICS_LOG_INTERVAL) or flink.log_interval
         if interval is not None:
             _once("log", lambda: add_listener(MetricsLogger(interval)))

@@ -13,6 +13,7 @@ from penstock.connectors.delta.staged_tables import StagedTableWriter
 from penstock.connectors.delta.table_types import table_schema
 from penstock.connectors.local_path import local_path
 from penstock.errors import ArgumentError, CallSite
+from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 
@@ -109,6 +110,10 @@ class DeltaSink(Sink):
     def create_committer(self, context: SinkContext) -> Committer:
         """Return the committer that writes versions."""
         return DeltaCommitter(self.form, context)
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return the directory of the table."""
+        return (files_at(self.form.directory),)
 
     def describe(self) -> str:
         """Return e.g. `delta table /data/orders by customer`."""

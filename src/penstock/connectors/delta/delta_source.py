@@ -23,6 +23,7 @@ from penstock.connectors.delta.values import (
 )
 from penstock.connectors.local_path import local_path
 from penstock.errors import ArgumentError, SourceError
+from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.types.arrow import columns_to_lists, type_of_arrow
@@ -234,6 +235,10 @@ class DeltaSource(LogSource):
             if rows.timestamp_ms >= timestamp_ms and begin < stop:
                 return position_of(version, begin)
         return end
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return the directory of the table."""
+        return (files_at(self.directory),)
 
     def describe(self) -> str:
         """Return e.g. `delta table /data/orders`."""

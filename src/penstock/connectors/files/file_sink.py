@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeVar
@@ -18,13 +19,14 @@ from penstock.connectors.files.file_naming import BucketAssigner, FileNaming, Ou
 from penstock.connectors.files.file_policies import DefaultRollingPolicy, RollingPolicy
 from penstock.connectors.files.object_commits import UploadedFileCommitter
 from penstock.connectors.files.partitions import division_of
-from penstock.connectors.files.sequence_column import sequenced_type
+from penstock.connectors.files.sequence_column import sequence_column_name, sequenced_type
 from penstock.connectors.files.staged_files import StagedFileWriter
 from penstock.connectors.files.uploaded_files import UploadedFileWriter
 from penstock.connectors.local_path import storage_path
 from penstock.connectors.rows.serialization import Encoder
 from penstock.errors import ArgumentError, CallSite, GraphError
 from penstock.filesystem.object_path import ObjectPath
+from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.types.information import TypeInformation
 
@@ -110,7 +112,7 @@ class FileSinkBuilder:
         Raises:
             ArgumentError: It is no name.
         """
-        self._sequence_column = _column_name(name)
+        self._sequence_column = sequence_column_name(name)
         return self
 
     def enable_compact(
@@ -318,7 +320,7 @@ class FileSink(Sink):
             self.format,
             self.naming,
             self.part_size_bytes,
-            _column_name(name),
+            sequence_column_name(name),
             self.compaction,
         )
 
@@ -379,17 +381,13 @@ class FileSink(Sink):
             return UploadedFileCommitter(self.path, context, self.naming)
         return StagedFileCommitter(self.path, context, self.naming, self.compaction)
 
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its directory."""
+        return (files_at(self.path),)
+
     def describe(self) -> str:
         """Return e.g. `parquet files in /data/out`."""
         return f"{self.format.value} files in {self.path}"
-
-
-def _column_name(name: str) -> str:
-    if isinstance(name, str) and name:
-        return name
-    raise ArgumentError.here(
-        f"the name of the sequence column is {name!r}", hint="Pass a string, such as 'seq'."
-    )
 
 
 def _instance(value: T, wanted: type[T]) -> T:

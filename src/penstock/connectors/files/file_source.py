@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from penstock.connectors.local_path import one_path
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset, files_at
 from penstock.graph.endpoints import Source
 from penstock.types import Duration, RowTypeInfo, TypeInformation, Types
 
@@ -71,7 +73,7 @@ class FileSourceBuilder:
                 "a file source got no paths", hint="Pass at least one path after the format."
             )
         self._format = stream_format
-        self._path = _one_path(paths)
+        self._path = one_path(paths)
         self._continuous = False
         self._discovery_interval: Duration | None = None
 
@@ -358,6 +360,10 @@ class FileSource(Source):
             return Types.STRING()
         return self.type_info or Types.PICKLED_BYTE_ARRAY()
 
+    def datasets(self) -> Sequence[Dataset]:
+        """Return the directory of its files."""
+        return (files_at(self.path),)
+
     def describe(self) -> str:
         """Return format and path."""
         later = " as they appear" if self.continuous else ""
@@ -376,22 +382,3 @@ def _seconds_of(interval: Duration) -> float:
             hint="Pass a Duration, for example Duration.of_seconds(5).",
         )
     return interval.to_millis() / 1000
-
-
-def _one_path(paths: tuple[str | Path, ...]) -> str:
-    """Return one path or glob for all of them."""
-    if len(paths) == 1:
-        return str(paths[0])
-    whole = [
-        text
-        if "://" in (text := str(path)) or text.startswith("file:")
-        else str(Path(text).expanduser().absolute())
-        for path in paths
-    ]
-    # Their common directory, then the rest of each path as an alternative of a glob.
-    first, last = min(whole), max(whole)
-    same = next(
-        (i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first)
-    )
-    shared = first[: first.rfind("/", 0, same) + 1]
-    return f"{shared}{{{','.join(path[len(shared) :] for path in whole)}}}"

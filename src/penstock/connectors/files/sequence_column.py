@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from penstock.errors import CallSite, GraphError, SinkError
+from penstock.errors import ArgumentError, CallSite, GraphError, SinkError
 from penstock.graph.endpoints import SinkContext
 from penstock.graph.epoch_number import EpochNumber
 from penstock.types.arrow import field_lists
@@ -119,4 +119,17 @@ def _refused(
         f"records of type {type_info!r} cannot have the sequence column {name!r}: {reason}",
         hint="Declare a row type with named fields, and choose a name that is none of them.",
         origin=origin,
+    )
+
+
+def sequence_column_name(name: str) -> str:
+    """Return the name of a sequence column.
+
+    Raises:
+        ArgumentError: It is no text, or empty.
+    """
+    if isinstance(name, str) and name:
+        return name
+    raise ArgumentError.here(
+        f"the name of the sequence column is {name!r}", hint="Pass a string, such as 'seq'."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from penstock.connectors.kafka.staged_records import RecordSerializer, StagedRec
 from penstock.connectors.kafka.values import KafkaRecord
 from penstock.connectors.python.discard import NothingCommitter
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 
 _PREFIX = "penstock"
@@ -193,6 +194,11 @@ class KafkaSink(Sink):
         if self.guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             return KafkaCommitter(self.properties, self.prefix, self.serializer.topic, context)
         return NothingCommitter()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its topic; nothing if a function chooses it."""
+        topic = self.serializer.topic
+        return () if topic is None else self.properties.datasets((topic,))
 
     def describe(self) -> str:
         """Return e.g. `kafka topic words, exactly-once`."""

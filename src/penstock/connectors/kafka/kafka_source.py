@@ -17,6 +17,7 @@ from penstock.connectors.kafka.readers import take_range
 from penstock.connectors.kafka.topics import KafkaTopics, view_of
 from penstock.connectors.kafka.values import KafkaMalformedRecords, KafkaTopicPartition
 from penstock.errors import SourceError
+from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.types.information import TypeInformation
@@ -141,6 +142,10 @@ class KafkaSource(LogSource):
             offsets = {KafkaTopicPartition.of_text(name): at for name, at in positions.items()}
             if offsets:
                 view_of(self.properties, self.topics).commit(offsets)
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its topics; a pattern is the name of all topics that match it."""
+        return self.properties.datasets(self.topics.shown_names)
 
     def describe(self) -> str:
         """Return e.g. `kafka topic orders`."""

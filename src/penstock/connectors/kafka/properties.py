@@ -14,12 +14,13 @@ them, and `masked` removes them from texts of the library.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from penstock.config.configuration import is_secret
 from penstock.connectors.client_library import HIDDEN
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset
 
 SERVERS = "bootstrap.servers"
 GROUP = "group.id"
@@ -75,6 +76,11 @@ class KafkaProperties:
     def get(self, key: str, default: str | None = None) -> str | None:
         """Return the value of a property."""
         return dict(self.items).get(key, default)
+
+    def datasets(self, topics: Sequence[str]) -> tuple[Dataset, ...]:
+        """Return topics of the cluster, which is known by the first of its servers."""
+        server = (self.get(SERVERS) or "").split(",")[0].strip().rpartition("://")[2]
+        return tuple(Dataset(f"kafka://{server}", topic) for topic in topics)
 
     def milliseconds(self, key: str, default: int) -> int:
         """Return the value of a property in milliseconds.

@@ -42,6 +42,13 @@ class KafkaTopics:
     pattern: str | None = None
     partitions: tuple[KafkaTopicPartition, ...] = ()
 
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """The names of its topics, each once; a pattern is one name."""
+        if self.pattern is not None:
+            return (self.pattern,)
+        return self.names or tuple(dict.fromkeys(each.topic for each in self.partitions))
+
     def describe(self) -> str:
         """Return it in words."""
         if self.pattern is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from penstock.connectors.client_library import HIDDEN, ClientLibrary
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset
 
 _LIBRARY = ClientLibrary("psycopg", "psycopg", "postgres", "a client of PostgreSQL")
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
@@ -87,6 +88,18 @@ class PostgresAddress:
         parts = self.parts()
         host = parts.get("host") or parts.get("hostaddr") or "the default host"
         return f"{parts.get('dbname', 'the default database')} at {host}:{parts.get('port', 5432)}"
+
+    def dataset(self, table: object) -> Dataset:
+        """Return a table of the database, as other systems know it.
+
+        Args:
+            table: Its name with its schema.
+        """
+        parts = self.parts()
+        host = str(parts.get("host") or parts.get("hostaddr") or "localhost").split(",")[0]
+        port = str(parts.get("port", 5432)).split(",")[0]
+        database = parts.get("dbname") or parts.get("user") or "postgres"
+        return Dataset(f"postgres://{host}:{port}", f"{database}.{table}")
 
     def masked(self, text: str) -> str:
         """Return a text in which no secret of the string is left."""

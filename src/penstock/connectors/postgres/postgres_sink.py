@@ -13,6 +13,7 @@ from penstock.connectors.postgres.staged_rows import StagedRowWriter
 from penstock.connectors.postgres.statements import TableWrites
 from penstock.connectors.postgres.values import TableName
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.graph.kept_outside import KeptOutside
 
@@ -180,6 +181,10 @@ class PostgresSink(Sink):
             SinkError: The server does not answer.
         """
         return PostgresCommitter(self.address, self.writes, context).kept_outside()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its table."""
+        return (self.address.dataset(self.writes.table),)
 
     def describe(self) -> str:
         """Return e.g. `postgres table public.totals by customer, exactly-once`."""

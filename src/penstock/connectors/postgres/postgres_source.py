@@ -39,6 +39,7 @@ from penstock.connectors.postgres.tables import published, table_of
 from penstock.connectors.postgres.values import Run, SourceTable, TableName, TableRows
 from penstock.errors import SourceError
 from penstock.failpoint import failpoint
+from penstock.graph.dataset import Dataset
 from penstock.graph.kept_outside import KeptOutside
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSnapshot, LogSplit
@@ -205,6 +206,10 @@ class PostgresSource(LogSource):
         """
         with self._errors("drop"):
             self._remove()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its tables."""
+        return tuple(self.address.dataset(table) for table in self.tables)
 
     def describe(self) -> str:
         """Return e.g. `postgres table public.orders`."""

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from penstock.connectors.client_library import HIDDEN, ClientLibrary
 from penstock.connectors.process_table import OfThisProcess
 from penstock.errors import ArgumentError, CallSite, PenstockError
+from penstock.graph.dataset import Dataset, server_at
 
 _LIBRARY = ClientLibrary("redis", "redis", "redis", "a Redis client")
 check_installed, library = _LIBRARY.check_installed, _LIBRARY.load
@@ -38,6 +39,13 @@ class RedisAddress:
         parts = urlsplit(self.url)
         host = parts.netloc.rpartition("@")[2]
         return f"{parts.scheme}://{host}{parts.path}"
+
+    def dataset(self, name: str | None) -> Dataset:
+        """Return a stream, or the whole database, as other systems know it."""
+        database = "" if self.url.startswith("unix:") else urlsplit(self.url).path.strip("/")
+        return Dataset(
+            server_at(self.url, 6379), f"{database or '0'}{'' if name is None else f'.{name}'}"
+        )
 
     def masked(self, text: str) -> str:
         """Return a text in which the password is not left."""

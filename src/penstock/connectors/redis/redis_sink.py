@@ -10,6 +10,7 @@ from penstock.connectors.redis.client import RedisAddress, address_of, check_ins
 from penstock.connectors.redis.redis_committer import RedisCommitter
 from penstock.connectors.redis.staged_writes import RecordWrites, StagedWriteWriter
 from penstock.errors import ArgumentError
+from penstock.graph.dataset import Dataset
 from penstock.graph.endpoints import Committer, Sink, SinkContext, SinkWriter
 from penstock.graph.kept_outside import KeptOutside
 
@@ -109,6 +110,10 @@ class RedisSink(Sink):
             SinkError: The server does not answer.
         """
         return RedisCommitter(self.address, self.most_entries, context).kept_outside()
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its stream; for hashes the database."""
+        return (self.address.dataset(self.writes.stream),)
 
     def describe(self) -> str:
         """Return e.g. `redis stream totals`."""

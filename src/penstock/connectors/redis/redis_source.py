@@ -21,6 +21,7 @@ from penstock.connectors.redis.values import (
     position_of,
 )
 from penstock.errors import ArgumentError, CallSite, PenstockError, SourceError
+from penstock.graph.dataset import Dataset
 from penstock.graph.log_source import LogSource
 from penstock.graph.log_values import LogBatch, LogSplit
 from penstock.types.information import TypeInformation
@@ -223,6 +224,10 @@ class RedisSource(LogSource):
         with self._errors(f"read stream {split!r}"):
             entries, _ = entries_of(self.address, split, begin, end)
         return position_of(entries[0][0], split) if entries else end
+
+    def datasets(self) -> Sequence[Dataset]:
+        """Return its streams; a pattern is the name of all streams that match it."""
+        return tuple(self.address.dataset(name) for name in self.names)
 
     def describe(self) -> str:
         """Return e.g. `redis stream orders`."""

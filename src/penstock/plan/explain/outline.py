@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from penstock.plan.physical import PhysicalPlan
+from penstock.errors import PenstockError, SinkError, SourceError
+from penstock.graph.dataset import Dataset
+from penstock.graph.endpoints import Sink, Source
+from penstock.plan.physical import PhysicalPlan, SinkPlan, SourcePlan
 from penstock.program.channel import SINK_LEVEL
 from penstock.program.operator_spec import OperatorSpec
+from penstock.types.information import TypeInformation
+from penstock.types.records import RowTypeInfo
+from penstock.user_failure import failing_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,8 @@ class OutlineNode:
         level: Of the operator; that of a source is 0, that of a sink the last one.
         parallelism: Number of subtasks; None if it is that of the job.
         origin: The line of the program that made it, empty if it is unknown.
+        datasets: What a source reads or a sink writes, as far as it is known.
+        fields: Names and types of the fields of its records, where there are datasets and the type is known.
     """
 
     id: str
@@ -32,6 +40,8 @@ class OutlineNode:
     level: int
     parallelism: int | None = None
     origin: str = ""
+    datasets: tuple[Dataset, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return its fields."""
@@ -62,8 +72,7 @@ class OutlineEdge:
 def nodes_of(plan: PhysicalPlan) -> tuple[OutlineNode, ...]:
     """Return the nodes of a plan: sources, then operators level by level, then sinks."""
     sources = (
-        OutlineNode(f"n{s.id}", "source", s.name, s.name, 0, origin=str(s.origin or ""))
-        for s in plan.sources
+        _end(f"n{s.id}", s, s.name, 0, _datasets(s.parts, SourceError, s)) for s in plan.sources
     )
     operators = (
         OutlineNode(
@@ -80,10 +89,41 @@ def nodes_of(plan: PhysicalPlan) -> tuple[OutlineNode, ...]:
     )
     last = max((level.level for level in plan.levels), default=0)
     sinks = (
-        OutlineNode(f"s{s.index}", "sink", s.uid, s.name, last, origin=str(s.origin or ""))
-        for s in plan.sinks
+        _end(f"s{s.index}", s, s.uid, last, _datasets((s.sink,), SinkError, s)) for s in plan.sinks
     )
     return (*sources, *operators, *sinks)
+
+
+def _end(
+    node: str, of: SourcePlan | SinkPlan, uid: str, level: int, datasets: tuple[Dataset, ...]
+) -> OutlineNode:
+    return OutlineNode(
+        node,
+        "source" if isinstance(of, SourcePlan) else "sink",
+        uid,
+        of.name,
+        level,
+        origin=str(of.origin or ""),
+        datasets=datasets,
+        fields=_fields(of.type_info) if datasets else (),
+    )
+
+
+def _datasets(
+    ends: Sequence[Source | Sink], made: type[PenstockError], of: SourcePlan | SinkPlan
+) -> tuple[Dataset, ...]:
+    failed = (
+        f"{'source' if isinstance(of, SourcePlan) else 'sink'} {of.name!r} failed on datasets()"
+    )
+    with failing_as(made, failed, of.origin, hint="Correct datasets()."):
+        return tuple(dict.fromkeys(each for end in ends for each in end.datasets()))
+
+
+def _fields(type_info: TypeInformation) -> tuple[tuple[str, str], ...]:
+    if isinstance(type_info, RowTypeInfo):
+        types = map(str, type_info.field_types)
+        return tuple(zip(type_info.field_names, types, strict=True))
+    return ()
 
 
 def edges_of(plan: PhysicalPlan) -> tuple[OutlineEdge, ...]:

@@ -1,0 +1,83 @@
+"""What a source reads and a sink writes, by the names under which other systems know it.
+
+The names are those of OpenLineage (https://openlineage.io/docs/spec/naming): a namespace says where data is, a
+name says which. They have no user names and no passwords.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
+_WILDCARD = re.compile(r"[*?\[{]")
+_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+"""Schemes of Hadoop, and what others call the same store."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """The name of a table, a topic, a stream, or a directory of files.
+
+    Attributes:
+        namespace: Where it is, such as `kafka://broker:9092` or `s3://bucket`; `file` is a local file system.
+        name: Which one it is there.
+    """
+
+    namespace: str
+    name: str
+
+
+def files_at(path: object) -> Dataset:
+    """Return the dataset of files.
+
+    Args:
+        path: A file, a directory, a pattern of names, of which the part before the first wildcard counts, or a URI.
+
+    Examples:
+        >>> files_at("/data/orders/day=*/part-*.parquet")
+        Dataset(namespace='file', name='/data/orders')
+        >>> files_at("s3a://shop/orders")
+        Dataset(namespace='s3://shop', name='orders')
+        >>> files_at("hdfs://etl:secret@names:8020/orders")
+        Dataset(namespace='hdfs://names:8020', name='/orders')
+    """
+    text = str(path)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", text):
+        return Dataset("file", _before_wildcards(text))
+    # Not urlsplit alone: a question mark is a wildcard of a path, and no query.
+    scheme, _, rest = text.partition(":")
+    if scheme == "file":
+        return Dataset(
+            "file", _before_wildcards("/" + rest.removeprefix("//localhost").lstrip("/"))
+        )
+    host, _, key = rest.removeprefix("//").partition("/")
+    known = _SCHEMES.get(scheme, scheme)
+    where = f"{known}://{host.rpartition('@')[2]}"
+    name = _before_wildcards(f"/{key}")
+    return Dataset(where, name.lstrip("/") or "/" if known == "s3" else name)
+
+
+def server_at(url: str, default_port: int) -> str:
+    """Return scheme, host and port of a URL, without login and query.
+
+    Examples:
+        >>> server_at("redis://:secret@cache", 6379)
+        'redis://cache:6379'
+    """
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    if not host:
+        return f"{parts.scheme}://{parts.path}"
+    has_port = re.search(r":\d+$", host) is not None
+    return f"{parts.scheme}://{host if has_port else f'{host}:{default_port}'}"
+
+
+def _before_wildcards(path: str) -> str:
+    plain: list[str] = []
+    for part in PurePosixPath(path).parts:
+        if _WILDCARD.search(part):
+            break
+        plain.append(part)
+    return str(PurePosixPath(*plain)) if plain else path
