@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Generic
 
+from penstock.api.streams.columns.ranked import last_value_function, top_n_function
 from penstock.api.streams.stream_base import StreamBase
 from penstock.errors import ArgumentError
 from penstock.expressions.aggregates import AggregateExpression
+from penstock.expressions.column import ColumnExpression
 from penstock.expressions.keyed_aggregate import keyed_aggregate
 from penstock.expressions.typing import RecordType, record_type
 from penstock.program.folding.fold import Promises
-from penstock.program.operators import KEY_BY, KEYED_AGGREGATE
+from penstock.program.operators import KEY_BY, KEYED_AGGREGATE, KEYED_PROCESS, KEYED_REDUCE
 from penstock.types.row import Row
 from penstock.types.type_parameters import T
 
@@ -66,6 +69,80 @@ class KeyedColumns(StreamBase[T], Generic[T]):
             function=function,
             method=None,
             promises=Promises(associative=exact, commutative=exact),
+        )
+
+    def top_n(
+        self,
+        n: int,
+        *,
+        by: ColumnExpression | Sequence[ColumnExpression],
+        descending: bool | Sequence[bool] = True,
+        key: ColumnExpression | Sequence[ColumnExpression] = (),
+    ) -> DataStream[Row]:
+        """Keep the first `n` rows of each key in an order, and emit how they change.
+
+        Rows of equal `by` are in order of `key`, then of their other columns that have an order; of rows without any
+        difference there, the first that arrived is the first. So the rows are the same in every mode. NULL is behind all
+        values, NaN is greater than any number.
+
+        State is the first rows; with `key` it is all rows, because one of the first may get worse.
+
+        Args:
+            n: How many rows, from 1.
+            by: Columns that decide; a later one decides if those before are equal.
+            descending: Whether great values come first; one for all columns, or one per column.
+            key: Columns that identify a row: a later one replaces it, and one of kind `-U` or `-D` removes it. Without
+                them every row counts, and such changes are an error.
+
+        Returns:
+            A changelog: rows of kind `+I` and `-D`, and with `key` also `-U` and `+U`, without a key. They have the
+            timestamp of the row that caused them.
+
+        Raises:
+            ArgumentError: The stream has no columns, one of the columns has no order, or an argument is wrong.
+            UnknownFieldError: There is no such column; it names the near ones.
+
+        Example:
+            >>> best = orders.key_by(col.f0).top_n(1, by=col.f1)
+            >>> [f"{row.get_row_kind()} {row.f0} {row.f1}" for row in collect(best) if row.f0 == "ann"]
+            ['+I ann 5', '-D ann 5', '+I ann 7']
+        """
+        function = top_n_function(self.get_type(), n, by, key, descending=descending)
+        rows = function.rows
+        return self._derive(
+            KEYED_PROCESS, "top_n", rows, function=function, method="process_element"
+        )
+
+    def last_value(self, *, by: ColumnExpression | Sequence[ColumnExpression]) -> DataStream[T]:
+        """Emit the newest row of each key so far: that with the greatest `by`, in whatever order rows arrive.
+
+        A late row does not replace a newer one, as it would with `upsert_to` alone. In BATCH mode only the newest row of
+        each key is emitted, else one per record.
+
+        Args:
+            by: Columns that tell what is newer, such as a time; NULL is older than any value. Of rows of equal `by`
+                the one whose other columns, in order, are smaller.
+
+        Returns:
+            Rows of the type of this stream, without a key.
+
+        Raises:
+            ArgumentError: The stream has no columns, or one of the columns has no order.
+            UnknownFieldError: There is no such column; it names the near ones.
+
+        Example:
+            >>> newest = orders.key_by(col.f0).last_value(by=col.f2)
+            >>> sorted(collect(newest))
+            [('ann', 5, 1000), ('ann', 7, 12000), ('bob', 3, 2000)]
+        """
+        function, promises = last_value_function(self.get_type(), by)
+        return self._derive(
+            KEYED_REDUCE,
+            "last_value",
+            self.get_type(),
+            function=function,
+            method="reduce",
+            promises=promises,
         )
 
     def _key_columns(self, records: RecordType) -> tuple[str, ...]:
